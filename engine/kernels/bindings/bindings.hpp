@@ -1,0 +1,12 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace lance {
+
+// Each topic binds its own classes and functions into the module.
+void bind_errors(nanobind::module_& m);
+void bind_decode(nanobind::module_& m);
+void bind_encode(nanobind::module_& m);
+
+}  // namespace lance

@@ -1,0 +1,7 @@
+#include "bindings/bindings.hpp"
+
+namespace lance {
+
+void bind_decode(nanobind::module_&) {}
+
+}  // namespace lance

@@ -1,0 +1,7 @@
+#include "bindings/bindings.hpp"
+
+namespace lance {
+
+void bind_encode(nanobind::module_&) {}
+
+}  // namespace lance

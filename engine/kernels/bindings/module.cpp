@@ -1,0 +1,10 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings/bindings.hpp"
+
+NB_MODULE(_kernels, m) {
+  m.doc() = "Native kernels of lance_engine. Import them through lance_engine.kernels only.";
+  lance::bind_errors(m);
+  lance::bind_decode(m);
+  lance::bind_encode(m);
+}

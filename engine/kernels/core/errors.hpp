@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace lance {
+
+// The bytes contradict themselves or the page description. Python adds path, column and page.
+struct CorruptData : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A range of the file was asked for that nobody has fetched yet.
+struct NotResident : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void check(bool ok, const char* what) {
+  if (!ok) [[unlikely]]
+    throw CorruptData(what);
+}
+
+}  // namespace lance

@@ -1,0 +1,87 @@
+"""Every error the engine raises on purpose. All derive from `LanceError`, most also from the builtin they refine.
+
+A message says what is wrong, where (path, version, fragment, column, page as far as known) and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LanceError(Exception):
+    """Base class: catch this to catch every deliberate error of the library.
+
+    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column``, ``page``;
+    `remedy` says what the user can do about it.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:
+        self.message = message
+        self.remedy = remedy
+        self.place = {key: value for key, value in place.items() if value is not None}
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.place:
+            text += " [" + ", ".join(f"{key}: {value}" for key, value in self.place.items()) + "]"
+        if self.remedy:
+            text += f". {self.remedy}"
+        return text
+
+    def at(self, **place: object) -> LanceError:
+        """Add what an outer layer knows about the place; what is already known stays."""
+        for key, value in place.items():
+            if value is not None:
+                self.place.setdefault(key, value)
+        return self
+
+
+class DatasetNotFoundError(LanceError, FileNotFoundError):
+    """The path holds no Lance dataset."""
+
+    __str__ = LanceError.__str__
+
+
+class DatasetExistsError(LanceError, FileExistsError):
+    """``mode="create"`` met an existing dataset."""
+
+    __str__ = LanceError.__str__
+
+
+class VersionNotFoundError(LanceError, LookupError):
+    """The dataset exists, the asked version, tag or point in time does not."""
+
+
+class ColumnNotFoundError(LanceError, LookupError):
+    """A projection, filter or operation names a column that the schema does not have."""
+
+
+class RowNotFoundError(LanceError, LookupError):
+    """A row id is unknown or its row was deleted."""
+
+
+class CorruptFileError(LanceError, ValueError):
+    """A file is truncated or contradicts itself."""
+
+
+class UnsupportedFeatureError(LanceError, NotImplementedError):
+    """A feature flag, file version, page layout or encoding that this release does not know."""
+
+
+class UnsupportedTypeError(LanceError, TypeError):
+    """An Arrow type that the chosen file version cannot hold."""
+
+
+class SchemaMismatchError(LanceError, ValueError):
+    """Data offered for writing does not fit the schema of the dataset."""
+
+
+class InvalidFilterError(LanceError, ValueError):
+    """A filter that cannot be parsed or compares values that do not compare."""
+
+
+class CommitConflictError(LanceError):
+    """Another writer committed something that touches the same data: read again and redo the work."""
+
+
+class IncompatibleChangeError(LanceError):
+    """Another writer committed something after which this change makes no sense; retrying does not help."""

@@ -1,0 +1,1 @@
+"""SQL over Lance datasets: DuckDB, DataFusion and Spark."""
