@@ -1,0 +1,78 @@
+# Everything a fresh clone needs: `make demo`, `make test`. The first call creates .venv and builds; later calls start
+# at once, unless pyproject.toml, the C++ kernels or the protobuf contract changed.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTEST_ARGS ?=
+BIN := .venv/bin
+STAMPS := .venv/stamps
+BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos -type f)
+KERNELS := $(shell find engine/kernels -name '*.cpp' -o -name '*.hpp')
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# --- set-up ---------------------------------------------------------------------------------------------------------
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; point PYTHON at it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@echo "creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+# The build runs in .venv itself, not in pip's throw-away environment, so that a later build is incremental.
+$(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
+	@echo "installing the build tools"
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", sep="\n")' \
+	  | $(BIN)/pip install --quiet --requirement /dev/stdin
+	@touch $@
+
+$(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
+	@echo "building lance-sql and installing what the demo needs (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,demo]'
+	@touch $@
+
+$(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
+	@echo "building lance-sql and installing what the tests need (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,s3,demo,dev]'
+	@touch $(STAMPS)/demo $@
+
+# --- what to run ----------------------------------------------------------------------------------------------------
+
+.PHONY: help demo test test-all lint format bench setup clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
+
+demo: $(STAMPS)/demo  ## Spark writes TPC-H as Lance; DuckDB and DataFusion query it; answers are checked
+	@$(BIN)/python -m demo
+
+test: lint  ## Lint, then every test but the slow ones
+	@$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+
+test-all: lint  ## Lint, then every test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; exit 1; }
+	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql
+	@$(BIN)/clang-format --dry-run -Werror $(KERNELS)
+
+format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
+	@$(BIN)/ruff check --quiet --fix --exit-zero
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/clang-format -i $(KERNELS)
+
+bench: $(STAMPS)/demo  ## Time scans, takes and SQL against Parquet (larger data: BENCH_SCALE=1)
+	@$(BIN)/python -m demo.bench
+
+setup: $(STAMPS)/dev  ## Only create .venv and build
+
+clean:  ## Remove .venv, builds, caches and the demo's data
+	rm -rf .venv build dist .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find engine lance_sql demo tests -name __pycache__ -type d -prune -exec rm -rf {} +

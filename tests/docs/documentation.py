@@ -1,0 +1,75 @@
+"""The code blocks of a Markdown page: found, and run in order as a reader would run them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FENCE = re.compile(r"^```(\w*)\s*$")
+NOT_RUN = re.compile(r"^<!-- not run: (\S.*) -->$")
+NEEDS = re.compile(r"^<!-- needs: (\w+) -->$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """One fenced block. `line` is the 1-based line of its first line of code."""
+
+    page: Path
+    line: int
+    language: str
+    code: str
+    not_run: str | None
+    needs: str | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def code_blocks(page: Path) -> Iterator[Block]:
+    """All fenced blocks of a page; a comment on the line before a fence says what is special about it."""
+    before, start, language, code = "", 0, None, []
+    for number, line in enumerate(page.read_text().splitlines(), start=1):
+        fence = FENCE.match(line)
+        if language is None and fence:
+            language, start, code = fence.group(1), number + 1, []
+        elif language is not None and line == "```":
+            not_run, needs = NOT_RUN.match(before), NEEDS.match(before)
+            yield Block(
+                page, start, language, "\n".join(code), not_run and not_run.group(1), needs and needs.group(1)
+            )
+            language, before = None, ""
+        elif language is not None:
+            code.append(line)
+        else:
+            before = line
+    if language is not None:
+        raise AssertionError(f"{page}: the code block opened before line {start} is never closed")
+
+
+def run_python(block: Block, namespace: dict[str, object]) -> None:
+    """Execute in `namespace`, which the blocks of one page share; tracebacks show the page's line numbers."""
+    exec(compile("\n" * (block.line - 1) + block.code, str(block.page), "exec"), namespace)
+
+
+def run_sql(block: Block) -> None:
+    """Every statement of the block, on DuckDB."""
+    import lance_sql
+
+    for statement in filter(None, (part.strip() for part in block.code.split(";"))):
+        lance_sql.sql(statement)
+
+
+def run_bash(block: Block) -> None:
+    """In the current directory, with this environment's commands first on PATH."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command = ["bash", "-euo", "pipefail", "-c", block.code]
+    done = subprocess.run(
+        command, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, f"{block.place}: exit code {done.returncode}\n{done.stdout}{done.stderr}"

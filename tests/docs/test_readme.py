@@ -1,0 +1,71 @@
+"""Every code block of the README and the user guide runs, or says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from documentation import Block, code_blocks, run_bash, run_python, run_sql
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
+NOT_CODE = {"text"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in code_blocks(page):
+        if block.language in NOT_CODE or block.not_run:
+            continue
+        if block.needs:
+            request.getfixturevalue(block.needs)
+        run(block, namespace)
+
+
+def run(block: Block, namespace: dict[str, object]) -> None:
+    try:
+        match block.language:
+            case "python":
+                run_python(block, namespace)
+            case "sql":
+                run_sql(block)
+            case "bash":
+                run_bash(block)
+            case other:
+                pytest.fail(
+                    f"{block.place}: a block in {other or 'no language'!r} can be neither run nor ignored"
+                )
+    except Exception as error:
+        error.add_note(f"in the code block at {block.place}")
+        raise
+
+
+def test_a_block_is_found_with_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "text\n\n<!-- not run: no network -->\n```bash\ncurl x\n```\n\n```python\na = 1\n\nb = 2\n```\n"
+    )
+    skipped, run_one = code_blocks(page)
+    assert (skipped.language, skipped.not_run, skipped.line) == ("bash", "no network", 5)
+    assert (run_one.code, run_one.not_run, run_one.line) == ("a = 1\n\nb = 2", None, 9)
+
+
+def test_a_failing_block_fails_and_is_named(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nassert 1 == 2\n```\n")
+    (block,) = code_blocks(page)
+    with pytest.raises(AssertionError) as caught:
+        run(block, {})
+    assert "page.md:2" in caught.value.__notes__[0]
+
+
+def test_a_block_in_an_unknown_language_fails(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```ruby\nputs 1\n```\n")
+    (block,) = code_blocks(page)
+    with pytest.raises(pytest.fail.Exception, match="ruby"):
+        run(block, {})
