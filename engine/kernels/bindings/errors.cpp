@@ -1,7 +1,8 @@
+#include "core/errors.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
-#include "core/errors.hpp"
 
 namespace nb = nanobind;
 
