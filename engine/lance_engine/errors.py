@@ -1,6 +1,7 @@
 """Every error the engine raises on purpose.
 
-All derive from `LanceError`, most also from the builtin they refine. A message says what is wrong, where (path, version, fragment, column, page as far as known) and what to do.
+All derive from `LanceError`, most also from the builtin they refine. A message says what is wrong, where
+(path, version, fragment, column, page as far as known) and what to do.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 class LanceError(Exception):
     """Base class: catch this to catch every deliberate error of the library.
 
-    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column`` and
-    ``page``; `remedy` says what the user can do about it.
+    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column``
+    and ``page``; `remedy` says what the user can do about it.
     """
 
     def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:
