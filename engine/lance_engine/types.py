@@ -419,7 +419,7 @@ class _ArrowSchema(ctypes.Structure):
 def _extension_metadata(arrow_type: pa.BaseExtensionType) -> dict[str, str]:
     """The two metadata keys of an extension type.
 
-    Extension types that pyarrow implements natively expose their parameters only in the Arrow C data interface:
+    Types that pyarrow implements natively show their parameters only in the Arrow C data interface:
     a native-endian int32 count, then for each entry length and bytes of key and value.
     """
     exported = _ArrowSchema()

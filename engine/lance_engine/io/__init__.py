@@ -1,0 +1,8 @@
+"""Moves bytes, never interprets them: reads of ranges, atomic writes, listings."""
+
+from lance_engine.io.local import LocalStore
+from lance_engine.io.memory import MemoryStore
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Sink, Store
+
+__all__ = ["LocalStore", "MemoryStore", "Sink", "Store", "open_store"]

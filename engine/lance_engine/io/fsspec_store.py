@@ -1,0 +1,167 @@
+"""Datasets on anything that fsspec reaches: object stores, HTTP, HDFS."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.store import Sink, checked_path, checked_range
+
+# File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What fsspec
+# does by default, looking first and writing then, loses commits.
+CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+
+
+class FsspecStore:
+    """A folder of an fsspec file system, found by its URI such as ``s3://bucket/table.lance``."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        try:
+            import fsspec
+        except ImportError as error:
+            raise UnsupportedFeatureError(
+                "Paths with a scheme need fsspec",
+                path=uri,
+                remedy="pip install fsspec, for S3: lance-sql[s3]",
+            ) from error
+        self._uri = uri.rstrip("/")
+        try:
+            self._fs, root = fsspec.core.url_to_fs(self._uri, **dict(storage_options or {}))
+        except (ImportError, ValueError) as error:
+            raise UnsupportedFeatureError(f"Cannot open this kind of path: {error}", path=uri) from error
+        self._root = root.rstrip("/")
+        protocol = self._fs.protocol
+        self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"FsspecStore({self._uri!r})"
+
+    def size(self, path: str) -> int:
+        return int(self._fs.size(self._full(path)))
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        data: bytes
+        if length is None:
+            data = self._fs.cat_file(self._full(path), start=offset or None)
+        else:
+            data = self._fs.cat_file(self._full(path), start=offset, end=offset + length) if length else b""
+            # Backends answer a range beyond the end with what there is.
+            checked_range(path, offset + len(data), offset, length)
+        return data
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        full = self._full(path)
+        wanted = [index for index, (_, length) in enumerate(ranges) if length]
+        answers = self._fs.cat_ranges(
+            [full] * len(wanted),
+            [ranges[index][0] for index in wanted],
+            [sum(ranges[index]) for index in wanted],
+            on_error="raise",
+        )
+        found = [b""] * len(ranges)
+        for index, data in zip(wanted, answers, strict=True):
+            offset, length = ranges[index]
+            checked_range(path, offset + len(data), offset, length)
+            found[index] = data
+        return found
+
+    def list(self, prefix: str) -> list[str]:
+        folder = self._full(prefix) if prefix else self._root
+        self._fs.invalidate_cache(folder)
+        try:
+            names = self._fs.find(folder)
+        except FileNotFoundError:
+            return []
+        start = len(self._root) + 1
+        return sorted(name[start:] for name in names)
+
+    def exists(self, path: str) -> bool:
+        return bool(self._fs.isfile(self._full(path)))
+
+    def put(self, path: str, data: bytes) -> None:
+        self._make_parent(path)
+        self._fs.pipe_file(self._full(path), bytes(data))
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        if not self._protocols & CONDITIONAL_PUT:
+            raise UnsupportedFeatureError(
+                "Commits are not safe on this kind of storage: it cannot create a file only if it is absent",
+                path=self._uri,
+                remedy="Write to a local folder, S3, Google Cloud Storage or Azure Blob Storage",
+            )
+        self._fs.pipe_file(self._full(path), bytes(data), mode="create")
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._full(path))
+
+    def create(self, path: str) -> Sink:
+        self._make_parent(path)
+        return _FsspecSink(self._fs, self._full(path))
+
+    def local_path(self, path: str) -> str | None:
+        return None
+
+    def _full(self, path: str) -> str:
+        return f"{self._root}/{checked_path(path)}"
+
+    def _make_parent(self, path: str) -> None:
+        # Object stores have no folders; asking them to make one can create buckets.
+        if not self._protocols & CONDITIONAL_PUT:
+            self._fs.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
+
+
+class _FsspecSink:
+    """A multi-part upload: object stores show the object when it is completed."""
+
+    def __init__(self, fs: Any, full_path: str) -> None:
+        self._fs = fs
+        self._path = full_path
+        self._file = fs.open(full_path, "wb")
+        self._written = 0
+        self._done = False
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:
+        self._file.write(data)
+        length = len(data) if not isinstance(data, memoryview) else data.nbytes
+        self._written += length
+        return length
+
+    def tell(self) -> int:
+        return self._written
+
+    def close(self) -> None:
+        if not self._done:
+            self._done = True
+            self._file.close()
+
+    def discard(self) -> None:
+        if self._done:
+            return
+        self._done = True
+        with contextlib.suppress(Exception):
+            self._file.discard()
+            if hasattr(self._file, "buffer"):
+                # Otherwise the garbage collector would close, and thereby complete, the upload.
+                self._file.buffer = None
+                self._file.closed = True
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._path)
+
+    def __enter__(self) -> _FsspecSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()

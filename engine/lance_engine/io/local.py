@@ -1,0 +1,158 @@
+"""Datasets in a local folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.store import Sink, checked_path, checked_range
+
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+# os.write and os.pread transfer a little less than 2 GiB at a time on Linux.
+_MAX_TRANSFER = 1 << 30
+
+
+class LocalStore:
+    """A folder; it need not exist before the first file is written."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.path.abspath(os.fspath(root))
+
+    @property
+    def uri(self) -> str:
+        return self._root
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self._root!r})"
+
+    def size(self, path: str) -> int:
+        return os.stat(self._full(path)).st_size
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        with open(self._full(path), "rb", buffering=0) as file:
+            return self._pread(file.fileno(), path, offset, length)
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        with open(self._full(path), "rb", buffering=0) as file:
+            return [self._pread(file.fileno(), path, offset, length) for offset, length in ranges]
+
+    def list(self, prefix: str) -> list[str]:
+        folder = os.path.join(self._root, checked_path(prefix)) if prefix else self._root
+        found: list[str] = []
+        for parent, _, names in os.walk(folder):
+            relative = os.path.relpath(parent, self._root).replace(os.sep, "/")
+            found += names if relative == "." else [f"{relative}/{name}" for name in names]
+        return sorted(found)
+
+    def exists(self, path: str) -> bool:
+        return os.path.isfile(self._full(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        with self.create(path) as sink:
+            sink.write(data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        sink = _LocalSink(self._full(path))
+        try:
+            sink.write(data)
+            sink.publish_if_absent()
+        except OSError as error:
+            if error.errno in _NO_HARD_LINKS:
+                raise UnsupportedFeatureError(
+                    "Committing needs hard links, which this file system does not have",
+                    path=self._full(path),
+                    remedy="Write the dataset to another file system and copy it",
+                ) from error
+            raise
+        finally:
+            sink.discard()
+
+    def delete(self, path: str) -> None:
+        Path(self._full(path)).unlink(missing_ok=True)
+
+    def create(self, path: str) -> Sink:
+        return _LocalSink(self._full(path))
+
+    def local_path(self, path: str) -> str | None:
+        return self._full(path)
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self._root, checked_path(path))
+
+    @staticmethod
+    def _pread(descriptor: int, path: str, offset: int, length: int | None) -> bytes:
+        start, stop = checked_range(path, os.fstat(descriptor).st_size, offset, length)
+        data = os.pread(descriptor, min(stop - start, _MAX_TRANSFER), start)
+        if len(data) == stop - start:
+            return data
+        parts = [data]
+        start += len(data)
+        while data and start < stop:
+            data = os.pread(descriptor, min(stop - start, _MAX_TRANSFER), start)
+            parts.append(data)
+            start += len(data)
+        checked_range(path, start, offset, stop - offset)
+        return b"".join(parts)
+
+
+class _LocalSink:
+    """Writes to a temporary name in the target's folder, so that publishing is one rename or link."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        folder = os.path.dirname(target)
+        # A hidden name with an ending of its own: no reader takes it for a manifest or a data file.
+        self._staging = os.path.join(folder, f".tmp{uuid.uuid4().hex}")
+        try:
+            self._file = open(self._staging, "xb")  # noqa: SIM115 - closed by close() or discard()
+        except FileNotFoundError:
+            os.makedirs(folder, exist_ok=True)
+            self._file = open(self._staging, "xb")  # noqa: SIM115
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        try:
+            self._file.close()
+            os.replace(self._staging, self._target)
+        except BaseException:
+            Path(self._staging).unlink(missing_ok=True)
+            raise
+
+    def publish_if_absent(self) -> None:
+        """Close under the target name unless it is taken (FileExistsError): a hard link never replaces."""
+        self._file.close()
+        try:
+            os.link(self._staging, self._target)
+        finally:
+            os.unlink(self._staging)
+
+    def discard(self) -> None:
+        if self._file.closed:
+            return
+        try:
+            self._file.close()
+        finally:
+            Path(self._staging).unlink(missing_ok=True)
+
+    def __enter__(self) -> _LocalSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()

@@ -1,0 +1,121 @@
+"""What the engine asks of storage: one dataset root, flat relative paths, whole bytes in and ranges out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol
+
+from lance_engine.errors import CorruptFileError
+
+
+class Sink(Protocol):
+    """A file being written. It appears under its path on `close`, complete or not at all.
+
+    As a context manager it is closed on success and discarded when the block fails.
+    """
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:
+        """Append `data`; returns its length in bytes."""
+        ...
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        ...
+
+    def close(self) -> None:
+        """Make the file visible. Does nothing on a closed or discarded sink."""
+        ...
+
+    def discard(self) -> None:
+        """Leave nothing behind. Does nothing on a closed sink."""
+        ...
+
+    def __enter__(self) -> Sink: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+class Store(Protocol):
+    """The files of one dataset.
+
+    Paths are relative to the root, use ``/`` and stay below the root: anything else is a CorruptFileError, since
+    paths come out of manifests. Reading a path that does not exist raises FileNotFoundError; reading past the end
+    of a file raises CorruptFileError.
+    """
+
+    @property
+    def uri(self) -> str:
+        """Where the dataset lies, in a form that `open_store` understands."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Length of a file in bytes."""
+        ...
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """`length` bytes from `offset`, or everything from `offset` on."""
+        ...
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Several (offset, length) ranges of one file, in the order asked."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """The sorted paths of all files below the folder `prefix`, at any depth; a missing folder is empty."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file with this path."""
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write or replace a whole file; readers see the old or the new content, never a part."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write a whole file atomically; FileExistsError, and nothing changes, when the path is taken."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file; one that does not exist is no error."""
+        ...
+
+    def create(self, path: str) -> Sink:
+        """Open a file for streaming; see `Sink`."""
+        ...
+
+    def local_path(self, path: str) -> str | None:
+        """The path of a local file for memory mapping, None where there is none."""
+        ...
+
+
+def checked_path(path: str) -> str:
+    """`path` itself if it is relative and stays below the root, else CorruptFileError."""
+    parts = path.split("/")
+    if (
+        any(part in ("", ".", "..") for part in parts)
+        or "\\" in path
+        or "\0" in path
+        or parts[0].endswith(":")
+    ):
+        raise CorruptFileError("A file path must be relative and stay inside the dataset", path=repr(path))
+    return path
+
+
+def checked_range(path: str, size: int, offset: int, length: int | None) -> tuple[int, int]:
+    """The (start, stop) of a range in a file of `size` bytes; CorruptFileError when it leaves the file."""
+    stop = size if length is None else offset + length
+    if not 0 <= offset <= stop <= size:
+        raise CorruptFileError(
+            f"Bytes {offset} to {stop} were asked of a file of {size} bytes",
+            path=path,
+            remedy="The file is truncated, or what refers to it is damaged",
+        )
+    return offset, stop
