@@ -10,8 +10,8 @@ from typing import Any
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.store import Sink, checked_path, checked_range
 
-# File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What fsspec
-# does by default, looking first and writing then, loses commits.
+# File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
+# fsspec does by default, looking first and writing then, loses commits.
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 
 

@@ -18,8 +18,8 @@ def open_store(
 ) -> Store:
     """The store of a dataset root.
 
-    `uri` is a local path (``~`` is expanded), a ``file://`` URI, or any URI that fsspec knows; `storage_options`
-    go to the fsspec file system. A store is returned unchanged.
+    `uri` is a local path (``~`` is expanded), a ``file://`` URI, or any URI that fsspec knows;
+    `storage_options` go to the fsspec file system. A store is returned unchanged.
     """
     if not isinstance(uri, str | os.PathLike):
         return uri

@@ -45,9 +45,9 @@ class Sink(Protocol):
 class Store(Protocol):
     """The files of one dataset.
 
-    Paths are relative to the root, use ``/`` and stay below the root: anything else is a CorruptFileError, since
-    paths come out of manifests. Reading a path that does not exist raises FileNotFoundError; reading past the end
-    of a file raises CorruptFileError.
+    Paths are relative to the root, use ``/`` and stay below the root: anything else is a CorruptFileError,
+    since paths come out of manifests. Reading a path that does not exist raises FileNotFoundError; reading
+    past the end of a file raises CorruptFileError.
     """
 
     @property
@@ -68,7 +68,7 @@ class Store(Protocol):
         ...
 
     def list(self, prefix: str) -> list[str]:
-        """The sorted paths of all files below the folder `prefix`, at any depth; a missing folder is empty."""
+        """The sorted paths of all files below the folder `prefix`, at any depth; none if it is missing."""
         ...
 
     def exists(self, path: str) -> bool:
