@@ -1,0 +1,81 @@
+"""Deletion files: the offsets of the deleted rows of one fragment, as an Arrow file or a Roaring bitmap."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.format.fragment import DeletionKind
+
+U32Array = npt.NDArray[np.uint32]
+
+# From this number of deleted rows on a new deletion file is a bitmap.
+BITMAP_THRESHOLD: Final = 5000
+_COLUMN: Final = pa.field("row_id", pa.uint32(), nullable=False)
+
+
+def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> U32Array:
+    """The deleted offsets in ascending order, each below `physical_rows`, else CorruptFileError."""
+    offsets = _decode_arrow(data) if kind is DeletionKind.ARROW else _decode_bitmap(data, physical_rows)
+    if len(offsets) and int(offsets[-1]) >= physical_rows:
+        raise CorruptFileError(
+            f"The deletion file names row {int(offsets[-1])} of a fragment of {physical_rows} rows"
+        )
+    return offsets
+
+
+def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
+    """The bytes of a deletion file with these offsets."""
+    if kind is DeletionKind.BITMAP:
+        bitmap = BitMap(offsets)
+        bitmap.run_optimize()
+        data: bytes = bitmap.serialize()
+        return data
+    sink = pa.BufferOutputStream()
+    schema = pa.schema([_COLUMN])
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(sink, schema, options=options) as writer:
+        writer.write_batch(pa.record_batch([pa.array(offsets, pa.uint32())], schema=schema))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def preferred_kind(count: int) -> DeletionKind:
+    """The kind of file in which `count` deleted rows are stored when they are written afresh."""
+    return DeletionKind.BITMAP if count >= BITMAP_THRESHOLD else DeletionKind.ARROW
+
+
+def _decode_arrow(data: bytes) -> U32Array:
+    try:
+        reader = pa.ipc.open_file(pa.py_buffer(data))
+        if reader.num_record_batches != 1 or reader.schema.names != ["row_id"]:
+            raise CorruptFileError("A deletion file must hold one record batch with the column 'row_id'")
+        batch = reader.get_batch(0)
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(f"The deletion file cannot be read as an Arrow file: {error}") from error
+    column = batch.column(0)
+    if column.type != pa.uint32() or column.null_count:
+        raise CorruptFileError(f"The deleted rows must be uint32 without nulls, they are {column.type}")
+    offsets = np.sort(column.to_numpy(zero_copy_only=False).astype(np.uint32))
+    if np.any(offsets[1:] == offsets[:-1]):
+        raise CorruptFileError("The deletion file names a row twice")
+    return offsets
+
+
+def _decode_bitmap(data: bytes, physical_rows: int) -> U32Array:
+    try:
+        bitmap = BitMap.deserialize(data)
+    except (ValueError, IndexError) as error:
+        raise CorruptFileError("The deletion file is not a Roaring bitmap") from error
+    # A few bytes can describe four billion rows: look at the largest before they are spelled out.
+    if len(bitmap) and bitmap.max() >= physical_rows:
+        raise CorruptFileError(
+            f"The deletion file names row {bitmap.max()} of a fragment of {physical_rows} rows"
+        )
+    return np.asarray(bitmap.to_array(), dtype=np.uint32)

@@ -1,0 +1,271 @@
+"""Fragments and the files they consist of, as stored in manifests and transactions.
+
+A fragment is a set of rows. Its data files hold the columns of these rows, its deletion file the offsets of
+the rows that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, overload
+
+from google.protobuf.message import DecodeError
+
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.format.pb import table_pb2
+
+# A column that no field refers to any more.
+TOMBSTONE = -2
+# Columns that hold row lineage too large for the manifest.
+SPILLED_ROW_IDS = -3
+SPILLED_CREATED_AT = -4
+SPILLED_LAST_UPDATED_AT = -5
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file of a fragment.
+
+    `fields` and `column_indices` are parallel: field id and number of its first column in the file (-1:
+    none). `path` is relative to the data folder of the base `base_id`, None being the root of the dataset
+    itself. `file_size` is None when the writer did not record it.
+    """
+
+    path: str
+    fields: tuple[int, ...]
+    column_indices: tuple[int, ...]
+    major_version: int
+    minor_version: int
+    file_size: int | None = None
+    base_id: int | None = None
+
+    @property
+    def storage_version(self) -> str:
+        """The format version as users write it: "2.1", or "0.1" for everything before the 2.x container."""
+        if (self.major_version, self.minor_version) == (0, 3):
+            return "2.0"
+        return f"{self.major_version}.{self.minor_version}" if self.major_version else "0.1"
+
+
+class DeletionKind(IntEnum):
+    """How a deletion file stores its offsets."""
+
+    ARROW = 0
+    BITMAP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionFile:
+    """Which rows of a fragment are deleted, all of them: a newer file replaces the older one.
+
+    `num_deleted_rows` is None when the writer did not record it.
+    """
+
+    kind: DeletionKind
+    read_version: int
+    id: int
+    num_deleted_rows: int | None = None
+    base_id: int | None = None
+
+    def file_name(self, fragment_id: int) -> str:
+        """The name inside the folder of deletion files."""
+        ending = "arrow" if self.kind is DeletionKind.ARROW else "bin"
+        return f"{fragment_id}-{self.read_version}-{self.id}.{ending}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Rows that share their data files.
+
+    `physical_rows` counts deleted rows too; 0 says that the writer did not know. The three sequences are
+    the serialised messages, None when absent. `uninterpreted` keeps, serialised, what nothing here reads.
+    """
+
+    id: int
+    files: tuple[DataFile, ...]
+    physical_rows: int
+    deletion_file: DeletionFile | None = None
+    row_ids: bytes | None = None
+    last_updated_at_versions: bytes | None = None
+    created_at_versions: bytes | None = None
+    has_spilled_row_ids: bool = False
+    uninterpreted: bytes = field(default=b"", repr=False)
+
+    @property
+    def num_deleted_rows(self) -> int | None:
+        """None when only the deletion file itself can tell."""
+        return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
+
+
+# Numbers of the message fields that Fragment has attributes for.
+_INTERPRETED = frozenset({1, 2, 3, 4, 5, 7, 9})
+
+
+def fragment_from_message(message: Any) -> Fragment:
+    """A Fragment from a `DataFragment` message; UnsupportedFeatureError if it has data overlays."""
+    if message.id >= 2**32:
+        raise CorruptFileError(f"Fragment ids have 32 bits, this one is {message.id}")
+    if message.physical_rows > 2**32:
+        raise CorruptFileError(
+            f"Row offsets have 32 bits, but there would be {message.physical_rows} rows", fragment=message.id
+        )
+    uninterpreted = b""
+    spilled = False
+    if any(descriptor.number not in _INTERPRETED for descriptor, _ in message.ListFields()):
+        if message.overlays:
+            raise UnsupportedFeatureError("Data overlay files are not supported", fragment=message.id)
+        spilled = message.HasField("spilled_row_ids")
+        rest = table_pb2.DataFragment()
+        rest.CopyFrom(message)
+        for descriptor, _ in message.ListFields():
+            if descriptor.number in _INTERPRETED:
+                rest.ClearField(descriptor.name)
+        uninterpreted = rest.SerializeToString()
+    return Fragment(
+        message.id,
+        tuple([_data_file_from_message(file) for file in message.files]),
+        message.physical_rows,
+        _deletion_file_from_message(message.deletion_file) if message.HasField("deletion_file") else None,
+        message.inline_row_ids if message.HasField("inline_row_ids") else None,
+        message.inline_last_updated_at_versions
+        if message.HasField("inline_last_updated_at_versions")
+        else None,
+        message.inline_created_at_versions if message.HasField("inline_created_at_versions") else None,
+        spilled,
+        uninterpreted,
+    )
+
+
+def fragment_to_message(fragment: Fragment) -> Any:
+    """The `DataFragment` message of a Fragment."""
+    message = table_pb2.DataFragment.FromString(fragment.uninterpreted)
+    message.id = fragment.id
+    message.physical_rows = fragment.physical_rows
+    for file in fragment.files:
+        message.files.add(
+            path=file.path,
+            fields=file.fields,
+            column_indices=file.column_indices,
+            file_major_version=file.major_version,
+            file_minor_version=file.minor_version,
+            file_size_bytes=file.file_size or 0,
+            base_id=file.base_id,
+        )
+    deletion = fragment.deletion_file
+    if deletion is not None:
+        message.deletion_file.CopyFrom(
+            table_pb2.DeletionFile(
+                file_type=int(deletion.kind),
+                read_version=deletion.read_version,
+                id=deletion.id,
+                num_deleted_rows=deletion.num_deleted_rows or 0,
+                base_id=deletion.base_id,
+            )
+        )
+    if fragment.row_ids is not None:
+        message.inline_row_ids = fragment.row_ids
+    if fragment.last_updated_at_versions is not None:
+        message.inline_last_updated_at_versions = fragment.last_updated_at_versions
+    if fragment.created_at_versions is not None:
+        message.inline_created_at_versions = fragment.created_at_versions
+    return message
+
+
+def fragment_from_bytes(data: bytes) -> Fragment:
+    """A Fragment from a serialised `DataFragment`; CorruptFileError if it is none."""
+    try:
+        message = table_pb2.DataFragment.FromString(data)
+    except DecodeError as error:
+        raise CorruptFileError("A fragment description cannot be parsed") from error
+    return fragment_from_message(message)
+
+
+def fragment_to_bytes(fragment: Fragment) -> bytes:
+    """The serialised `DataFragment` of a Fragment: how tasks send what they wrote to the one that commits."""
+    data: bytes = fragment_to_message(fragment).SerializeToString()
+    return data
+
+
+def _data_file_from_message(message: Any) -> DataFile:
+    return DataFile(
+        message.path,
+        tuple(message.fields),
+        tuple(message.column_indices),
+        message.file_major_version,
+        message.file_minor_version,
+        message.file_size_bytes or None,
+        message.base_id if message.HasField("base_id") else None,
+    )
+
+
+def _deletion_file_from_message(message: Any) -> DeletionFile:
+    try:
+        kind = DeletionKind(message.file_type)
+    except ValueError:
+        raise UnsupportedFeatureError(f"Unknown kind of deletion file: {message.file_type}") from None
+    return DeletionFile(
+        kind,
+        message.read_version,
+        message.id,
+        message.num_deleted_rows or None,
+        message.base_id if message.HasField("base_id") else None,
+    )
+
+
+class FragmentList(Sequence[Fragment]):
+    """The fragments of a parsed manifest, each converted when it is first asked for.
+
+    Opening a table of many thousand fragments to read a few of them would otherwise spend its time here.
+    """
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self._messages = messages
+        self._fragments: list[Fragment | None] = [None] * len(messages)
+
+    def ids(self) -> list[int]:
+        """The ids of all fragments, in order."""
+        return [message.id for message in self._messages]
+
+    def live_rows(self) -> int | None:
+        """The number of rows that are not deleted; None when some fragment does not record it."""
+        total = 0
+        for message in self._messages:
+            if not message.physical_rows:
+                return None
+            total += message.physical_rows
+            if message.HasField("deletion_file"):
+                if not message.deletion_file.num_deleted_rows:
+                    return None
+                total -= message.deletion_file.num_deleted_rows
+        return total
+
+    def __len__(self) -> int:
+        return len(self._fragments)
+
+    @overload
+    def __getitem__(self, index: int) -> Fragment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Fragment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Fragment | tuple[Fragment, ...]:
+        if isinstance(index, slice):
+            return tuple([self[position] for position in range(*index.indices(len(self)))])
+        found = self._fragments[index]
+        if found is None:
+            found = self._fragments[index] = fragment_from_message(self._messages[index])
+        return found
+
+    def __iter__(self) -> Iterator[Fragment]:
+        return (self[position] for position in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Fragment, ...]], tuple[tuple[Fragment, ...]]]:
+        return tuple, (tuple(self),)

@@ -1,0 +1,108 @@
+"""The schema tree as the flat list of `Field` messages that manifests, transactions and data files carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.format.pb import file_pb2
+from lance_engine.types import EXTENSION_NAME, NO_PARENT, Field, Schema
+
+PRIMARY_KEY = "lance-schema:unenforced-primary-key"
+PRIMARY_KEY_POSITION = "lance-schema:unenforced-primary-key:position"
+CLUSTERING_KEY_POSITION = "lance-schema:unenforced-clustering-key:position"
+
+# Deeper trees are damage, and would only exhaust the stack.
+_MAX_DEPTH = 100
+
+
+def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[str, bytes]) -> Schema:
+    """Rebuild the tree; CorruptFileError for a child before its parent, a repeated id or absurd depth."""
+    position_of: dict[int, int] = {}
+    children: list[list[Field]] = [[] for _ in messages]
+    depths: list[int] = []
+    for position, message in enumerate(messages):
+        parent = NO_PARENT
+        if message.parent_id >= 0:
+            parent = position_of.get(message.parent_id, NO_PARENT)
+            if parent == NO_PARENT:
+                raise CorruptFileError(
+                    f"Field '{message.name}' comes before its parent, or has none with id {message.parent_id}"
+                )
+        depths.append(depths[parent] + 1 if parent >= 0 else 1)
+        if depths[-1] > _MAX_DEPTH:
+            raise CorruptFileError(f"The schema is nested more than {_MAX_DEPTH} levels deep")
+        if message.id >= 0 and position_of.setdefault(message.id, position) != position:
+            raise CorruptFileError(f"Two fields of the schema have the id {message.id}")
+    top: list[Field] = []
+    # Parents stand before their children: backwards, a node is complete when its turn comes.
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        node = _field_from_message(message, tuple(reversed(children[position])))
+        siblings = children[position_of[message.parent_id]] if message.parent_id >= 0 else top
+        siblings.append(node)
+    top.reverse()
+    return Schema(tuple(top), text_metadata(metadata))
+
+
+def schema_to_messages(schema: Schema) -> list[file_pb2.Field]:
+    """All fields of the tree, parents first."""
+    return [_field_to_message(node) for node in schema.walk()]
+
+
+def text_metadata(metadata: Mapping[str, bytes]) -> dict[str, str]:
+    """Metadata values as text; bytes that are not UTF-8 become surrogates, so nothing is lost."""
+    return {key: value.decode("utf-8", "surrogateescape") for key, value in metadata.items()}
+
+
+def bytes_metadata(metadata: Mapping[str, str]) -> dict[str, bytes]:
+    """The inverse of `text_metadata`."""
+    return {key: value.encode("utf-8", "surrogateescape") for key, value in metadata.items()}
+
+
+def _field_from_message(message: file_pb2.Field, children: tuple[Field, ...]) -> Field:
+    metadata = text_metadata(message.metadata)
+    if message.extension_name:
+        metadata.setdefault(EXTENSION_NAME, message.extension_name)
+    rest = file_pb2.Field(
+        type=message.type,
+        encoding=message.encoding,
+        unenforced_primary_key=message.unenforced_primary_key,
+        unenforced_primary_key_position=message.unenforced_primary_key_position,
+        unenforced_clustering_key=message.unenforced_clustering_key,
+        unenforced_clustering_key_position=message.unenforced_clustering_key_position,
+    )
+    if message.HasField("dictionary"):
+        rest.dictionary.CopyFrom(message.dictionary)
+    return Field(
+        name=message.name,
+        id=message.id,
+        parent_id=message.parent_id,
+        logical_type=message.logical_type,
+        nullable=message.nullable,
+        children=children,
+        metadata=metadata,
+        uninterpreted=rest.SerializeToString(),
+    )
+
+
+def _field_to_message(node: Field) -> file_pb2.Field:
+    message = file_pb2.Field.FromString(node.uninterpreted)
+    message.name = node.name
+    message.id = node.id
+    message.parent_id = node.parent_id
+    message.logical_type = node.logical_type
+    message.nullable = node.nullable
+    message.extension_name = node.metadata.get(EXTENSION_NAME, "")
+    message.metadata.update(bytes_metadata(node.metadata))
+    # Key columns are requested through metadata and repeated in fields of their own.
+    if node.metadata.get(PRIMARY_KEY) == "true":
+        message.unenforced_primary_key = True
+    for key, attribute in (
+        (PRIMARY_KEY_POSITION, "unenforced_primary_key_position"),
+        (CLUSTERING_KEY_POSITION, "unenforced_clustering_key_position"),
+    ):
+        text = node.metadata.get(key, "")
+        if text.isascii() and text.isdigit() and int(text) < 2**32:
+            setattr(message, attribute, int(text))
+    return message
