@@ -1,0 +1,8 @@
+"""The filter tree: its readers (`parse_sql`, `from_arrow`) and its evaluators over rows and statistics."""
+
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_arrow import from_arrow
+from lance_engine.expr.from_sql import parse_sql
+from lance_engine.expr.tree import Node, columns_of, conjuncts
+
+__all__ = ["Node", "columns_of", "conjuncts", "evaluate", "from_arrow", "parse_sql"]

@@ -1,0 +1,452 @@
+"""Making normalised, typed nodes: what every reader of filters builds its tree with.
+
+Normalised means: constants have the type of what they are compared with and stand on the right; NOT stands
+only above predicates without an opposite; AND and OR are flat; constant parts are computed. Each rewriting
+keeps three-valued logic.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.expr import render
+from lance_engine.expr.coerce import Place, place, read_text, round_to
+from lance_engine.expr.evaluate import evaluate_constant
+from lance_engine.expr.tree import (
+    FLIPPED,
+    OPPOSITE,
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Comparison,
+    Function,
+    In,
+    IsNull,
+    Literal,
+    Match,
+    Node,
+    Not,
+    Or,
+    flattened,
+)
+from lance_engine.expr.value_types import (
+    common_type,
+    decimal_for_integer,
+    decimal_type,
+    is_comparable,
+    is_number,
+    is_text,
+    value_type,
+)
+
+TRUE = Literal(pa.scalar(True))
+FALSE = Literal(pa.scalar(False))
+UNKNOWN = Literal(pa.scalar(None, pa.bool_()))
+
+
+def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Column:
+    """The column, or field of a struct column, that `parts` name; regardless of case unless `exact`."""
+    fields: Iterable[pa.Field] = schema
+    kind: pa.DataType | None = None
+    found: list[str] = []
+    for part in parts:
+        available = {field.name: field.type for field in fields}
+        name = part
+        if name not in available and not exact:
+            alike = [candidate for candidate in available if candidate.lower() == part.lower()]
+            name = alike[0] if len(alike) == 1 else part
+        if name not in available:
+            raise _column_not_found([*found, part], found, list(available))
+        found.append(name)
+        kind = available[name]
+        fields = [kind.field(index) for index in range(kind.num_fields)] if at.is_struct(kind) else ()
+    return Column(tuple(found), kind)
+
+
+def _column_not_found(
+    parts: Sequence[str], parents: Sequence[str], available: Sequence[str]
+) -> ColumnNotFoundError:
+    name = ".".join(parts)
+    near = difflib.get_close_matches(parts[-1], available, n=1, cutoff=0.5)
+    if near:
+        remedy = f"Did you mean {'.'.join([*parents, near[0]])!r}?"
+    elif available:
+        shown = ", ".join(available[:12]) + (", ..." if len(available) > 12 else "")
+        remedy = f"Available: {shown}"
+    else:
+        remedy = f"{'.'.join(parents)!r} has no fields" if parents else "The dataset has no columns"
+    return ColumnNotFoundError(f"There is no column {name!r}", remedy=remedy, column=name)
+
+
+def always(operand: Node) -> Node:
+    """True for every value of `operand`, null for null."""
+    return Comparison("=", operand, operand)
+
+
+def never(operand: Node) -> Node:
+    """False for every value of `operand`, null for null."""
+    return Comparison("<>", operand, operand)
+
+
+def compare(op: str, left: Node, right: Node) -> Node:
+    """``left op right`` for = <> < <= > >=, exact across types."""
+    if isinstance(left, Literal) and not isinstance(right, Literal):
+        left, right, op = right, left, FLIPPED[op]
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return _compare_constants(op, left, right)
+    if not isinstance(right, Literal):
+        return _compare_values(op, left, right)
+    if right.is_null or at.is_null(left.type):
+        return UNKNOWN
+    if isinstance(left, Cast):
+        right, left = Literal(_meant(right.value, left.type)), _unwrapped(left)
+    _require_order(left)
+    if at.is_decimal(left.type) and at.is_floating(right.type):
+        left, right = cast(left, right.type), right
+    stored = left.stored_type if isinstance(left, Column) else left.type
+    found, value = place(right.value, stored)
+    if found is Place.EXACT:
+        return Comparison(op, left, Literal(value))
+    if op in ("=", "<>"):
+        return never(left) if op == "=" else always(left)
+    if found is Place.BETWEEN:
+        return Comparison("<=" if op in ("<", "<=") else ">", left, Literal(value))
+    return always(left) if (op in ("<", "<=")) == (found is Place.ABOVE) else never(left)
+
+
+def _compare_constants(op: str, left: Literal, right: Literal) -> Node:
+    if left.is_null or right.is_null:
+        return UNKNOWN
+    if is_text(left.type) and not is_text(right.type):
+        left, right, op = right, left, FLIPPED[op]
+    probe = Column(("constant",), left.type)
+    node = compare(op, probe, right)
+    return evaluate_constant(substituted(node, probe, left))
+
+
+def substituted(node: Node, column: Column, constant: Literal) -> Node:
+    """A comparison built over a stand-in column, over the constant itself."""
+    if node == column:
+        return constant
+    if isinstance(node, Comparison):
+        return Comparison(
+            node.op, substituted(node.left, column, constant), substituted(node.right, column, constant)
+        )
+    if isinstance(node, Cast):
+        return Cast(substituted(node.operand, column, constant), node.target, node.lenient)
+    return node
+
+
+def _compare_values(op: str, left: Node, right: Node) -> Node:
+    left, right = _unwrapped(left), _unwrapped(right)
+    _require_order(left)
+    _require_order(right)
+    kind = common_type(left.type, right.type)
+    if kind is None:
+        raise InvalidFilterError(
+            f"{left} ({render.type_name(left.type)}) does not compare with "
+            f"{right} ({render.type_name(right.type)})",
+            remedy="CAST one of the sides",
+        )
+    return UNKNOWN if at.is_null(kind) else Comparison(op, cast(left, kind), cast(right, kind))
+
+
+def _require_order(node: Node) -> None:
+    if not is_comparable(node.type) and not at.is_null(node.type):
+        raise InvalidFilterError(
+            f"{node} is of type {render.type_name(node.type)}, whose values are not compared in filters",
+            remedy="Compare one of its fields, or test IS NULL"
+            if at.is_struct(node.type)
+            else "Test IS NULL only",
+        )
+
+
+def _meant(constant: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+    """What a constant means next to a value of type `kind`, before a cast to that type is taken away."""
+    if not constant.is_valid:
+        return constant
+    if is_text(constant.type) and not is_text(kind):
+        constant = read_text(constant.as_py(), kind)
+    if at.is_floating(kind) and is_number(constant.type) and not at.is_floating(constant.type):
+        constant = round_to(float(constant.as_py()), kind)
+    return constant
+
+
+def _unwrapped(node: Node) -> Node:
+    """`node` without casts that lose nothing, so that the constant is converted and not the column."""
+    while isinstance(node, Cast) and not node.lenient and _keeps_every_value(node.operand.type, node.target):
+        node = node.operand
+    return node
+
+
+def _keeps_every_value(source: pa.DataType, target: pa.DataType) -> bool:
+    if source == target:
+        return True
+    if at.is_integer(source) and at.is_integer(target):
+        return common_type(source, target) == target or (
+            target.bit_width > source.bit_width and not at.is_unsigned_integer(target)
+        )
+    if at.is_integer(source) and at.is_decimal(target):
+        return bool(target.precision - target.scale >= decimal_for_integer(source).precision)
+    if at.is_integer(source) and at.is_floating(target):
+        return bool(source.bit_width <= {64: 32, 32: 16}.get(target.bit_width, 0))
+    if at.is_floating(source) and at.is_floating(target):
+        return bool(target.bit_width >= source.bit_width)
+    return bool(at.is_date(source) and at.is_timestamp(target) and target.unit != "ns")
+
+
+def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
+    """``CAST(operand AS target)``; nothing when it is of that type already, the value when it is constant."""
+    if operand.type == target:
+        return operand
+    return _folded(Cast(operand, target, lenient))
+
+
+def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:
+    """``operand IN (values)`` for constants that compare with the operand; a null is NULL in the list."""
+    if isinstance(operand, Literal):
+        return disjunction(compare("=", operand, Literal(value)) for value in values)
+    if at.is_null(operand.type):
+        return UNKNOWN
+    if isinstance(operand, Cast):
+        values = [_meant(value, operand.type) for value in values]
+        operand = _unwrapped(operand)
+    _require_order(operand)
+    if at.is_decimal(operand.type) and any(at.is_floating(value.type) for value in values):
+        operand = cast(operand, pa.float64())
+    if isinstance(values, pa.Array) and value_type(values.type) == operand.type:
+        held = values if values.type == operand.type else values.cast(operand.type)
+        has_null = held.null_count > 0
+        held = held.drop_null().unique()
+    else:
+        stored = operand.stored_type if isinstance(operand, Column) else operand.type
+        has_null = any(not value.is_valid for value in values)
+        places = [place(value, stored) for value in values if value.is_valid]
+        held = pa.array([value for found, value in places if found is Place.EXACT], operand.type).unique()
+    if len(held) == 0:
+        return disjunction([never(operand), UNKNOWN if has_null else FALSE])
+    if len(held) == 1 and not has_null:
+        return Comparison("=", operand, Literal(held[0]))
+    return In(operand, held, has_null)
+
+
+def is_null(operand: Node, *, negated: bool = False) -> Node:
+    """``operand IS [NOT] NULL``."""
+    if isinstance(operand, Literal):
+        return TRUE if operand.is_null != negated else FALSE
+    return IsNull(operand, negated)
+
+
+def distinct(left: Node, right: Node, *, negated: bool = False) -> Node:
+    """``left IS [NOT] DISTINCT FROM right``: comparison in which NULL equals NULL and nothing is unknown."""
+    if isinstance(left, Literal):
+        left, right = right, left
+    if isinstance(right, Literal) and right.is_null:
+        return is_null(left, negated=not negated)
+    if isinstance(right, Literal):
+        same = conjunction([is_null(left, negated=True), compare("=", left, right)])
+    else:
+        both_null = conjunction([is_null(left), is_null(right)])
+        both_held = [is_null(left, negated=True), is_null(right, negated=True)]
+        same = disjunction([both_null, conjunction([*both_held, compare("=", left, right)])])
+    return same if negated else negate(same)
+
+
+def is_truth(operand: Node, truth: bool, *, negated: bool = False) -> Node:
+    """``operand IS [NOT] TRUE`` or ``IS [NOT] FALSE``."""
+    held = conjunction([is_null(operand, negated=True), operand if truth else negate(operand)])
+    return negate(held) if negated else held
+
+
+def require_boolean(node: Node) -> Node:
+    """`node`, which must be a predicate."""
+    if at.is_null(node.type) and isinstance(node, Literal):
+        return UNKNOWN
+    if not at.is_boolean(node.type):
+        raise InvalidFilterError(
+            f"{node} is of type {render.type_name(node.type)}, not a condition",
+            remedy=f"Compare it, for example {node} <> 0"
+            if is_number(node.type)
+            else "Compare it with something",
+        )
+    return node
+
+
+def conjunction(nodes: Iterable[Node]) -> Node:
+    """AND of predicates: flat, without constants that decide nothing."""
+    operands = [node for node in flattened(And, map(require_boolean, nodes)) if node != TRUE]
+    if FALSE in operands:
+        return FALSE
+    return And(tuple(operands)) if len(operands) > 1 else operands[0] if operands else TRUE
+
+
+def disjunction(nodes: Iterable[Node]) -> Node:
+    """OR of predicates: flat, without constants that decide nothing."""
+    operands = [node for node in flattened(Or, map(require_boolean, nodes)) if node != FALSE]
+    if TRUE in operands:
+        return TRUE
+    return Or(tuple(operands)) if len(operands) > 1 else operands[0] if operands else FALSE
+
+
+def negate(node: Node) -> Node:
+    """NOT, moved down; a comparison turns into its opposite, which holds for NaN too, as it is ordered."""
+    node = require_boolean(node)
+    if isinstance(node, Comparison):
+        return Comparison(OPPOSITE[node.op], node.left, node.right)
+    if isinstance(node, IsNull):
+        return IsNull(node.operand, not node.negated)
+    if isinstance(node, And):
+        return disjunction(map(negate, node.operands))
+    if isinstance(node, Or):
+        return conjunction(map(negate, node.operands))
+    if isinstance(node, Not):
+        return node.operand
+    if isinstance(node, Literal):
+        return node if node.is_null else FALSE if node == TRUE else TRUE
+    return Not(node)
+
+
+def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
+    """``operand [I]LIKE pattern``, ``starts_with(operand, pattern)`` and so on, with a constant pattern."""
+    if not isinstance(pattern, Literal):
+        raise InvalidFilterError(f"The pattern {pattern} is not a constant", remedy="Use a constant string")
+    if pattern.is_null or (isinstance(operand, Literal) and operand.is_null):
+        return UNKNOWN
+    if not is_text(pattern.type) or not is_text(operand.type):
+        wrong = operand if is_text(pattern.type) else pattern
+        raise InvalidFilterError(
+            f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} takes strings",
+            remedy=f"Write CAST({wrong} AS VARCHAR)",
+        )
+    return _folded(_match(kind, operand, pattern.value.as_py(), escape))
+
+
+def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
+    if kind not in ("like", "ilike"):
+        return Match(kind, operand, pattern)
+    if escape is not None and len(escape) > 1:
+        raise InvalidFilterError(
+            f"The escape {escape!r} is not one character", remedy="Use a single character"
+        )
+    characters = _pattern_characters(pattern, escape)
+    wild = [special for special, _ in characters]
+    text = "".join(character for _, character in characters)
+    if kind == "like" and not any(wild):
+        return compare("=", operand, Literal(pa.scalar(text)))
+    if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
+        if not wild[0]:
+            return Match("starts_with", operand, text[:-1])
+        return Match("contains", operand, text[1:-1]) if wild[-1] else Match("ends_with", operand, text[1:])
+    canonical = "".join(c if special or c not in "%_\\" else f"\\{c}" for special, c in characters)
+    return Match(kind, operand, canonical)
+
+
+def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+    """Each character of a LIKE pattern with whether it is a wildcard."""
+    found: list[tuple[bool, str]] = []
+    characters = iter(pattern)
+    for character in characters:
+        if escape and character == escape:
+            literal = next(characters, None)
+            if literal is None:
+                raise InvalidFilterError(
+                    f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
+                )
+            found.append((False, literal))
+        else:
+            found.append((character in "%_", character))
+    return found
+
+
+def arithmetic(op: str, left: Node, right: Node) -> Node:
+    """``left op right`` for + - * / // %; integers are computed in 64 bits, decimals exactly."""
+    dates = at.is_date(left.type) and op in ("+", "-")
+    if (dates and at.is_integer(right.type)) or (
+        op == "+" and at.is_integer(left.type) and at.is_date(right.type)
+    ):
+        left, right = (left, right) if dates else (right, left)
+        return _folded(Arithmetic(op, cast(left, pa.date32()), cast(right, pa.int64()), pa.date32()))
+    if dates and op == "-" and at.is_date(right.type):
+        return _folded(Arithmetic(op, cast(left, pa.date32()), cast(right, pa.date32()), pa.int64()))
+    left, right = _arithmetic_operands(op, left, right)
+    try:
+        kind = pc.call_function(_PROBES[op], [pa.array([], left.type), pa.array([], right.type)]).type
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidFilterError(
+            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not possible in a filter",
+            remedy="CAST the operands to DOUBLE"
+            if is_number(left.type)
+            else "Compare the columns with constants",
+        ) from error
+    return _folded(Arithmetic(op, left, right, kind))
+
+
+def _folded(node: Node) -> Node:
+    """`node`, or its value when it is computed from constants alone."""
+    return evaluate_constant(node) if all(isinstance(child, Literal) for child in node.children) else node
+
+
+_PROBES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "divide", "%": "divide"}
+
+
+def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
+    if not (is_number(left.type) and is_number(right.type)):
+        return left, right
+    if op == "/":
+        return cast(left, pa.float64()), cast(right, pa.float64())
+    floating = [node.type for node in (left, right) if at.is_floating(node.type)]
+    if floating:
+        kind = max(floating, key=lambda found: int(found.bit_width))
+        kind = pa.float32() if at.is_float16(kind) else kind
+        return _as_floating(left, kind), _as_floating(right, kind)
+    if at.is_integer(left.type) and at.is_integer(right.type):
+        kind = common_type(left.type, right.type) if left.type != right.type else left.type
+        kind = kind if kind == pa.uint64() or at.is_decimal(kind) else pa.int64()
+        return cast(left, kind), cast(right, kind)
+    if op in ("//", "%"):
+        raise InvalidFilterError(f"{op} is not possible for decimals", remedy="CAST the operands to DOUBLE")
+    sides = [
+        cast(node, decimal_for_integer(node.type)) if at.is_integer(node.type) else node
+        for node in (left, right)
+    ]
+    first, second = sides[0].type, sides[1].type
+    if op == "*":
+        precision = first.precision + second.precision + 1
+    else:
+        scale = max(first.scale, second.scale)
+        precision = max(first.precision - first.scale, second.precision - second.scale) + scale + 1
+    if precision > 38:
+        sides = [
+            cast(node, decimal_type(76 if at.is_decimal256(node.type) else 39, node.type.scale))
+            for node in sides
+        ]
+    return sides[0], sides[1]
+
+
+def _as_floating(node: Node, kind: pa.DataType) -> Node:
+    if isinstance(node, Literal) and not node.is_null:
+        return Literal(round_to(float(node.value.as_py()), kind))
+    return cast(node, kind)
+
+
+def function(name: str, arguments: Sequence[Node], options: bytes | None = None) -> Node:
+    """A call of a scalar pyarrow compute function."""
+    held = None if options is None else pc.FunctionOptions.deserialize(pa.py_buffer(options))
+    try:
+        empty = [pa.array([], argument.type) for argument in arguments]
+        kind = pc.call_function(name, empty, held, length=None if empty else 0).type
+    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        shown = ", ".join(render.type_name(argument.type) for argument in arguments)
+        raise InvalidFilterError(
+            f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters",
+            remedy="Filter on columns, or apply the function in the query instead of the scan",
+        ) from error
+    node = Function(name, tuple(arguments), kind, options)
+    return _folded(node) if arguments else node

@@ -1,0 +1,299 @@
+"""Rows: `evaluate` computes a filter over a record batch, exactly, with Arrow's vectorised kernels.
+
+Logic is SQL's: null is unknown, NaN equals NaN and is greater than every other number. Predicates over
+dictionary columns are computed once per dictionary entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.expr.convert import convert
+from lance_engine.expr.tree import (
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Comparison,
+    Function,
+    In,
+    IsNull,
+    Literal,
+    Match,
+    Node,
+    Not,
+    Or,
+)
+from lance_engine.expr.value_types import value_type
+
+_COMPARE = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_MATCH = {
+    "starts_with": pc.starts_with,
+    "ends_with": pc.ends_with,
+    "contains": pc.match_substring,
+    "like": pc.match_like,
+    "ilike": pc.match_like,
+}
+_UNKNOWN = pa.scalar(None, pa.bool_())
+#: Up to this many values, comparing with each is faster than a hash table.
+_FEW_VALUES = 6
+
+Mask = Callable[[pa.Array], pa.BooleanArray]
+
+
+def evaluate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
+    """The truth of predicate `node` for each row of `batch`: true, false, or null for unknown.
+
+    Raises `InvalidFilterError` when a cast or an arithmetic operation has no result for some row.
+    """
+    try:
+        return _predicate(node, batch)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidFilterError(
+            f"The filter {node} cannot be computed: {error}",
+            remedy="Exclude such rows with another condition, or use TRY_CAST",
+        ) from error
+
+
+def evaluate_constant(node: Node) -> Literal:
+    """The value of a node that reads no column."""
+    row = pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
+    try:
+        value = _predicate(node, row) if at.is_boolean(node.type) else _values(node, row)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidFilterError(f"{node} has no value: {error}", remedy="Correct the constant") from error
+    return Literal(value if isinstance(value, pa.Scalar) else value[0])
+
+
+def _predicate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
+    match node:
+        case And():
+            return _all(node.operands, batch)
+        case Or():
+            return _any(node.operands, batch)
+        case Not():
+            return pc.invert(_predicate(node.operand, batch))
+        case Comparison():
+            return _comparison(node, batch)
+        case In():
+            return _over_entries(_stored(node.operand, batch), lambda values: _is_in(values, node))
+        case Match():
+            return _over_entries(_stored(node.operand, batch), lambda values: _matches(values, node))
+        case IsNull():
+            return _null_test(node, batch)
+        case _:
+            return _array(_values(node, batch), len(batch))
+
+
+def _all(operands: tuple[Node, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
+    result = _predicate(operands[0], batch)
+    for operand in operands[1:]:
+        if result.null_count == 0 and result.true_count == 0:
+            return result
+        # and_kleene takes the plain path by itself where neither side has nulls.
+        result = pc.and_kleene(result, _predicate(operand, batch))
+    return result
+
+
+def _any(operands: tuple[Node, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
+    result = _predicate(operands[0], batch)
+    for operand in operands[1:]:
+        if result.true_count == len(result):
+            return result
+        result = pc.or_kleene(result, _predicate(operand, batch))
+    return result
+
+
+def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
+    if isinstance(node.right, Literal):
+        constant = node.right.value
+        return _over_entries(
+            _stored(node.left, batch), lambda values: _compare_constant(node.op, values, constant)
+        )
+    left = _array(_values(node.left, batch), len(batch))
+    if node.left == node.right:
+        return _constant_unless_null(left, node.op in ("=", "<=", ">="))
+    right = _array(_values(node.right, batch), len(batch))
+    if not at.is_floating(left.type):
+        return _COMPARE[node.op](left, right)
+    return _compare_floating(node.op, left, right)
+
+
+def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar) -> pa.BooleanArray:
+    if not at.is_floating(values.type):
+        return _COMPARE[op](values, constant)
+    values, constant = _single(values), _single(constant)
+    if constant.is_valid and constant.as_py() != constant.as_py():
+        if op in ("<=", ">"):
+            return _constant_unless_null(values, op == "<=")
+        nan = pc.is_nan(values)
+        return nan if op in ("=", ">=") else pc.invert(nan)
+    if op in (">", ">="):
+        # NaN is greater than the constant, and IEEE comparisons with NaN are false: negate the opposite.
+        return pc.invert(_COMPARE["<=" if op == ">" else "<"](values, constant))
+    return _COMPARE[op](values, constant)
+
+
+def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
+    left, right = _single(left), _single(right)
+    plain = _COMPARE[op](left, right)
+    left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
+    if not left_nan.true_count and not right_nan.true_count:
+        return plain
+    if op in ("<>", ">", ">="):
+        return pc.invert(_compare_floating({"<>": "=", ">": "<=", ">=": "<"}[op], left, right))
+    # IEEE comparisons with NaN are false; add what holds when NaN is the greatest value.
+    if op == "=":
+        also = pc.and_(left_nan, right_nan)
+    elif op == "<":
+        also = pc.and_not(right_nan, left_nan)
+    else:
+        also = right_nan
+    return pc.or_(plain, also)
+
+
+def _single(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    """Half floats have no comparison kernels; single precision holds their values exactly."""
+    return values.cast(pa.float32()) if at.is_float16(values.type) else values
+
+
+def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
+    held = node.values
+    if len(held) <= _FEW_VALUES and not at.is_boolean(values.type):
+        found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
+    else:
+        if at.is_floating(held.type):
+            # is_in compares bits, and -0.0 equals 0.0.
+            values, held = _single(values), _single(held)
+            held = pa.concat_arrays([held, pc.negate(held.filter(pc.equal(held, pa.scalar(0.0, held.type))))])
+        found = pc.is_in(values, value_set=held)
+        if values.null_count:
+            found = pc.if_else(values.is_valid(), found, _UNKNOWN)
+    return pc.if_else(found, True, _UNKNOWN) if node.has_null else found
+
+
+def _matches(values: pa.Array, node: Match) -> pa.BooleanArray:
+    if node.kind == "ilike":
+        return pc.match_like(values, node.pattern, ignore_case=True)
+    return _MATCH[node.kind](values, node.pattern)
+
+
+def _null_test(node: IsNull, batch: pa.RecordBatch) -> pa.BooleanArray:
+    operand = node.operand
+    values = _predicate(operand, batch) if at.is_boolean(operand.type) else _stored(operand, batch)
+    if at.is_run_end_encoded(values.type) or (at.is_dictionary(values.type) and values.dictionary.null_count):
+        values = _plain(values)
+    return values.is_valid() if node.negated else values.is_null()
+
+
+def _constant_unless_null(values: pa.Array, truth: bool) -> pa.BooleanArray:
+    mask = pa.repeat(pa.scalar(truth), len(values))
+    return pc.if_else(values.is_valid(), mask, _UNKNOWN) if values.null_count else mask
+
+
+def _over_entries(values: pa.Array, test: Mask) -> pa.BooleanArray:
+    """`test` over the values of an array as stored: once per dictionary entry where it is a dictionary."""
+    if at.is_dictionary(values.type) and len(values.dictionary) <= len(values):
+        return test(_plain(values.dictionary)).take(values.indices)
+    return test(_plain(values))
+
+
+def _stored(node: Node, batch: pa.RecordBatch) -> pa.Array:
+    """The values of `node` in the encoding in which the batch holds them."""
+    if not isinstance(node, Column):
+        if at.is_boolean(node.type):
+            return _predicate(node, batch)
+        return _array(_values(node, batch), len(batch))
+    index = batch.schema.get_field_index(node.parts[0])
+    if index < 0:
+        raise ColumnNotFoundError(
+            f"The batch has no column {node.parts[0]!r}",
+            remedy="Read the columns that columns_of(filter) names",
+        )
+    values = batch.column(index)
+    return pc.struct_field(values, list(node.parts[1:])) if len(node.parts) > 1 else values
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """The values without dictionary, run-end, extension or view encoding."""
+    if isinstance(values, pa.ExtensionArray):
+        return _plain(values.storage)
+    if at.is_run_end_encoded(values.type):
+        return _plain(pc.run_end_decode(values))
+    if at.is_dictionary(values.type):
+        return _plain(values.dictionary_decode())
+    kind = value_type(values.type)
+    return values if values.type == kind else values.cast(kind)
+
+
+def _values(node: Node, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    """The values of any node, plainly encoded: an array of one per row, or a scalar for all rows."""
+    match node:
+        case Column():
+            return _plain(_stored(node, batch))
+        case Literal():
+            return node.value
+        case Arithmetic():
+            return _arithmetic(node, batch)
+        case Cast():
+            return convert(_values(node.operand, batch), node.target, lenient=node.lenient)
+        case Function():
+            return _call(node, batch)
+        case _:
+            return _predicate(node, batch)
+
+
+def _array(values: pa.Array | pa.Scalar, length: int) -> pa.Array:
+    return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
+
+
+def _arithmetic(node: Arithmetic, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    left, right = (_countable(_values(side, batch)) for side in node.children)
+    if node.op == "+":
+        result = pc.add_checked(left, right)
+    elif node.op == "-":
+        result = pc.subtract_checked(left, right)
+    elif node.op == "*":
+        result = pc.multiply_checked(left, right)
+    elif node.op == "/":
+        result = pc.divide(left, right)
+    else:
+        result = _divide_whole(node.op, left, right)
+    if at.is_date(node.type):
+        return result.cast(pa.int32()).cast(node.type)
+    return result if result.type == node.type else convert(result, node.type)
+
+
+def _countable(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    """Dates as counts of days."""
+    return values.cast(pa.int32()).cast(pa.int64()) if at.is_date32(values.type) else values
+
+
+def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    if at.is_integer(right.type):
+        zero = pa.scalar(0, right.type)
+        right = pc.if_else(pc.equal(right, zero), pa.scalar(None, right.type), right)
+    quotient = (
+        pc.divide_checked(left, right) if at.is_integer(right.type) else pc.trunc(pc.divide(left, right))
+    )
+    return quotient if op == "//" else pc.subtract(left, pc.multiply(quotient, right))
+
+
+def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
+    if not node.arguments:
+        return pc.call_function(node.name, [], options, length=len(batch))
+    return pc.call_function(node.name, [_values(argument, batch) for argument in node.arguments], options)

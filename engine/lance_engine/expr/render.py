@@ -1,0 +1,170 @@
+"""SQL text (DuckDB dialect) for names, types and constants; it parses back to the same thing."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine.expr.value_types import MILLISECONDS_PER_DAY, PER_SECOND
+
+#: pyarrow compute functions that have a name in SQL; the others are rendered by their pyarrow name.
+SQL_FUNCTIONS = {
+    "utf8_lower": "lower",
+    "utf8_upper": "upper",
+    "utf8_length": "length",
+    "utf8_trim_whitespace": "trim",
+    "utf8_ltrim_whitespace": "ltrim",
+    "utf8_rtrim_whitespace": "rtrim",
+    "abs": "abs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "coalesce": "coalesce",
+    "year": "year",
+    "month": "month",
+    "day": "day",
+    "hour": "hour",
+    "minute": "minute",
+    "is_nan": "isnan",
+}
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+#: Names that a parser could take for something else than a column.
+_RESERVED_WORDS = """
+    all analyse analyze and anti any array as asc asof at attach authorization between both by case
+    cast check collate collation column columns concurrently constraint contains create cross
+    current_catalog current_date current_role current_schema current_time current_timestamp
+    current_user date default deferrable desc describe distinct do else end ends_with escape except
+    exists extract false fetch for foreign freeze from full generated glob grant group grouping_id
+    having if ilike in initially inner insert intersect interval into is isnull join lambda lateral
+    leading left like limit list localtime localtimestamp map natural next not notnull null nullif
+    offset on only or order outer overlaps pivot pivot_longer pivot_wider placing position
+    positional primary qualify range references returning right row rows select semi session_user
+    set show similar some starts_with struct summarize symmetric table tablesample then time
+    timestamp to trailing true try_cast union unique unpivot update user using values variadic
+    verbose when where window with
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
+
+_TYPE_NAMES = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "halffloat": "FLOAT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "large_string": "VARCHAR",
+    "binary": "BLOB",
+    "large_binary": "BLOB",
+    "date32[day]": "DATE",
+    "date64[ms]": "DATE",
+    "timestamp[s]": "TIMESTAMP_S",
+    "timestamp[ms]": "TIMESTAMP_MS",
+    "timestamp[us]": "TIMESTAMP",
+    "timestamp[ns]": "TIMESTAMP_NS",
+}
+
+
+def identifier(name: str) -> str:
+    """`name` as SQL, quoted unless it is plain."""
+    if _PLAIN_NAME.fullmatch(name) and name.lower() not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(text: str) -> str:
+    """`text` as a SQL string constant."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The SQL name of an Arrow type (the Arrow name where SQL has none)."""
+    if at.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if at.is_timestamp(kind) and kind.tz is not None:
+        return "TIMESTAMPTZ"
+    if at.is_time(kind):
+        return "TIME"
+    if at.is_duration(kind):
+        return "INTERVAL"
+    return _TYPE_NAMES.get(str(kind), str(kind))
+
+
+def literal(value: pa.Scalar) -> str:
+    """A constant as SQL."""
+    kind = value.type
+    if not value.is_valid:
+        return "NULL"
+    if at.is_boolean(kind):
+        return "TRUE" if value.as_py() else "FALSE"
+    if at.is_floating(kind):
+        return _floating(float(value.as_py()), kind)
+    if at.is_decimal(kind):
+        return _decimal(value.as_py(), kind)
+    if at.is_date(kind):
+        days = value.value if at.is_date32(kind) else value.value // MILLISECONDS_PER_DAY
+        return f"DATE '{_day(days)}'"
+    if at.is_timestamp(kind):
+        name = "TIMESTAMPTZ" if kind.tz else "TIMESTAMP_NS" if kind.unit == "ns" else "TIMESTAMP"
+        day, rest = divmod(value.value, 86_400 * PER_SECOND[kind.unit])
+        return f"{name} '{_day(day)} {_clock(rest, kind.unit)}{'+00' if kind.tz else ''}'"
+    if at.is_time(kind):
+        return f"TIME '{_clock(value.value, kind.unit)}'"
+    if at.is_duration(kind):
+        return _duration(value.value, kind.unit)
+    held = value.as_py()
+    if isinstance(held, bytes):
+        return "CAST('" + "".join(f"\\x{byte:02X}" for byte in held) + "' AS BLOB)"
+    return string(held) if isinstance(held, str) else str(held)
+
+
+def _floating(value: float, kind: pa.DataType) -> str:
+    name = "DOUBLE" if at.is_float64(kind) else "FLOAT"
+    if not math.isfinite(value):
+        return f"CAST('{value}' AS {name})"
+    text = repr(value) if at.is_float64(kind) else str(np.float32(value))
+    # Digits with a point parse as an exact decimal, which the column's type rounds back to this very value.
+    return text if len(text) <= 18 and "e" not in text else f"CAST('{text}' AS {name})"
+
+
+def _decimal(value: decimal.Decimal, kind: pa.DataType) -> str:
+    return (
+        f"{value:f}"
+        if kind.precision <= 38
+        else f"CAST('{value:f}' AS DECIMAL({kind.precision}, {kind.scale}))"
+    )
+
+
+def _day(days: int) -> str:
+    try:
+        return (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
+    except OverflowError:
+        # Beyond the calendar of Python: the count of days is unambiguous, if not pretty.
+        return f"epoch {days:+d}"
+
+
+def _clock(count: int, unit: str) -> str:
+    seconds, fraction = divmod(count, PER_SECOND[unit])
+    digits = len(str(PER_SECOND[unit])) - 1
+    tail = f".{fraction:0{digits}d}".rstrip("0") if fraction else ""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}"
+
+
+def _duration(count: int, unit: str) -> str:
+    sign, count = ("-", -count) if count < 0 else ("", count)
+    seconds, fraction = divmod(count, PER_SECOND[unit])
+    digits = len(str(PER_SECOND[unit])) - 1
+    return f"INTERVAL '{sign}{seconds}{f'.{fraction:0{digits}d}' if fraction else ''}' SECOND"

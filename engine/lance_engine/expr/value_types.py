@@ -1,0 +1,124 @@
+"""Arrow types as filters see them: the type of a value without its encoding, and how types meet."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as at
+
+#: Steps per second of the Arrow time units.
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+UNITS = tuple(PER_SECOND)
+#: Days in Arrow's date64 are counted in milliseconds.
+MILLISECONDS_PER_DAY = 86_400_000
+
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type in which values of `kind` are compared: no dictionary, run-end, extension or view encoding."""
+    if at.is_dictionary(kind) or at.is_run_end_encoded(kind):
+        return value_type(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return value_type(kind.storage_type)
+    if at.is_string_view(kind):
+        return pa.string()
+    if at.is_binary_view(kind) or at.is_fixed_size_binary(kind):
+        return pa.binary()
+    return kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(at.is_string(kind) or at.is_large_string(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    return bool(at.is_binary(kind) or at.is_large_binary(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(at.is_integer(kind) or at.is_floating(kind) or at.is_decimal(kind))
+
+
+def is_zoned(kind: pa.DataType) -> bool:
+    return bool(at.is_timestamp(kind)) and kind.tz is not None
+
+
+def is_comparable(kind: pa.DataType) -> bool:
+    """Whether values of this (value) type have an order that filters can use."""
+    return bool(
+        at.is_boolean(kind)
+        or is_number(kind)
+        or is_text(kind)
+        or is_bytes(kind)
+        or at.is_date(kind)
+        or at.is_timestamp(kind)
+        or at.is_time(kind)
+        or at.is_duration(kind)
+    )
+
+
+def integer_limits(kind: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    bits = kind.bit_width
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if at.is_signed_integer(kind) else (0, (1 << bits) - 1)
+
+
+def decimal_for_integer(kind: pa.DataType) -> pa.DataType:
+    """The decimal type that holds every value of an integer type."""
+    return pa.decimal128(_INTEGER_DIGITS[kind.bit_width], 0)
+
+
+def decimal_type(precision: int, scale: int) -> pa.DataType:
+    """decimal128 where the precision allows it, else decimal256."""
+    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(min(precision, 76), scale)
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type in which values of two (value) types are compared; None where they do not meet.
+
+    A decimal or an integer meets a floating point number as that floating point type, as in SQL engines.
+    """
+    if left == right:
+        return left if is_comparable(left) or at.is_null(left) else None
+    if at.is_null(left) or at.is_null(right):
+        return right if at.is_null(left) else left
+    for one, other in ((left, right), (right, left)):
+        if is_number(one) and is_number(other):
+            return _common_number(left, right)
+        if is_text(one) and is_text(other):
+            return pa.large_string()
+        if is_bytes(one) and is_bytes(other):
+            return pa.large_binary()
+        if at.is_date(one) and at.is_date(other):
+            return pa.date32()
+        if at.is_timestamp(one) and at.is_date(other):
+            return one
+        if at.is_timestamp(one) and at.is_timestamp(other):
+            zone = left.tz or right.tz
+            return pa.timestamp(_finer(left.unit, right.unit), tz="UTC" if zone else None)
+        if at.is_time(one) and at.is_time(other):
+            unit = _finer(left.unit, right.unit)
+            return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
+        if at.is_duration(one) and at.is_duration(other):
+            return pa.duration(_finer(left.unit, right.unit))
+    return None
+
+
+def _finer(left: str, right: str) -> str:
+    return max(left, right, key=UNITS.index)
+
+
+def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    if at.is_floating(left) and at.is_floating(right):
+        return max(left, right, key=lambda kind: int(kind.bit_width))
+    if at.is_floating(left) or at.is_floating(right):
+        floating = left if at.is_floating(left) else right
+        return pa.float32() if at.is_float16(floating) else floating
+    if at.is_integer(left) and at.is_integer(right):
+        if pa.uint64() in (left, right) and (at.is_signed_integer(left) or at.is_signed_integer(right)):
+            return pa.decimal128(20, 0)
+        return pa.uint64() if pa.uint64() in (left, right) else pa.int64()
+    first = decimal_for_integer(left) if at.is_integer(left) else left
+    second = decimal_for_integer(right) if at.is_integer(right) else right
+    scale = max(first.scale, second.scale)
+    return decimal_type(max(first.precision - first.scale, second.precision - second.scale) + scale, scale)
