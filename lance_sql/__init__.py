@@ -1,1 +1,63 @@
-"""SQL over Lance datasets: DuckDB, DataFusion and Spark."""
+"""SQL over Lance datasets: DuckDB, DataFusion and Spark.
+
+Importing this package is cheap: pyarrow and the SQL engines are imported at first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from lance_engine.errors import LanceError
+
+if TYPE_CHECKING:
+    from lance_sql.api import connect, open, sql, write
+    from lance_sql.dataset import Dataset
+    from lance_sql.errors import SqlError
+    from lance_sql.query.connection import Connection
+    from lance_sql.query.result import QueryResult
+
+__all__ = [
+    "Connection",
+    "Dataset",
+    "LanceError",
+    "QueryResult",
+    "SqlError",
+    "connect",
+    "datafusion",
+    "duckdb",
+    "open",
+    "spark",
+    "sql",
+    "write",
+]
+
+#: public name -> (module, attribute); None: the module itself
+_LAZY = {
+    "Connection": ("lance_sql.query.connection", "Connection"),
+    "Dataset": ("lance_sql.dataset", "Dataset"),
+    "QueryResult": ("lance_sql.query.result", "QueryResult"),
+    "SqlError": ("lance_sql.errors", "SqlError"),
+    "connect": ("lance_sql.api", "connect"),
+    "datafusion": ("lance_sql.engines.datafusion", None),
+    "duckdb": ("lance_sql.engines.duckdb", None),
+    "open": ("lance_sql.api", "open"),
+    "spark": ("lance_sql.spark", None),
+    "sql": ("lance_sql.api", "sql"),
+    "write": ("lance_sql.api", "write"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module_name, attribute = _LAZY[name]
+    except KeyError:
+        raise AttributeError(f"module 'lance_sql' has no attribute {name!r}") from None
+    module = importlib.import_module(module_name)
+    value = module if attribute is None else getattr(module, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,80 @@
+"""The verbs of the package: open, write, sql, connect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lance_sql.dataset import Dataset
+    from lance_sql.query.connection import Connection
+    from lance_sql.query.result import QueryResult
+
+__all__ = ["connect", "open", "sql", "write"]
+
+
+def open(
+    uri: str | os.PathLike[str],
+    version: int | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """Open the Lance dataset at `uri`, at its newest version unless `version` names another.
+
+    The result is an immutable view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
+    """
+    from lance_sql.dataset import Dataset
+
+    return Dataset.open(os.fspath(uri), version, storage_options=storage_options)
+
+
+def write(
+    data: Any,
+    uri: str | os.PathLike[str],
+    mode: Literal["create", "append", "overwrite"] = "create",
+    **options: Any,
+) -> Dataset:
+    """Write `data` as a new version of the dataset at `uri` and return the dataset at that version.
+
+    `data` is a pyarrow Table, RecordBatch or RecordBatchReader, an iterable of record batches, anything that
+    exports an Arrow stream (Polars, DuckDB and DataFusion results, pandas 3 frames, a `QueryResult`), or a
+    pandas DataFrame. `options` are those of `lance_engine.write.write_dataset`, for example
+    ``data_storage_version``, ``max_rows_per_file`` and ``storage_options``. Raises `DatasetExistsError`,
+    `SchemaMismatchError` and `UnsupportedTypeError`; after an error nothing of the new version is visible.
+    """
+    from lance_engine.write import write_dataset
+
+    from lance_sql.dataset import Dataset
+
+    return Dataset(write_dataset(data, os.fspath(uri), mode, **options))
+
+
+def sql(
+    text: str,
+    engine: str = "duckdb",
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+) -> QueryResult:
+    """Run one SQL statement; tables are written as ``FROM 'path/to/sales.lance'``.
+
+    `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call has a session of its
+    own: use `connect` to keep tables and views between statements.
+    """
+    return connect(engine=engine).sql(text, params)
+
+
+def connect(
+    directory: str | os.PathLike[str] | None = None,
+    engine: Any = "duckdb",
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Connection:
+    """A SQL session; with a `directory`, each ``NAME.lance`` dataset in it is the table NAME.
+
+    `engine` is ``"duckdb"`` or ``"datafusion"``, or an open `duckdb.DuckDBPyConnection` or
+    `datafusion.SessionContext` to run in.
+    """
+    from lance_sql.query.connection import Connection
+
+    location = None if directory is None else os.fspath(directory)
+    return Connection(location, engine, storage_options=storage_options)

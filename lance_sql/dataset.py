@@ -1,0 +1,199 @@
+"""The dataset that users hold: the engine's, and a `pyarrow.dataset.Dataset` to the rest of the ecosystem."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import lance_engine.dataset
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+from lance_engine.errors import LanceError, UnsupportedFeatureError
+from pyarrow.fs import LocalFileSystem
+
+from lance_sql.engines.partitions import Partition, TableScanner, partitions
+from lance_sql.engines.table import EngineTable
+from lance_sql.query.display import counted
+
+try:
+    from duckdb._sources import ArrowScanSource
+except ImportError:  # DuckDB is absent or of another major: its scans then use the pyarrow face
+    ArrowScanSource = object
+
+#: Shown as the file that cannot be opened when an operation of pyarrow tries to read the dataset natively.
+_NOT_NATIVE = (
+    "a Lance dataset, which pyarrow cannot read by itself: use to_table(), scan() or lance_sql.sql()"
+)
+
+
+class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc, valid-type]
+    """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
+
+    `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
+    column), not positions as pyarrow's does. Filters have SQL semantics throughout: an unknown (null)
+    comparison selects nothing, and NaN equals itself and is greater than every number.
+
+    The rest is the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars, Ibis and pandas
+    read it, and the scan source protocol of DuckDB (`rows`, `accepts`, `stream`), which tells its optimiser
+    the row count. The native half of the base class is a union over one file that does not exist: an
+    operation of pyarrow that is implemented in C++ and bypasses the methods below fails with a clear message
+    instead of crashing.
+    """
+
+    #: DuckDB may keep the schema
+    schema_is_stable = True
+
+    def __init__(self, snapshot: Any) -> None:
+        lance_engine.dataset.Dataset.__init__(self, snapshot)
+        schema = self.schema
+        file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
+        missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
+        native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
+        pads.UnionDataset.__init__(self, schema, [native])
+        self._storage_options: Mapping[str, Any] | None = None
+
+    @classmethod
+    def open(
+        cls, uri: str, version: int | None = None, *, storage_options: Mapping[str, Any] | None = None
+    ) -> Dataset:
+        dataset: Dataset = super().open(uri, version, storage_options=storage_options)
+        dataset._storage_options = storage_options
+        return dataset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.uri, self.version, self._storage_options)
+
+    # pyarrow.dataset.Dataset
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the data columns."""
+        schema: pa.Schema = super().schema
+        return schema
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """Nothing is known of all rows: always true."""
+        return pc.scalar(True)
+
+    def scanner(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | str | None = None,
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> TableScanner:
+        """A scan with the methods of a pyarrow scanner. Other scan `options` of pyarrow have no effect."""
+        if isinstance(columns, Mapping):
+            raise UnsupportedFeatureError(
+                "computed columns are not supported by scanner()",
+                remedy="Use lance_sql.sql() or a list of names",
+            )
+        return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
+
+    def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[Partition]:
+        """Row ranges of the dataset; each has the `scanner` method of a pyarrow fragment, no more."""
+        return iter(partitions(EngineTable(self)))
+
+    def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
+        """The rows as a table; see `scanner`."""
+        return self.scanner(columns, filter, **options).to_table()
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows as record batches; see `scanner`."""
+        return self.scanner(columns, filter, **options).to_batches()
+
+    def head(
+        self, num_rows: int, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
+    ) -> pa.Table:
+        """The first `num_rows` rows that pass `filter`."""
+        return self.scan(columns=columns, filter=filter, limit=num_rows).to_table()
+
+    def count_rows(self, filter: Any = None, **options: Any) -> int:
+        """The number of rows that pass `filter`; without one, known from metadata."""
+        count: int = super().count_rows(filter)
+        return count
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.scan().to_reader().__arrow_c_stream__(requested_schema)
+
+    def filter(self, expression: Any) -> NoReturn:
+        _refuse("filter()", "Use scan(filter=...) or lance_sql.sql()")
+
+    def replace_schema(self, schema: Any) -> NoReturn:
+        _refuse("replace_schema()", "Use to_table().cast(schema)")
+
+    def join(self, *args: Any, **options: Any) -> NoReturn:
+        _refuse("join()", "Use lance_sql.sql()")
+
+    def join_asof(self, *args: Any, **options: Any) -> NoReturn:
+        _refuse("join_asof()", "Use lance_sql.sql()")
+
+    def sort_by(self, *args: Any, **options: Any) -> NoReturn:
+        _refuse("sort_by()", "Use lance_sql.sql() or to_table().sort_by(...)")
+
+    # DuckDB's scan source protocol, for a dataset that is a Python variable in a DuckDB query
+
+    @cached_property
+    def _duckdb(self) -> Any:
+        from lance_sql.engines.duckdb import DuckDBTable
+
+        return DuckDBTable(EngineTable(self))
+
+    @property
+    def obj(self) -> Dataset:
+        """The scanned object, for DuckDB."""
+        return self
+
+    def rows(self) -> int:
+        """The row count, for DuckDB's optimiser."""
+        count: int = self._duckdb.rows()
+        return count
+
+    def accepts(self, predicate: Any) -> bool:
+        """Whether a DuckDB scan leaves `predicate` to us; see `lance_sql.engines.duckdb.DuckDBTable`."""
+        accepted: bool = self._duckdb.accepts(predicate)
+        return accepted
+
+    def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
+        """The Arrow stream of a DuckDB scan."""
+        stream: tuple[object, bool] = self._duckdb.stream(columns, filters)
+        return stream
+
+    # display
+
+    def _summary(self) -> str:
+        rows = counted(self.count_rows(), "row")
+        fragments = counted(len(self.snapshot.fragments), "fragment")
+        return f"version {self.version}, {rows} in {fragments}, {counted(len(self.schema.names), 'column')}"
+
+    def __repr__(self) -> str:
+        columns = "".join(f"\n  {field.name}: {field.type}" for field in self.schema)
+        return f"<lance_sql.Dataset {self.uri}>\n{self._summary()}{columns}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(field.name)}</td><td>{html.escape(str(field.type))}</td></tr>"
+            for field in self.schema
+        )
+        return (
+            f"<div><b>{html.escape(self.uri)}</b><br>{html.escape(self._summary())}"
+            f"<table><tr><th>column</th><th>type</th></tr>{rows}</table></div>"
+        )
+
+
+def _reopen(uri: str, version: int, storage_options: Mapping[str, Any] | None) -> Dataset:
+    return Dataset.open(uri, version, storage_options=storage_options)
+
+
+def _refuse(operation: str, remedy: str) -> NoReturn:
+    error: LanceError = UnsupportedFeatureError(f"a Lance dataset has no {operation}", remedy=remedy)
+    raise error

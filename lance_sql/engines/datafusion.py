@@ -1,0 +1,243 @@
+"""Lance datasets in DataFusion.
+
+DataFusion scans any `pyarrow.dataset.Dataset` subclass: it asks the dataset for fragments, one partition
+each, and each fragment for a scanner. Here the fragments are row ranges of about equal size, so that one
+large file is still read in parallel. Every filter that DataFusion can say as a pyarrow expression is handed
+over and not applied again. There is no native plug-in, so the DataFusion major version does not matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+from datafusion import SessionConfig, SessionContext, Table, udtf
+from datafusion.catalog import SchemaProvider
+from lance_engine.errors import DatasetNotFoundError
+
+from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.errors import translated
+from lance_sql.engines.partitions import Partition, TableScanner, partitions
+from lance_sql.engines.table import EngineTable
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+    from lance_engine.dataset import Dataset
+
+__all__ = ["DataFusionTable", "install", "register"]
+
+
+class DataFusionTable(pads.Dataset):  # type: ignore[misc]
+    """One dataset as DataFusion scans it, over `EngineTable.schema`."""
+
+    def __init__(self, table: EngineTable) -> None:
+        # The base class is an interface here: its own constructor refuses subclasses, every call DataFusion
+        # makes is below.
+        self.table = table
+        #: (columns, filter) of each planned scan, for explanations
+        self.planned: list[tuple[tuple[str, ...], pc.Expression | None]] = []
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **options: Any
+    ) -> TableScanner:
+        """Called once per planned scan, for its schema."""
+        names = self.table.schema.names if columns is None else list(columns)
+        self.planned.append((tuple(names), filter))
+        return TableScanner(self.table, names, filter)
+
+    def get_fragments(self, filter: pc.Expression | None = None) -> list[Partition]:
+        """The partitions of a scan. `filter` is applied by their scanners."""
+        return partitions(self.table)
+
+
+class LanceSchema(SchemaProvider):  # type: ignore[misc]
+    """The tables of a session: those registered, then those that `find` finds by name.
+
+    Takes the place of a session's ``public`` schema and passes on what that one holds.
+    """
+
+    def __init__(self, previous: Any, find: Callable[[str], Dataset | None] | None = None) -> None:
+        self._previous = previous
+        self._find = find
+        self._tables: dict[str, Any] = {}
+
+    @property
+    def table_names(self) -> set[str]:
+        return set(self._tables) | set(self._previous.names() if self._previous is not None else ())
+
+    def table(self, name: str) -> Any:
+        table = self._lookup(name)
+        return table if table is None or isinstance(table, Table) else Table(table)
+
+    def _lookup(self, name: str) -> Any:
+        if name in self._tables:
+            return self._tables[name]
+        folded = [table for key, table in self._tables.items() if key.lower() == name]
+        if len(folded) == 1:  # DataFusion hands an unquoted Sales over as sales
+            return folded[0]
+        if self._previous is not None and self._previous.table_exist(name):
+            return self._previous.table(name)
+        dataset = self._find(name) if self._find is not None else None
+        return None if dataset is None else DataFusionTable(EngineTable(dataset, name))
+
+    def register_table(self, name: str, table: Any) -> None:
+        self._tables[name] = table
+
+    def deregister_table(self, name: str, cascade: bool = False) -> None:
+        self._tables.pop(name, None)
+
+    def table_exist(self, name: str) -> bool:
+        return self._lookup(name) is not None
+
+
+def register(context: SessionContext, name: str, dataset: Dataset) -> None:
+    """Make `dataset` the table `name` of `context`."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    context.register_table(quoted, Table(DataFusionTable(EngineTable(dataset, name))))
+
+
+def install(context: SessionContext) -> None:
+    """Let statements of `context` name datasets by path: ``FROM 'a.lance'``, ``lance_scan('a.lance')``."""
+    _adopt(context, _open_path)
+    _add_lance_scan(context)
+
+
+def _open_path(name: str) -> Dataset | None:
+    from lance_sql.api import open as open_dataset
+
+    if not name.rstrip("/").endswith(".lance"):
+        return None
+    location, _, version = name.partition(".lance@")
+    try:
+        return open_dataset(location + ".lance", int(version)) if version else open_dataset(name)
+    except DatasetNotFoundError:
+        if "/" in name:
+            raise
+        return None
+
+
+def _adopt(context: SessionContext, find: Callable[[str], Dataset | None] | None) -> LanceSchema:
+    catalog = context.catalog("datafusion")
+    schema = LanceSchema(catalog.schema("public"), find)
+    catalog.register_schema("public", schema)
+    return schema
+
+
+def _add_lance_scan(context: SessionContext) -> None:
+    def lance_scan(path: Any, version: Any = None) -> Table:
+        from lance_sql.api import open as open_dataset
+
+        dataset = open_dataset(path.python_value(), None if version is None else version.python_value())
+        return Table(DataFusionTable(EngineTable(dataset)))
+
+    context.register_udtf(udtf(lance_scan, "lance_scan"))
+
+
+def start(context: SessionContext | None) -> DataFusionEngine:
+    """The engine in a new session, or in an open one."""
+    return DataFusionEngine(context)
+
+
+class DataFusionEngine:
+    """A DataFusion session behind the `Engine` interface."""
+
+    name = "datafusion"
+
+    def __init__(self, context: SessionContext | None) -> None:
+        if context is None:
+            context = SessionContext(SessionConfig().with_information_schema(True))
+        self.context = context
+        self._schema = _adopt(self.context, None)
+        self._tables: dict[str, DataFusionTable] = {}
+
+    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        table = DataFusionTable(EngineTable(dataset, name, system_columns))
+        self._tables[name] = table
+        self._schema.register_table(name, table)
+
+    def register_other(self, name: str, data: Any) -> None:
+        if not isinstance(data, pads.Dataset):
+            data = pads.dataset(_as_table(data))
+        self._tables.pop(name, None)
+        self._schema.register_table(name, data)
+
+    def query(self, text: str, params: Parameters) -> DataFusionQuery:
+        if not text.strip():
+            return DataFusionQuery(None)
+        try:
+            return DataFusionQuery(self.context.sql(text, param_values=_named(params)))
+        except Exception as error:
+            raise translated(error, self.name) from None
+
+    def explain(self, text: str, params: Parameters) -> tuple[str, list[ScanReport]]:
+        for table in self._tables.values():
+            table.planned.clear()
+        plan = self.query("EXPLAIN " + text, params).to_table()
+        parts = [
+            f"{kind}\n{body}" for kind, body in zip(*(column.to_pylist() for column in plan), strict=True)
+        ]
+        residual = _residual_filters(plan.column(1)[0].as_py())
+        scans = [
+            ScanReport(
+                name,
+                table.table.dataset,
+                columns,
+                () if predicate is None else (str(predicate),),
+                residual.get(name, ()),
+            )
+            for name, table in self._tables.items()
+            for columns, predicate in table.planned
+        ]
+        return "\n".join(parts), scans
+
+    def close(self) -> None:
+        self._tables.clear()
+
+
+_SCAN_BELOW_FILTER = re.compile(r"Filter: (?P<filter>.+)\n\s*TableScan: (?P<table>.+?) projection=")
+
+
+def _residual_filters(logical_plan: str) -> dict[str, tuple[str, ...]]:
+    """Table -> the filter right above its scan, read off the text of a logical plan."""
+    return {found["table"]: (found["filter"],) for found in _SCAN_BELOW_FILTER.finditer(logical_plan)}
+
+
+def _as_table(data: Any) -> pa.Table:
+    return data if isinstance(data, pa.Table) else pa.table(data)
+
+
+def _named(params: Parameters) -> dict[str, Any] | None:
+    """Positional parameters under the names 1, 2 ... that ``$1``, ``$2`` ask for."""
+    if params is None or isinstance(params, Mapping):
+        return None if params is None else dict(params)
+    return {str(position): value for position, value in enumerate(params, 1)}
+
+
+class DataFusionQuery:
+    """A planned DataFrame, None for a text without a statement."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def to_table(self) -> pa.Table:
+        if self._frame is None:
+            return pa.table({})
+        try:
+            return self._frame.to_arrow_table()
+        except Exception as error:
+            raise translated(error, "datafusion") from None
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        if self._frame is None:
+            return pa.table({}).to_reader()
+        try:
+            return pa.RecordBatchReader.from_stream(self._frame)
+        except Exception as error:
+            raise translated(error, "datafusion") from None
