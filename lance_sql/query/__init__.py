@@ -1,0 +1,1 @@
+"""The SQL front door: finding Lance tables in a statement, sessions, results, explanations."""
