@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "encode/values.hpp"
+
+namespace lance::encode {
+
+enum class Scheme { kLz4 = 1, kZstd = 2 };
+
+// Compresses the first buffer of every chunk of another encoding (format 2.1, General).
+class CompressedValues final : public MiniBlockValues {
+ public:
+  CompressedValues(std::shared_ptr<MiniBlockValues> inner, Scheme scheme, int level);
+  uint64_t count() const override { return inner_->count(); }
+  unsigned buffers() const override { return inner_->buffers(); }
+  uint64_t chunk_length(uint64_t start) const override { return inner_->chunk_length(start); }
+  void encode(uint64_t start, uint64_t length, unsigned buffer, Output& out) override;
+
+ private:
+  struct Codec;
+  std::shared_ptr<MiniBlockValues> inner_;
+  std::shared_ptr<Codec> codec_;
+  Output plain_;
+};
+
+}  // namespace lance::encode

@@ -1,0 +1,192 @@
+#include "encode/dictionary.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace lance::encode {
+namespace {
+
+// Sample of a page: evenly spaced blocks; pages below this many values are not sampled (format 2.1 writers'
+// rule).
+constexpr uint64_t kSampleValues = 4096, kSampleMinimum = 1024, kSampleBlocks = 32;
+constexpr double kUniqueShare = 0.98;
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Reads every byte and ends with the length; collisions only cost comparisons.
+uint64_t hash_bytes(const uint8_t* at, size_t size) {
+  constexpr uint64_t kA = 0x9E3779B97F4A7C15, kB = 0xD1B54A32D192ED03;
+  uint64_t hash = kA ^ size;
+  while (size > 8) {
+    hash = mix(hash ^ load<uint64_t>(at), kB);
+    at += 8;
+    size -= 8;
+  }
+  uint64_t tail = 0;
+  if (size == 8) {
+    tail = load<uint64_t>(at);
+  } else if (size >= 4) {
+    tail = load<uint32_t>(at) | static_cast<uint64_t>(load<uint32_t>(at + size - 4)) << 32;
+  } else if (size > 0) {
+    tail = at[0] | static_cast<uint64_t>(at[size / 2]) << 8 | static_cast<uint64_t>(at[size - 1]) << 16;
+  }
+  return mix(hash ^ tail, kB);
+}
+
+// Open addressing over item numbers; items are found again through `Source`, which knows their bytes.
+class Table {
+ public:
+  Table() : slots_(1024, Slot{0, kFree}) {}
+
+  // Number of the item equal to `value`, or a new number.
+  template <typename Get>
+  uint32_t find_or_add(std::span<const uint8_t> value, Get item, uint64_t count, bool& added) {
+    const uint64_t hash = hash_bytes(value.data(), value.size());
+    const uint32_t tag = static_cast<uint32_t>(hash >> 32);
+    uint64_t at = hash & (slots_.size() - 1);
+    while (slots_[at].item != kFree) {
+      if (slots_[at].tag == tag) {
+        const auto known = item(slots_[at].item);
+        if (known.size() == value.size() &&
+            (value.empty() || std::memcmp(known.data(), value.data(), value.size()) == 0)) {
+          added = false;
+          return slots_[at].item;
+        }
+      }
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    added = true;
+    slots_[at] = {tag, static_cast<uint32_t>(count)};
+    hashes_.push_back(hash);
+    if (hashes_.size() * 2 > slots_.size()) grow();
+    return static_cast<uint32_t>(count);
+  }
+
+ private:
+  struct Slot {
+    uint32_t tag;
+    uint32_t item;
+  };
+  static constexpr uint32_t kFree = UINT32_MAX;
+
+  void grow() {
+    slots_.assign(slots_.size() * 4, Slot{0, kFree});
+    for (uint32_t item = 0; item < hashes_.size(); ++item) {
+      uint64_t at = hashes_[item] & (slots_.size() - 1);
+      while (slots_[at].item != kFree) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = {static_cast<uint32_t>(hashes_[item] >> 32), item};
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<uint64_t> hashes_;
+};
+
+// Distinct values seen so far: the first occurrence of each stands for it.
+template <typename Get>
+class Distinct {
+ public:
+  explicit Distinct(Get value) : value_(value) {}
+
+  uint32_t add(uint64_t index, bool& added) {
+    const auto item = [this](uint32_t number) { return value_(first_[number]); };
+    const uint32_t number = table_.find_or_add(value_(index), item, first_.size(), added);
+    if (added) first_.push_back(index);
+    return number;
+  }
+  const std::vector<uint64_t>& first() const { return first_; }
+
+ private:
+  Get value_;
+  Table table_;
+  std::vector<uint64_t> first_;
+};
+
+template <typename Get>
+bool sample_repeats(Get value, uint64_t count, uint64_t max_items) {
+  const uint64_t wanted = std::min(count, kSampleValues);
+  if (wanted < kSampleMinimum) return true;
+  Distinct<Get> distinct(value);
+  const uint64_t block = wanted / kSampleBlocks, sampled = block * kSampleBlocks;
+  bool added;
+  for (uint64_t b = 0; b < kSampleBlocks; ++b) {
+    const uint64_t start = b * (count - block) / (kSampleBlocks - 1);
+    for (uint64_t i = 0; i < block; ++i) distinct.add(start + i, added);
+  }
+  const double share = static_cast<double>(distinct.first().size()) / static_cast<double>(sampled);
+  // A sample of all values says nothing new about the limit, except that it is exact.
+  return share < kUniqueShare && (sampled < count || distinct.first().size() <= max_items);
+}
+
+template <typename Get, typename ItemCost>
+std::optional<Distinct<Get>> collect(Get value, uint64_t count, uint64_t max_items, uint64_t max_bytes,
+                                     ItemCost cost, Output& indices) {
+  if (!sample_repeats(value, count, max_items)) return std::nullopt;
+  Distinct<Get> distinct(value);
+  uint8_t* target = indices.extend(count * sizeof(uint32_t));
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    bool added;
+    const uint32_t number = distinct.add(i, added);
+    std::memcpy(target + i * sizeof(uint32_t), &number, sizeof(uint32_t));
+    if (!added) continue;
+    bytes += cost(i);
+    const uint64_t items = distinct.first().size();
+    const uint64_t packed = count / 8 * std::bit_width(items - 1);
+    if (items > max_items || bytes + packed > max_bytes) return std::nullopt;
+  }
+  return distinct;
+}
+
+template <typename T>
+void write_variable_items(const VariableInput& input, const std::vector<uint64_t>& first, Output& out) {
+  const T count = static_cast<T>(first.size());
+  out.put(static_cast<T>(sizeof(T) * 8));
+  out.put(static_cast<T>(sizeof(T) * (2 + count + 1)));
+  T end = 0;
+  out.put(end);
+  for (uint64_t index : first) out.put(end += static_cast<T>(input.length(index)));
+  for (uint64_t index : first) out.append(input[index].data(), input[index].size());
+}
+
+}  // namespace
+
+std::optional<DictionaryPage> build_dictionary(const VariableInput& input, uint64_t max_items,
+                                               uint64_t max_bytes) {
+  DictionaryPage page;
+  const auto value = [&input](uint64_t index) { return input[index]; };
+  const uint64_t width = input.offset_bits() / 8;
+  const auto cost = [&](uint64_t index) { return input.length(index) + width; };
+  const auto distinct = collect(value, input.count(), max_items, max_bytes, cost, page.indices);
+  if (!distinct) return std::nullopt;
+  page.num_items = distinct->first().size();
+  if (width == 4)
+    write_variable_items<uint32_t>(input, distinct->first(), page.items);
+  else
+    write_variable_items<uint64_t>(input, distinct->first(), page.items);
+  return page;
+}
+
+std::optional<DictionaryPage> build_dictionary(const Bytes& values, uint64_t bits, uint64_t offset,
+                                               uint64_t count, uint64_t max_items, uint64_t max_bytes) {
+  require(bits % 8 == 0, "values have whole bytes");
+  values.require_values(bits, offset, count);
+  DictionaryPage page;
+  const uint64_t width = bits / 8;
+  const uint8_t* base = values.data.data() + offset * width;
+  const auto value = [base, width](uint64_t index) {
+    return std::span<const uint8_t>(base + index * width, width);
+  };
+  const auto cost = [width](uint64_t) { return width; };
+  const auto distinct = collect(value, count, max_items, max_bytes, cost, page.indices);
+  if (!distinct) return std::nullopt;
+  page.num_items = distinct->first().size();
+  for (uint64_t index : distinct->first()) page.items.append(base + index * width, width);
+  return page;
+}
+
+}  // namespace lance::encode

@@ -1,0 +1,97 @@
+"""Writes the container of a data file: aligned page buffers, schema, column metadata, tables and footer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from google.protobuf import any_pb2
+
+from lance_engine.encodings.v2_1.encode import Buffer, EncodedPage
+from lance_engine.format.pb import encodings_pb2, file_pb2, file_v2_pb2
+from lance_engine.format.schema import bytes_metadata, schema_to_messages
+from lance_engine.io.store import Sink
+from lance_engine.types import Schema
+
+_ALIGNMENT = 64
+_PADDING = b"H" * _ALIGNMENT
+_FOOTER = struct.Struct("<QQQIIHH4s")
+_RANGE = struct.Struct("<QQ")
+_PAGE_LAYOUT_URL = "/lance.encodings21.PageLayout"
+_COLUMN_ENCODING_URL = "/lance.encodings.ColumnEncoding"
+
+
+class FileWriter:
+    """One data file of version 2.1 or 2.2, written front to back into a sink.
+
+    Pages arrive per column in row order, columns in any interleaving; `finish` writes what describes them.
+    The sink stays open: closing it, and so publishing the file, is the caller's decision.
+    """
+
+    def __init__(self, sink: Sink, schema: Schema, version: tuple[int, int] = (2, 1)) -> None:
+        self._sink = sink
+        self._schema = schema
+        self._version = version
+        self._position = 0
+        values = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
+        encoding = _direct(_COLUMN_ENCODING_URL, values.SerializeToString())
+        self._columns = [file_v2_pb2.ColumnMetadata(encoding=encoding) for _ in schema.leaves()]
+        self._rows = [0] * len(self._columns)
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._position
+
+    def write_page(self, column: int, page: EncodedPage) -> None:
+        """Append a page to a column, numbered as in `Schema.leaves`."""
+        entry = self._columns[column].pages.add(length=page.rows, priority=self._rows[column])
+        entry.encoding.CopyFrom(_direct(_PAGE_LAYOUT_URL, page.layout.SerializeToString()))
+        for buffer in page.buffers:
+            position, size = self._write_buffer(buffer)
+            entry.buffer_offsets.append(position)
+            entry.buffer_sizes.append(size)
+        self._rows[column] += page.rows
+
+    def finish(self, rows: int) -> int:
+        """Complete the file with everything behind the pages; returns its size in bytes."""
+        if any(written != rows for written in self._rows):
+            raise ValueError(f"columns with {sorted(set(self._rows))} rows in a file of {rows} rows")
+        schema = file_pb2.Schema(
+            fields=schema_to_messages(self._schema), metadata=bytes_metadata(self._schema.metadata)
+        )
+        descriptor = file_pb2.FileDescriptor(schema=schema, length=rows)
+        global_buffers = [self._write_raw(descriptor.SerializeToString())]
+        metadata_start = self._position
+        columns = [self._write_raw(column.SerializeToString()) for column in self._columns]
+        column_table = self._write_table(columns)
+        global_table = self._write_table(global_buffers)
+        counts = (len(global_buffers), len(columns))
+        self._write_raw(
+            _FOOTER.pack(metadata_start, column_table, global_table, *counts, *self._version, b"LANC")
+        )
+        return self._position
+
+    def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:
+        data = memoryview(buffer)
+        position, size = self._write_raw(data.cast("B") if data.nbytes else b"")
+        gap = -size % _ALIGNMENT
+        if gap:
+            self._write_raw(_PADDING[:gap])
+        return position, size
+
+    def _write_raw(self, data: bytes | memoryview) -> tuple[int, int]:
+        position, size = self._position, len(data)
+        self._sink.write(data)
+        self._position += size
+        return position, size
+
+    def _write_table(self, ranges: Sequence[tuple[int, int]]) -> int:
+        return self._write_raw(b"".join(_RANGE.pack(*item) for item in ranges))[0]
+
+
+def _direct(type_url: str, value: bytes) -> file_v2_pb2.Encoding:
+    message = any_pb2.Any(type_url=type_url, value=value)
+    return file_v2_pb2.Encoding(
+        direct=file_v2_pb2.DirectEncoding(encoding=message.SerializeToString(deterministic=True))
+    )

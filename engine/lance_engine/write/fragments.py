@@ -1,0 +1,91 @@
+"""Writes the data files of new fragments. Nothing becomes part of a dataset before a commit names them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pyarrow as pa
+
+from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.io.store import Store
+from lance_engine.types import Schema
+from lance_engine.write.check import check_writable
+from lance_engine.write.data_file import DataFileWriter
+from lance_engine.write.options import WriteOptions
+from lance_engine.write.source import conform
+
+DATA_FOLDER = "data"
+# Rows handed to a file at once: how closely `max_bytes_per_file` is kept, and how often progress is told.
+_STEP_ROWS = 1 << 16
+
+
+def write_fragments(
+    store: Store, schema: Schema, batches: Iterable[pa.RecordBatch], options: WriteOptions | None = None
+) -> list[Fragment]:
+    """Write batches as fragments of one data file each; ids are left 0 for the commit to assign.
+
+    Batches are matched to `schema` by name; see `conform`. When anything fails, including the source of the
+    batches, every file written so far is deleted.
+    """
+    options = options or WriteOptions()
+    check_writable(schema, options.version)
+    fragments: list[Fragment] = []
+    rows_done = bytes_done = 0
+    pieces = _pieces(conform(batches, schema), min(_STEP_ROWS, options.max_rows_per_file))
+    piece = next(pieces, None)
+    try:
+        with ThreadPoolExecutor(options.threads, thread_name_prefix="lance-encode") as executor:
+            while piece is not None:
+                name = data_file_name()
+                with store.create(f"{DATA_FOLDER}/{name}") as sink:
+                    writer = DataFileWriter(sink, schema, options, executor)
+                    while piece is not None:
+                        room = options.max_rows_per_file - writer.rows
+                        writer.write(piece.slice(0, room))
+                        if options.progress is not None:
+                            options.progress(rows_done + writer.rows, bytes_done + writer.size)
+                        piece = piece.slice(room) if room < piece.num_rows else next(pieces, None)
+                        if writer.rows == options.max_rows_per_file:
+                            break
+                        if writer.size >= options.max_bytes_per_file:
+                            break
+                    size = writer.finish()
+                fragments.append(_fragment(name, schema, options, writer.rows, size))
+                rows_done += writer.rows
+                bytes_done += size
+    except BaseException:
+        delete_files(store, fragments)
+        raise
+    if options.progress is not None:
+        options.progress(rows_done, bytes_done)
+    return fragments
+
+
+def delete_files(store: Store, fragments: Iterable[Fragment]) -> None:
+    """Remove the data files of fragments that no commit will name; errors are ignored, one is on its way."""
+    for fragment in fragments:
+        for file in fragment.files:
+            with suppress(Exception):
+                store.delete(f"{DATA_FOLDER}/{file.path}")
+
+
+def data_file_name() -> str:
+    """A new random name: 24 binary digits spread files over key ranges of object stores, then 26 of hex."""
+    random = uuid.uuid4().bytes
+    return f"{int.from_bytes(random[:3]):024b}{random[3:].hex()}.lance"
+
+
+def _fragment(name: str, schema: Schema, options: WriteOptions, rows: int, size: int) -> Fragment:
+    leaf_ids = tuple(leaf.id for leaf in schema.leaves())
+    file = DataFile(name, leaf_ids, tuple(range(len(leaf_ids))), *options.version, file_size=size)
+    return Fragment(id=0, files=(file,), physical_rows=rows)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches without empty ones, cut to at most `rows` rows."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)

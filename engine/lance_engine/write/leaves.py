@@ -1,0 +1,84 @@
+"""Takes nested Arrow arrays apart: a flat array and its repetition and definition levels per leaf column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lance_engine.errors import SchemaMismatchError
+from lance_engine.kernels import LevelBuilder, Levels
+from lance_engine.types import Field
+
+# Layers that hold nulls (format 2.1, RepDefLayer): nullable item, nullable list, list with nulls and empties.
+_NULL_LAYERS = (3, 4, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The values of one column over one range of rows; `array` has one element per value slot of `levels`."""
+
+    field: Field
+    path: str
+    array: pa.Array
+    levels: Levels
+
+
+def leaves_of(array: pa.Array, field: Field) -> list[Leaf]:
+    """The leaves of a top-level column in column order.
+
+    SchemaMismatchError when a null occurs in a field declared non-nullable.
+    """
+    found: list[Leaf] = []
+    _descend(array, field, [field], LevelBuilder(len(array)), found)
+    return found
+
+
+def validity(array: pa.Array) -> pa.Buffer | None:
+    """The validity bitmap, to be read from bit `array.offset` on; None when there are no nulls."""
+    if pa.types.is_null(array.type):
+        return pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
+    return array.buffers()[0] if array.null_count else None
+
+
+def _descend(
+    array: pa.Array, field: Field, path: list[Field], levels: LevelBuilder, found: list[Leaf]
+) -> None:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if field.is_leaf:
+        levels.add_item(validity(array), array.offset, len(array))
+        finished = levels.finish()
+        _check_nulls(finished, path)
+        found.append(Leaf(field, _path_text(path), array, finished))
+    elif pa.types.is_struct(array.type):
+        levels.add_item(validity(array), array.offset, len(array))
+        for number, child in enumerate(field.children):
+            _descend(array.field(number), child, [*path, child], levels.clone(), found)
+    else:
+        items = array.values
+        bits = 64 if pa.types.is_large_list(array.type) else 32
+        start, stop, keep = levels.add_list(
+            validity(array), array.buffers()[1], bits, array.offset, len(array), len(items)
+        )
+        items = items.slice(start, stop - start)
+        if keep is not None:
+            # Items under null lists are not stored, so that the rest stand without gaps.
+            items = items.filter(pa.array(np.asarray(keep).view(bool)))
+        child = field.children[0]
+        _descend(items, child, [*path, child], levels, found)
+
+
+def _check_nulls(levels: Levels, path: list[Field]) -> None:
+    for layer, field in zip(levels.layers, reversed(path), strict=True):
+        if layer in _NULL_LAYERS and not field.nullable:
+            raise SchemaMismatchError(
+                "A null in a column declared non-nullable",
+                column=_path_text(path[: path.index(field) + 1]),
+                remedy="Remove the null, or declare the field nullable",
+            )
+
+
+def _path_text(path: list[Field]) -> str:
+    return ".".join(field.name for field in path)

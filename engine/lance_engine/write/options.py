@@ -1,0 +1,46 @@
+"""What a caller may choose about writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lance_engine.errors import UnsupportedFeatureError
+
+# Called with the rows and bytes written so far.
+Progress = Callable[[int, int], None]
+
+_VERSIONS = {"2.1": (2, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Limits of the files and pages to write.
+
+    A file ends at whichever of `max_rows_per_file` and `max_bytes_per_file` comes first; rows are not split.
+    `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
+    `buffer_bytes`. `threads` encode pages of different columns at once.
+    """
+
+    data_storage_version: str = "2.1"
+    max_rows_per_file: int = 1 << 20
+    max_bytes_per_file: int = 90 << 30
+    page_bytes: int = 8 << 20
+    buffer_bytes: int = 512 << 20
+    threads: int = 2
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.data_storage_version not in _VERSIONS:
+            raise UnsupportedFeatureError(
+                f"Data files of version {self.data_storage_version} cannot be written",
+                remedy="Choose data_storage_version " + " or ".join(f'"{name}"' for name in _VERSIONS),
+            )
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Major and minor number of the file version."""
+        return _VERSIONS[self.data_storage_version]

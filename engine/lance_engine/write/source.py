@@ -1,0 +1,156 @@
+"""Whatever holds Arrow data, as a schema and a stream of batches; batches fitted to a dataset's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from lance_engine.errors import SchemaMismatchError
+from lance_engine.types import Schema
+
+
+def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The Arrow schema and the batches of `data`.
+
+    `data` is a Table, RecordBatch, RecordBatchReader, any object with ``__arrow_c_stream__``, or a non-empty
+    iterable of batches or tables with equal schemas.
+    """
+    if isinstance(data, pa.RecordBatch):
+        return data.schema, iter([data])
+    if isinstance(data, pa.Table):
+        return data.schema, iter(data.to_batches())
+    if isinstance(data, pa.RecordBatchReader):
+        return data.schema, iter(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader.schema, iter(reader)
+    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, dict)):
+        raise TypeError(
+            f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch, RecordBatchReader, an "
+            "iterable of RecordBatch, or an object with __arrow_c_stream__"
+        )
+    items = iter(data)
+    first = next(items, None)
+    if first is None:
+        raise SchemaMismatchError(
+            "An iterable without any batch has no schema", remedy="Pass a RecordBatchReader or an empty Table"
+        )
+    return first.schema, _batches(chain([first], items))
+
+
+def _batches(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    for item in items:
+        if isinstance(item, pa.Table):
+            yield from item.to_batches()
+        elif isinstance(item, pa.RecordBatch):
+            yield item
+        else:
+            raise TypeError(f"expected a RecordBatch, the source yielded {type(item).__name__}")
+
+
+def conform(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    """Fit each batch to the schema.
+
+    Columns are found by name; a nullable column that is missing is filled with nulls; values are cast where
+    no value can change its meaning (views and dictionaries to plain values, narrower to wider numbers).
+    SchemaMismatchError names the column otherwise.
+    """
+    target = schema.to_arrow()
+    for batch in batches:
+        yield batch if batch.schema.equals(target) else _fit(batch, target)
+
+
+def _fit(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    check_compatible(batch.schema, target)
+    positions = {name: position for position, name in enumerate(batch.schema.names)}
+    columns = []
+    for wanted in target:
+        position = positions.get(wanted.name)
+        if position is None:
+            columns.append(pa.nulls(batch.num_rows, wanted.type))
+        else:
+            columns.append(_cast(batch.column(position), wanted))
+    return pa.RecordBatch.from_arrays(columns, schema=target) if columns else batch
+
+
+def check_compatible(offered: pa.Schema, target: pa.Schema) -> None:
+    """SchemaMismatchError unless batches of `offered` can be fitted to `target`; values show the rest."""
+    if len(set(offered.names)) != len(offered.names):
+        twice = next(name for name in offered.names if offered.names.count(name) > 1)
+        raise SchemaMismatchError(
+            f"The column name '{twice}' occurs twice", remedy="Rename one of the columns"
+        )
+    known = set(target.names)
+    unknown = [name for name in offered.names if name not in known]
+    if unknown:
+        raise SchemaMismatchError(
+            f"The dataset has no column '{unknown[0]}'",
+            remedy="Its columns are: " + ", ".join(target.names[:20]) + ". Leave the column out or rename it",
+        )
+    present = set(offered.names)
+    missing = [field.name for field in target if field.name not in present and not field.nullable]
+    if missing:
+        raise SchemaMismatchError(
+            f"The column '{missing[0]}' is missing and the dataset does not allow nulls in it",
+            remedy="Add the column to the data",
+        )
+
+
+def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray) and not isinstance(wanted.type, pa.BaseExtensionType):
+        array = array.storage
+    if array.type.equals(wanted.type):
+        return array
+    if not _may_cast(array.type, wanted.type):
+        raise _mismatch(array.type, wanted)
+    try:
+        return array.cast(wanted.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _mismatch(array.type, wanted, str(error)) from error
+
+
+def _mismatch(offered: pa.DataType, wanted: pa.Field, detail: str = "") -> SchemaMismatchError:
+    return SchemaMismatchError(
+        f"The data has type {offered}, the dataset {wanted.type}" + (f" ({detail})" if detail else ""),
+        column=wanted.name,
+        remedy="Cast the column before writing",
+    )
+
+
+def _may_cast(offered: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values keep their meaning; a safe cast then refuses single values that do not fit."""
+    types = pa.types
+    if offered.equals(wanted) or types.is_null(offered):
+        return True
+    if types.is_dictionary(offered):
+        return _may_cast(offered.value_type, wanted)
+    if types.is_dictionary(wanted):
+        return _may_cast(offered, wanted.value_type)
+    for kind in (_is_text, _is_bytes, types.is_integer, types.is_floating, types.is_decimal, _is_list):
+        if kind(offered) and kind(wanted):
+            return not _is_list(wanted) or _may_cast(offered.value_type, wanted.value_type)
+    if types.is_struct(offered) and types.is_struct(wanted):
+        names = [field.name for field in wanted]
+        return [field.name for field in offered] == names and all(
+            _may_cast(offered.field(name).type, wanted.field(name).type) for name in names
+        )
+    if types.is_timestamp(offered) and types.is_timestamp(wanted):
+        return (offered.tz is None) == (wanted.tz is None)
+    return any(kind(offered) and kind(wanted) for kind in (types.is_time, types.is_duration, types.is_date))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
