@@ -1,5 +1,9 @@
-"""Types of the native module. Buffers go in as anything with the buffer protocol, results are uint8 arrays."""
+"""Types of the native module.
 
+Encoders take buffers as anything with the buffer protocol and give uint8 arrays.
+"""
+
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -10,8 +14,166 @@ _Bytes = npt.NDArray[np.uint8]
 # Dimension, validity of the items or None, first bit of it; outermost layer first.
 _ListLayers = list[tuple[int, Any, int]]
 
-class CorruptDataError(ValueError): ...
-class NotResidentError(LookupError): ...
+class CorruptDataError(ValueError):
+    """Bytes that contradict themselves; `args` is (what, column or None, page number or None)."""
+
+class NotResidentError(LookupError):
+    """A range of a file was needed that nobody fetched."""
+
+class BatchTooLargeError(OverflowError):
+    """More bytes of strings, or more list items, than 32-bit offsets can address: ask for fewer rows."""
+
+# ---- sources: the bytes of a file, as far as they are in memory ---------------------------------------
+
+class Source:
+    @property
+    def size(self) -> int: ...
+    def read(self, offset: int, length: int) -> bytes: ...
+
+class MappedSource(Source):
+    @staticmethod
+    def open(path: str) -> MappedSource: ...
+
+class SegmentSource(Source):
+    def __init__(self, size_or_parent: int | SegmentSource) -> None: ...
+    def add(self, offset: int, data: bytes) -> None: ...
+    def holds(self, offset: int, length: int) -> bool: ...
+
+# ---- decoders ------------------------------------------------------------------------------------------
+
+class ValueDecoder: ...
+
+def flat(bits_per_value: int) -> ValueDecoder: ...
+def inline_bitpacking(bits_per_value: int) -> ValueDecoder: ...
+def variable(bits_per_offset: int) -> ValueDecoder: ...
+def fsst(symbol_table: bytes, bits_per_offset: int) -> ValueDecoder: ...
+def rle(bits_per_value: int) -> ValueDecoder: ...
+def byte_stream_split(bits_per_value: int) -> ValueDecoder: ...
+def fixed_size_list(
+    dims: Sequence[int], has_validity: Sequence[bool], bits_per_item: int
+) -> ValueDecoder: ...
+def general(scheme: str, inner: ValueDecoder) -> ValueDecoder: ...
+
+class BlockDecoder:
+    @property
+    def bits(self) -> int: ...
+    def decode(self, data: bytes, count: int) -> bytes: ...
+
+def block_flat(bits_per_value: int) -> BlockDecoder: ...
+def block_inline_bitpacking(bits_per_value: int) -> BlockDecoder: ...
+def block_out_of_line_bitpacking(bits_per_value: int, packed_bits: int) -> BlockDecoder: ...
+def block_rle(bits_per_value: int) -> BlockDecoder: ...
+def block_variable(bits_per_offset: int) -> BlockDecoder: ...
+def block_general(scheme: str, inner: BlockDecoder) -> BlockDecoder: ...
+
+# ---- pages ---------------------------------------------------------------------------------------------
+
+class Page:
+    @property
+    def rows(self) -> int: ...
+
+def mini_block_page(
+    *,
+    rows: int,
+    buffers: Sequence[tuple[int, int]],
+    layers: bytes,
+    rep: BlockDecoder | None,
+    def_: BlockDecoder | None,
+    values: ValueDecoder,
+    dictionary: BlockDecoder | None,
+    dictionary_items: int,
+    index_width: int,
+    num_buffers: int,
+    num_items: int,
+    large_chunks: bool,
+    repetition_index: bool,
+) -> Page: ...
+def full_zip_fixed_page(
+    *,
+    rows: int,
+    buffers: Sequence[tuple[int, int]],
+    layers: bytes,
+    bits_rep: int,
+    bits_def: int,
+    num_items: int,
+    num_visible_items: int,
+    bits_per_value: int,
+    dims: Sequence[int],
+    has_validity: Sequence[bool],
+    bits_per_item: int,
+) -> Page: ...
+def full_zip_variable_page(
+    *,
+    rows: int,
+    buffers: Sequence[tuple[int, int]],
+    layers: bytes,
+    bits_rep: int,
+    bits_def: int,
+    num_items: int,
+    num_visible_items: int,
+    bits_per_offset: int,
+    codec: str,
+    symbol_table: bytes,
+) -> Page: ...
+def constant_page(
+    *,
+    rows: int,
+    buffers: Sequence[tuple[int, int]],
+    layers: bytes,
+    inline_value: bytes | None,
+    rep: BlockDecoder | None,
+    def_: BlockDecoder | None,
+    num_rep: int,
+    num_def: int,
+) -> Page: ...
+
+# ---- columns -------------------------------------------------------------------------------------------
+
+class LeafColumn:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    def metadata_ranges(self, begin: int, end: int) -> list[tuple[int, int]]: ...
+    def data_ranges(self, begin: int, end: int) -> list[tuple[int, int]]: ...
+
+def leaf_column(
+    *,
+    name: str,
+    kind: str,
+    width: int,
+    dims: Sequence[int],
+    path: Sequence[str],
+    pages: Sequence[Page],
+    source: Source,
+) -> LeafColumn: ...
+
+class Node: ...
+
+def leaf_node(leaf: LeafColumn) -> Node: ...
+def struct_node(children: Sequence[Node]) -> Node: ...
+def list_node(child: Node, large: bool) -> Node: ...
+
+class DecodedBatch:
+    @property
+    def address(self) -> int: ...
+
+class Columns:
+    def __init__(self, fields: Sequence[Node]) -> None: ...
+    def decode_range(
+        self, begin: int, end: int, overlays: Sequence[tuple[Source, Source]] = ...
+    ) -> DecodedBatch: ...
+    def decode_rows(
+        self, rows: npt.NDArray[np.uint32], overlays: Sequence[tuple[Source, Source]] = ...
+    ) -> DecodedBatch: ...
+
+# ---- memory and instruction sets -----------------------------------------------------------------------
+
+def unpack_block(packed: bytes, bits: int, width: int, level: str) -> bytes: ...
+def simd_level() -> str: ...
+def simd_levels() -> list[str]: ...
+def cached_bytes() -> int: ...
+def set_cache_limit(bytes: int) -> None: ...
 
 # ---- encode: levels ----------------------------------------------------------------------------------
 
@@ -66,9 +228,7 @@ class VariableValues(MiniBlockValues):
     def __init__(self, values: VariableInput) -> None: ...
 
 class FixedSizeListValues(MiniBlockValues):
-    def __init__(
-        self, layers: _ListLayers, items: Any, item_bits: int, offset: int, count: int
-    ) -> None: ...
+    def __init__(self, layers: _ListLayers, items: Any, item_bits: int, offset: int, count: int) -> None: ...
 
 class Scheme(Enum):
     LZ4 = 1

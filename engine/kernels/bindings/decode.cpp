@@ -1,7 +1,344 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
 #include "bindings/bindings.hpp"
+#include "core/memory.hpp"
+#include "core/source.hpp"
+#include "decode/column.hpp"
+#include "decode/page.hpp"
+#include "decode/unpack.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace lance {
 
-void bind_decode(nanobind::module_&) {}
+namespace {
+
+using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;
+using Rows = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+
+std::vector<Range> to_ranges(const RangeList& pairs) {
+  std::vector<Range> ranges;
+  for (auto [offset, length] : pairs) ranges.push_back({offset, length});
+  return ranges;
+}
+
+RangeList to_pairs(const std::vector<Range>& ranges) {
+  RangeList pairs;
+  for (const Range& range : ranges) pairs.emplace_back(range.offset, range.length);
+  return pairs;
+}
+
+std::vector<uint8_t> to_bytes(const nb::bytes& bytes) {
+  auto* data = static_cast<const uint8_t*>(bytes.data());
+  return {data, data + bytes.size()};
+}
+
+Compression compression(const std::string& scheme) {
+  if (scheme == "lz4") return Compression::kLz4;
+  if (scheme == "zstd") return Compression::kZstd;
+  throw std::invalid_argument("unknown compression " + scheme);
+}
+
+// One decoded batch, waiting to be imported through the Arrow C data interface.
+struct DecodedBatch {
+  ArrowArray array{};
+  DecodedBatch() = default;
+  DecodedBatch(const DecodedBatch&) = delete;
+  ~DecodedBatch() {
+    if (array.release) array.release(&array);
+  }
+};
+
+LeafKind leaf_kind(const std::string& kind) {
+  if (kind == "null") return LeafKind::kNull;
+  if (kind == "bits") return LeafKind::kBits;
+  if (kind == "fixed") return LeafKind::kFixed;
+  if (kind == "variable32") return LeafKind::kVariable32;
+  if (kind == "variable64") return LeafKind::kVariable64;
+  throw std::invalid_argument("unknown kind of leaf " + kind);
+}
+
+LayerKind layer_kind(const std::string& kind) {
+  if (kind == "item") return LayerKind::kItem;
+  if (kind == "list") return LayerKind::kList;
+  if (kind == "large_list") return LayerKind::kLargeList;
+  throw std::invalid_argument("unknown kind of layer " + kind);
+}
+
+void bind_sources(nb::module_& m) {
+  nb::class_<Source>(m, "Source")
+      .def_prop_ro("size", &Source::size)
+      .def(
+          "read",
+          [](const Source& source, uint64_t offset, uint64_t length) {
+            Span bytes = source.view(offset, length);
+            return nb::bytes(bytes.data, bytes.size);
+          },
+          "offset"_a, "length"_a);
+  nb::class_<MappedSource, Source>(m, "MappedSource").def_static("open", &MappedSource::open, "path"_a);
+  nb::class_<SegmentSource, Source>(m, "SegmentSource")
+      .def(nb::init<uint64_t>(), "size"_a)
+      .def(nb::init<std::shared_ptr<const SegmentSource>>(), "parent"_a)
+      .def(
+          "add",
+          [](SegmentSource& source, uint64_t offset, const nb::bytes& bytes) {
+            source.add(offset, {static_cast<const uint8_t*>(bytes.data()), bytes.size()});
+          },
+          "offset"_a, "data"_a)
+      .def("holds", &SegmentSource::holds, "offset"_a, "length"_a);
+}
+
+void bind_value_decoders(nb::module_& m) {
+  nb::class_<ValueDecoder>(m, "ValueDecoder");
+  m.def("flat", [](uint64_t bits) { return make_flat(bits); }, "bits_per_value"_a);
+  m.def("inline_bitpacking", &make_inline_bitpacking, "bits_per_value"_a);
+  m.def("variable", &make_variable, "bits_per_offset"_a);
+  m.def(
+      "fsst",
+      [](const nb::bytes& table, unsigned bits) {
+        return make_fsst({static_cast<const uint8_t*>(table.data()), table.size()}, bits);
+      },
+      "symbol_table"_a, "bits_per_offset"_a);
+  m.def("rle", &make_rle, "bits_per_value"_a);
+  m.def("byte_stream_split", &make_byte_stream_split, "bits_per_value"_a);
+  m.def("fixed_size_list", &make_fixed_size_list, "dims"_a, "has_validity"_a, "bits_per_item"_a);
+  m.def(
+      "general",
+      [](const std::string& scheme, ValueDecoderPtr inner) {
+        return make_general(compression(scheme), inner);
+      },
+      "scheme"_a, "inner"_a);
+
+  nb::class_<BlockDecoder>(m, "BlockDecoder")
+      .def_prop_ro("bits", &BlockDecoder::bits)
+      .def(
+          "decode",
+          [](const BlockDecoder& decoder, const nb::bytes& data, uint64_t count) {
+            Bytes out;
+            Scratch scratch;
+            decoder.decode({static_cast<const uint8_t*>(data.data()), data.size()}, count, out, scratch);
+            return nb::bytes(out.data(), out.size());
+          },
+          "data"_a, "count"_a);
+  m.def("block_flat", &make_block_flat, "bits_per_value"_a);
+  m.def("block_inline_bitpacking", &make_block_inline_bitpacking, "bits_per_value"_a);
+  m.def("block_out_of_line_bitpacking", &make_block_out_of_line_bitpacking, "bits_per_value"_a,
+        "packed_bits"_a);
+  m.def("block_rle", &make_block_rle, "bits_per_value"_a);
+  m.def("block_variable", &make_block_variable, "bits_per_offset"_a);
+  m.def(
+      "block_general",
+      [](const std::string& scheme, BlockDecoderPtr inner) {
+        return make_block_general(compression(scheme), inner);
+      },
+      "scheme"_a, "inner"_a);
+}
+
+void bind_pages(nb::module_& m) {
+  nb::class_<Page>(m, "Page").def_prop_ro("rows", &Page::rows);
+  m.def(
+      "mini_block_page",
+      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, BlockDecoderPtr rep,
+         BlockDecoderPtr def, ValueDecoderPtr values, BlockDecoderPtr dictionary, uint64_t dictionary_items,
+         unsigned index_width, uint64_t num_buffers, uint64_t num_items, bool large_chunks,
+         bool repetition_index) {
+        return make_mini_block({rows, to_ranges(buffers), to_bytes(layers), rep, def, values, dictionary,
+                                dictionary_items, index_width, num_buffers, num_items, large_chunks,
+                                repetition_index});
+      },
+      "rows"_a, "buffers"_a, "layers"_a, "rep"_a.none(), "def_"_a.none(), "values"_a, "dictionary"_a.none(),
+      "dictionary_items"_a, "index_width"_a, "num_buffers"_a, "num_items"_a, "large_chunks"_a,
+      "repetition_index"_a);
+  m.def(
+      "full_zip_fixed_page",
+      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
+         unsigned bits_def, uint64_t num_items, uint64_t num_visible_items, uint64_t bits_per_value,
+         std::vector<uint64_t> dims, std::vector<bool> has_validity, uint64_t bits_per_item) {
+        FullZipDescription d;
+        d.rows = rows;
+        d.buffers = to_ranges(buffers);
+        d.layers = to_bytes(layers);
+        d.bits_rep = bits_rep;
+        d.bits_def = bits_def;
+        d.num_items = num_items;
+        d.num_visible_items = num_visible_items;
+        d.bits_per_value = bits_per_value;
+        d.dims = std::move(dims);
+        d.has_validity = std::move(has_validity);
+        d.bits_per_item = bits_per_item;
+        return make_full_zip(std::move(d));
+      },
+      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "num_items"_a, "num_visible_items"_a,
+      "bits_per_value"_a, "dims"_a, "has_validity"_a, "bits_per_item"_a);
+  m.def(
+      "full_zip_variable_page",
+      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
+         unsigned bits_def, uint64_t num_items, uint64_t num_visible_items, unsigned bits_per_offset,
+         const std::string& codec, const nb::bytes& symbol_table) {
+        FullZipDescription d;
+        d.rows = rows;
+        d.buffers = to_ranges(buffers);
+        d.layers = to_bytes(layers);
+        d.bits_rep = bits_rep;
+        d.bits_def = bits_def;
+        d.num_items = num_items;
+        d.num_visible_items = num_visible_items;
+        d.bits_per_offset = bits_per_offset;
+        d.codec = codec == "fsst"   ? ZipCodec::kFsst
+                  : codec == "lz4"  ? ZipCodec::kLz4
+                  : codec == "zstd" ? ZipCodec::kZstd
+                                    : ZipCodec::kPlain;
+        d.symbol_table = to_bytes(symbol_table);
+        return make_full_zip(std::move(d));
+      },
+      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "num_items"_a, "num_visible_items"_a,
+      "bits_per_offset"_a, "codec"_a, "symbol_table"_a);
+  m.def(
+      "constant_page",
+      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, const nb::object& inline_value,
+         BlockDecoderPtr rep, BlockDecoderPtr def, uint64_t num_rep, uint64_t num_def) {
+        ConstantDescription d;
+        d.rows = rows;
+        d.buffers = to_ranges(buffers);
+        d.layers = to_bytes(layers);
+        d.has_inline_value = !inline_value.is_none();
+        if (d.has_inline_value) d.inline_value = to_bytes(nb::cast<nb::bytes>(inline_value));
+        d.rep = std::move(rep);
+        d.def = std::move(def);
+        d.num_rep = num_rep;
+        d.num_def = num_def;
+        return make_constant(std::move(d));
+      },
+      "rows"_a, "buffers"_a, "layers"_a, "inline_value"_a.none(), "rep"_a.none(), "def_"_a.none(),
+      "num_rep"_a, "num_def"_a);
+}
+
+void bind_columns(nb::module_& m) {
+  nb::class_<LeafColumn>(m, "LeafColumn")
+      .def_prop_ro("rows", &LeafColumn::rows)
+      .def_prop_ro("name", &LeafColumn::name)
+      .def(
+          "metadata_ranges",
+          [](const LeafColumn& column, uint64_t begin, uint64_t end) {
+            return to_pairs(column.metadata_ranges(begin, end));
+          },
+          "begin"_a, "end"_a)
+      .def(
+          "data_ranges",
+          [](const LeafColumn& column, uint64_t begin, uint64_t end) {
+            return to_pairs(column.data_ranges(begin, end));
+          },
+          "begin"_a, "end"_a);
+  m.def(
+      "leaf_column",
+      [](std::string name, const std::string& kind, uint32_t width, std::vector<uint64_t> dims,
+         const std::vector<std::string>& path, std::vector<PagePtr> pages,
+         std::shared_ptr<const Source> source) {
+        std::vector<LayerKind> layers;
+        for (const std::string& layer : path) layers.push_back(layer_kind(layer));
+        return std::make_shared<LeafColumn>(std::move(name),
+                                            LeafType{leaf_kind(kind), width, std::move(dims)},
+                                            std::move(layers), std::move(pages), std::move(source));
+      },
+      "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "pages"_a, "source"_a);
+
+  nb::class_<Node>(m, "Node");
+  m.def(
+      "leaf_node",
+      [](LeafColumnPtr leaf) { return NodePtr(new Node{Node::Kind::kLeaf, {}, std::move(leaf)}); }, "leaf"_a);
+  m.def(
+      "struct_node",
+      [](std::vector<NodePtr> children) {
+        return NodePtr(new Node{Node::Kind::kStruct, std::move(children), nullptr});
+      },
+      "children"_a);
+  m.def(
+      "list_node",
+      [](NodePtr child, bool large) {
+        return NodePtr(
+            new Node{large ? Node::Kind::kLargeList : Node::Kind::kList, {std::move(child)}, nullptr});
+      },
+      "child"_a, "large"_a);
+
+  nb::class_<DecodedBatch>(m, "DecodedBatch").def_prop_ro("address", [](const DecodedBatch& batch) {
+    return reinterpret_cast<uintptr_t>(&batch.array);
+  });
+  nb::class_<Columns>(m, "Columns")
+      .def(nb::init<std::vector<NodePtr>>(), "fields"_a)
+      .def(
+          "decode_range",
+          [](const Columns& columns, uint64_t begin, uint64_t end, const Overlays& overlays) {
+            auto batch = std::make_unique<DecodedBatch>();
+            {
+              nb::gil_scoped_release release;
+              columns.decode_range(begin, end, overlays, batch->array);
+            }
+            return batch.release();
+          },
+          "begin"_a, "end"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
+      .def(
+          "decode_rows",
+          [](const Columns& columns, const Rows& rows, const Overlays& overlays) {
+            auto batch = std::make_unique<DecodedBatch>();
+            {
+              nb::gil_scoped_release release;
+              columns.decode_rows(rows.data(), rows.shape(0), overlays, batch->array);
+            }
+            return batch.release();
+          },
+          "rows"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership);
+}
+
+template <typename T>
+nb::bytes unpack_bytes(const UnpackTable& table, const nb::bytes& packed, unsigned width) {
+  if (width > sizeof(T) * 8 || packed.size() < width * kBlockValues / 8)
+    throw std::invalid_argument("a block needs width * 128 bytes");
+  std::vector<T> out(kBlockValues);
+  unpack_block<T>(table, static_cast<const uint8_t*>(packed.data()), width, out.data());
+  return nb::bytes(out.data(), out.size() * sizeof(T));
+}
+
+void bind_unpack(nb::module_& m) {
+  m.def(
+      "unpack_block",
+      [](const nb::bytes& packed, unsigned bits, unsigned width, const std::string& level) {
+        const UnpackTable* table = unpack_table_at(level.c_str());
+        if (!table) throw std::invalid_argument("this processor has no " + level);
+        if (bits == 8) return unpack_bytes<uint8_t>(*table, packed, width);
+        if (bits == 16) return unpack_bytes<uint16_t>(*table, packed, width);
+        if (bits == 32) return unpack_bytes<uint32_t>(*table, packed, width);
+        if (bits == 64) return unpack_bytes<uint64_t>(*table, packed, width);
+        throw std::invalid_argument("values have 8, 16, 32 or 64 bits");
+      },
+      "packed"_a, "bits"_a, "width"_a, "level"_a);
+  m.def("simd_level", [] { return unpack_table().level; });
+  m.def("simd_levels", [] {
+    std::vector<std::string> levels;
+    for (const char* level : {"baseline", "avx2", "avx512"})
+      if (unpack_table_at(level)) levels.emplace_back(level);
+    return levels;
+  });
+  m.def("cached_bytes", &cached_bytes);
+  m.def("set_cache_limit", &set_cache_limit, "bytes"_a);
+}
+
+}  // namespace
+
+void bind_decode(nb::module_& m) {
+  bind_sources(m);
+  bind_value_decoders(m);
+  bind_pages(m);
+  bind_columns(m);
+  bind_unpack(m);
+}
 
 }  // namespace lance

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -8,6 +9,9 @@ namespace lance {
 // The bytes contradict themselves or the page description. Python adds path, column and page.
 struct CorruptData : std::runtime_error {
   using std::runtime_error::runtime_error;
+  // Where it happened, as far as known: the path of the column in the schema and the number of the page.
+  std::string column;
+  int64_t page = -1;
 };
 
 // A range of the file was asked for that nobody has fetched yet.

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+
+#include "core/memory.hpp"
+#include "core/span.hpp"
+
+namespace lance {
+
+// The bytes of one file as far as they are in memory. Decoders ask for absolute ranges.
+class Source {
+ public:
+  virtual ~Source() = default;
+  explicit Source(uint64_t size) : size_(size) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  uint64_t size() const { return size_; }
+  // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
+  virtual Span view(uint64_t offset, uint64_t length) const = 0;
+  // Whether arrays may keep pointing into the source for as long as they hold it.
+  virtual bool aliasable() const { return false; }
+
+ protected:
+  void check_range(uint64_t offset, uint64_t length) const {
+    check(offset <= size_ && length <= size_ - offset, "a range lies past the end of the file");
+  }
+
+ private:
+  uint64_t size_;
+};
+
+// A local file, mapped read-only. Data files never change once written, so the mapping stays valid.
+class MappedSource : public Source {
+ public:
+  static std::shared_ptr<MappedSource> open(const std::string& path);
+  ~MappedSource() override;
+  Span view(uint64_t offset, uint64_t length) const override {
+    check_range(offset, length);
+    return {data_ + offset, length};
+  }
+  bool aliasable() const override { return true; }
+
+ private:
+  MappedSource(const uint8_t* data, uint64_t size) : Source(size), data_(data) {}
+  const uint8_t* data_;
+};
+
+// Ranges fetched from a store, added one by one. Lookups go on to `parent` for what is not here, so that what
+// one batch needs can be dropped with the batch while the metadata of the file stays.
+class SegmentSource : public Source {
+ public:
+  explicit SegmentSource(uint64_t size) : Source(size) {}
+  explicit SegmentSource(std::shared_ptr<const SegmentSource> parent)
+      : Source(parent->size()), parent_(std::move(parent)) {}
+  // Adding a range again changes nothing; spans handed out stay valid as long as the source.
+  void add(uint64_t offset, Span bytes);
+  Span view(uint64_t offset, uint64_t length) const override;
+  bool holds(uint64_t offset, uint64_t length) const { return find(offset, length).data != nullptr; }
+
+ private:
+  Span find(uint64_t offset, uint64_t length) const;
+
+  std::shared_ptr<const SegmentSource> parent_;
+  mutable std::shared_mutex mutex_;
+  std::multimap<uint64_t, Bytes> segments_;
+};
+
+}  // namespace lance

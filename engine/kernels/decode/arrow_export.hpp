@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/arrow_abi.hpp"
+#include "decode/column.hpp"
+
+namespace lance {
+
+// An Arrow array in the making: owns its buffers and children until it is moved out.
+class ArrayBuilder {
+ public:
+  explicit ArrayBuilder(uint64_t length) : held_(std::make_unique<Held>()), length_(length) {}
+
+  uint64_t length() const { return length_; }
+  void add_validity(Validity& validity);
+  void add_buffer(Bytes&& bytes);
+  void add_alias(Span bytes, std::shared_ptr<const Source> source);
+  void add_child(ArrayBuilder&& child);
+  // Hands everything over to `out`, whose release callback frees it.
+  void move_to(ArrowArray& out);
+
+ private:
+  // What an exported array points to. Children are arrays of their own: a consumer may move one out and keep
+  // it longer.
+  struct Held {
+    ~Held();
+    std::vector<const void*> buffers;
+    std::vector<Bytes> bytes;
+    std::vector<std::shared_ptr<const Source>> sources;
+    std::vector<std::unique_ptr<ArrowArray>> children;
+    std::vector<ArrowArray*> child_pointers;
+  };
+  static void release(ArrowArray* array);
+
+  std::unique_ptr<Held> held_;
+  uint64_t length_;
+  uint64_t null_count_ = 0;
+};
+
+// Builds the array of a node at some depth below the root of its field; takes its leaves from `outputs`, the
+// next one at `leaf`. `rows` is the length where no leaf tells it.
+ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>& outputs, size_t& leaf,
+                         uint64_t rows);
+
+}  // namespace lance

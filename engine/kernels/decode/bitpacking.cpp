@@ -1,0 +1,59 @@
+#include "decode/unpack.hpp"
+#include "decode/value_decoder.hpp"
+
+namespace lance {
+namespace {
+
+// One transposed block of 1024 values per chunk, its bit width in front (format 2.1, in-line bit-packing).
+template <typename T>
+class InlineBitpacking : public ValueDecoder {
+ public:
+  void check_type(const LeafType& type) const override {
+    check(type.dims.empty() && type.kind == LeafKind::kFixed && type.width == sizeof(T),
+          "the width of bit-packed values does not fit the type of the column");
+  }
+
+  void decode(const Chunk& chunk, uint64_t skip, uint64_t count, LeafValues& out,
+              Scratch& scratch) const override {
+    const Span& buffer = chunk.buffers[0];
+    auto width = static_cast<uint64_t>(buffer.at<T>(0));
+    check(width <= sizeof(T) * 8, "a bit-packed chunk claims more bits than its type has");
+    check(skip + count <= kBlockValues, "a bit-packed chunk holds more than 1024 values");
+    Span packed = buffer.sub(sizeof(T), width * kBlockValues / 8);
+    auto* target = reinterpret_cast<T*>(out.extend_fixed(count));
+    if (count <= kFew) {
+      for (uint64_t i = 0; i < count; ++i)
+        target[i] = unpack_one<T>(packed.data, static_cast<unsigned>(width), static_cast<uint32_t>(skip + i));
+    } else if (count == kBlockValues) {
+      unpack_block<T>(table_, packed.data, static_cast<unsigned>(width), target);
+    } else {
+      scratch.block.reserve(kBlockValues * sizeof(T));
+      auto* block = reinterpret_cast<T*>(scratch.block.data());
+      unpack_block<T>(table_, packed.data, static_cast<unsigned>(width), block);
+      std::memcpy(target, block + skip, count * sizeof(T));
+    }
+  }
+
+ private:
+  static constexpr uint64_t kFew = 16;  // below this, single values are quicker than the block
+  const UnpackTable& table_ = unpack_table();
+};
+
+}  // namespace
+
+ValueDecoderPtr make_inline_bitpacking(uint64_t bits_per_value) {
+  switch (bits_per_value) {
+    case 8:
+      return std::make_shared<InlineBitpacking<uint8_t>>();
+    case 16:
+      return std::make_shared<InlineBitpacking<uint16_t>>();
+    case 32:
+      return std::make_shared<InlineBitpacking<uint32_t>>();
+    case 64:
+      return std::make_shared<InlineBitpacking<uint64_t>>();
+    default:
+      throw CorruptData("bit-packed values must be 8, 16, 32 or 64 bits wide");
+  }
+}
+
+}  // namespace lance

@@ -1,0 +1,135 @@
+#include "decode/dictionary.hpp"
+
+#include <algorithm>
+
+namespace lance {
+
+Dictionary::Dictionary(const LeafType& type, const BlockDecoder& decoder, Span buffer, uint64_t count,
+                       Scratch& scratch)
+    : count_(count) {
+  check(count <= (uint64_t{1} << 31), "a dictionary claims an impossible number of values");
+  check(type.dims.empty(), "fixed-size lists have no dictionary");
+  if (type.variable()) {
+    check(decoder.bits() == 0, "a dictionary of fixed-width values stands where strings should");
+    Bytes block;
+    decoder.decode(buffer, count, block, scratch);
+    read_strings({block.data(), block.size()});
+  } else {
+    check(type.kind == LeafKind::kFixed && decoder.bits() == uint64_t{type.width} * 8,
+          "the width of dictionary values does not fit the type of the column");
+    width_ = type.width;
+    decoder.decode(buffer, count, values_, scratch);
+  }
+}
+
+// Width of an offset in bits, start of the bytes, count + 1 offsets, bytes.
+void Dictionary::read_strings(Span block) {
+  auto bits = block.at<uint32_t>(0);
+  check(bits == 32 || bits == 64, "a dictionary of strings has neither 32-bit nor 64-bit offsets");
+  uint64_t width = bits / 8;
+  uint64_t start = width == 4 ? block.at<uint32_t>(4) : block.at<uint64_t>(8);
+  Span offsets = block.sub(2 * width, (count_ + 1) * width);
+  Span bytes = block.from(start);
+  starts_ = std::make_unique<uint64_t[]>(count_);
+  lengths_ = std::make_unique<uint32_t[]>(count_);
+  auto offset = [&](uint64_t i) -> uint64_t {
+    return width == 4 ? load<uint32_t>(offsets.data + 4 * i) : load<uint64_t>(offsets.data + 8 * i);
+  };
+  uint64_t longest = 0;
+  for (uint64_t i = 0; i < count_; ++i) {
+    uint64_t from = offset(i), to = offset(i + 1);
+    check(from <= to && to <= bytes.size && to - from <= UINT32_MAX,
+          "dictionary offsets run past their bytes");
+    starts_[i] = from;
+    lengths_[i] = static_cast<uint32_t>(to - from);
+    longest = std::max(longest, to - from);
+  }
+  longest_ = longest;
+  std::memcpy(values_.extend(bytes.size), bytes.data, bytes.size);
+}
+
+namespace {
+
+// The largest index decides once whether all are in range; the copies then run unchecked.
+template <typename Index>
+void check_indices(const Index* indices, uint64_t count, uint64_t limit) {
+  Index largest = 0;
+  for (uint64_t i = 0; i < count; ++i) largest = std::max(largest, indices[i]);
+  check(count == 0 || largest < limit, "a dictionary index is out of range");
+}
+
+template <typename Index, size_t Width>
+void gather_fixed(const Index* indices, uint64_t count, const uint8_t* values, uint8_t* out) {
+  for (uint64_t i = 0; i < count; ++i)
+    std::memcpy(out + i * Width, values + uint64_t{indices[i]} * Width, Width);
+}
+
+}  // namespace
+
+template <typename Index, typename Offset>
+void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues& out) const {
+  uint64_t base = out.data.size();
+  uint64_t total = 0;
+  Offset* offsets = out.extend_offsets<Offset>(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    total += lengths_[indices[i]];
+    offsets[i] = static_cast<Offset>(base + total);
+  }
+  check_offset_range<Offset>(base + total);
+  uint8_t* at = out.data.extend(total);
+  if (longest_ <= 16) return copy_strings<16>(indices, count, at);
+  if (longest_ <= 32) return copy_strings<32>(indices, count, at);
+  const uint8_t* values = values_.data();
+  for (uint64_t i = 0; i < count; ++i) {
+    uint32_t length = lengths_[indices[i]];
+    std::memcpy(at, values + starts_[indices[i]], length);
+    at += length;
+  }
+}
+
+// Copies of a fixed size: the dictionary and the output both have slack behind their ends.
+template <size_t Size, typename Index>
+void Dictionary::copy_strings(const Index* indices, uint64_t count, uint8_t* at) const {
+  static_assert(Size <= kSlack);
+  const uint8_t* values = values_.data();
+  for (uint64_t i = 0; i < count; ++i) {
+    std::memcpy(at, values + starts_[indices[i]], Size);
+    at += lengths_[indices[i]];
+  }
+}
+
+template <typename Index>
+void Dictionary::gather_from(const Index* indices, uint64_t count, LeafValues& out) const {
+  check_indices(indices, count, count_);
+  if (out.type().kind == LeafKind::kVariable32) return gather_strings<Index, uint32_t>(indices, count, out);
+  if (out.type().kind == LeafKind::kVariable64) return gather_strings<Index, uint64_t>(indices, count, out);
+  uint8_t* target = out.extend_fixed(count);
+  const uint8_t* values = values_.data();
+  switch (width_) {
+    case 4:
+      return gather_fixed<Index, 4>(indices, count, values, target);
+    case 8:
+      return gather_fixed<Index, 8>(indices, count, values, target);
+    case 16:
+      return gather_fixed<Index, 16>(indices, count, values, target);
+    default:
+      for (uint64_t i = 0; i < count; ++i)
+        std::memcpy(target + i * width_, values + uint64_t{indices[i]} * width_, width_);
+  }
+}
+
+void Dictionary::gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  switch (index_width) {
+    case 1:
+      return gather_from(reinterpret_cast<const uint8_t*>(indices.data), count, out);
+    case 2:
+      return gather_from(reinterpret_cast<const uint16_t*>(indices.data), count, out);
+    case 4:
+      return gather_from(reinterpret_cast<const uint32_t*>(indices.data), count, out);
+    default:
+      return gather_from(reinterpret_cast<const uint64_t*>(indices.data), count, out);
+  }
+}
+
+}  // namespace lance

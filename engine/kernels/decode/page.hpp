@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/source.hpp"
+#include "decode/block_decoder.hpp"
+#include "decode/leaf.hpp"
+#include "decode/levels.hpp"
+#include "decode/value_decoder.hpp"
+
+namespace lance {
+
+// A byte range of the file.
+struct Range {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// Everything decoded so far of one leaf column: values, and per layer of the path validity and offsets.
+struct LeafOutput {
+  LeafOutput(const LeafType& type, const std::vector<LayerKind>& path) : values(type) {
+    for (LayerKind kind : path) layers.emplace_back(kind);
+  }
+  LeafValues values;
+  std::vector<LayerValues> layers;  // leaf first
+};
+
+// One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,
+// dictionary, repetition index) once; all calls are safe from several threads.
+class Page {
+ public:
+  Page(uint64_t rows, std::vector<Range> buffers, std::vector<uint8_t> layers)
+      : rows_(rows), buffers_(std::move(buffers)), levels_(std::move(layers)) {}
+  virtual ~Page() = default;
+
+  uint64_t rows() const { return rows_; }
+  // Throws unless the page can be read as this type at this place of the schema.
+  void bind(const LeafType& type, const std::vector<LayerKind>& path);
+  // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.
+  virtual std::vector<Range> metadata_ranges() const { return {}; }
+  virtual std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const = 0;
+  void prepare(const Source& source) const;
+
+  // Appends rows [begin, end).
+  void decode_range(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
+                    Scratch& scratch) const;
+  // Appends the rows at ascending positions; a position may repeat.
+  virtual void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
+                           Scratch& scratch) const;
+  // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
+  // span.
+  virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
+  // Bytes of string data that rows [begin, end) will probably decode to.
+  uint64_t expected_bytes(uint64_t rows) const;
+
+ protected:
+  virtual void check_type(const LeafType& type) const = 0;
+  virtual void load(const Source&, Scratch&) const {}
+  virtual void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
+                      Scratch& scratch) const = 0;
+  Span buffer(const Source& source, size_t index) const {
+    check(index < buffers_.size(), "a page has fewer buffers than its layout needs");
+    return source.view(buffers_[index].offset, buffers_[index].length);
+  }
+  Range buffer_range(size_t index) const {
+    check(index < buffers_.size(), "a page has fewer buffers than its layout needs");
+    return buffers_[index];
+  }
+
+  uint64_t rows_;
+  std::vector<Range> buffers_;
+  LevelMap levels_;
+  LeafType type_;
+
+ private:
+  mutable std::once_flag prepared_;
+  mutable std::atomic<uint64_t> seen_rows_{0};
+  mutable std::atomic<uint64_t> seen_bytes_{0};
+};
+
+using PagePtr = std::shared_ptr<Page>;
+
+struct MiniBlockDescription {
+  uint64_t rows = 0;
+  std::vector<Range> buffers;
+  std::vector<uint8_t> layers;
+  BlockDecoderPtr rep;
+  BlockDecoderPtr def;
+  ValueDecoderPtr values;
+  BlockDecoderPtr dictionary;  // null: the values are the values
+  uint64_t dictionary_items = 0;
+  unsigned index_width = 0;  // bytes of a dictionary index
+  uint64_t num_buffers = 0;
+  uint64_t num_items = 0;
+  bool large_chunks = false;
+  bool repetition_index = false;
+};
+PagePtr make_mini_block(MiniBlockDescription description);
+
+// Per-value compression of a full-zip page.
+enum class ZipCodec : uint8_t { kPlain, kFsst, kLz4, kZstd };
+
+struct FullZipDescription {
+  uint64_t rows = 0;
+  std::vector<Range> buffers;
+  std::vector<uint8_t> layers;
+  unsigned bits_rep = 0;
+  unsigned bits_def = 0;
+  uint64_t num_items = 0;
+  uint64_t num_visible_items = 0;
+  // Fixed-width values.
+  uint64_t bits_per_value = 0;
+  std::vector<uint64_t> dims;
+  std::vector<bool> has_validity;
+  uint64_t bits_per_item = 0;  // 0: every item is null and no data follows the validity
+  // Variable-width values.
+  unsigned bits_per_offset = 0;  // 0: fixed width
+  ZipCodec codec = ZipCodec::kPlain;
+  std::vector<uint8_t> symbol_table;
+};
+PagePtr make_full_zip(FullZipDescription description);
+
+struct ConstantDescription {
+  uint64_t rows = 0;
+  std::vector<Range> buffers;
+  std::vector<uint8_t> layers;
+  std::vector<uint8_t> inline_value;
+  bool has_inline_value = false;
+  BlockDecoderPtr rep;  // null: raw u16
+  BlockDecoderPtr def;
+  uint64_t num_rep = 0;
+  uint64_t num_def = 0;
+};
+PagePtr make_constant(ConstantDescription description);
+
+}  // namespace lance

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "decode/value_decoder.hpp"
+
+namespace lance {
+namespace {
+
+// Values and their run lengths (1 to 255) in two buffers; longer runs repeat the value (format 2.1, RLE).
+template <typename T>
+class Rle : public ValueDecoder {
+ public:
+  size_t num_buffers() const override { return 2; }
+
+  void check_type(const LeafType& type) const override {
+    check(type.dims.empty() && type.kind == LeafKind::kFixed && type.width == sizeof(T),
+          "the width of run-length coded values does not fit the type of the column");
+  }
+
+  void decode(const Chunk& chunk, uint64_t skip, uint64_t count, LeafValues& out, Scratch&) const override {
+    const Span& values = chunk.buffers[0];
+    const Span& lengths = chunk.buffers[1];
+    uint64_t runs = std::min(values.size / sizeof(T), lengths.size);
+    auto* target = reinterpret_cast<T*>(out.extend_fixed(count));
+    uint64_t position = 0;
+    uint64_t end = skip + count;
+    uint64_t written = 0;
+    for (uint64_t run = 0; run < runs && position < end; ++run) {
+      uint64_t length = lengths.data[run];
+      uint64_t from = std::max(position, skip);
+      uint64_t to = std::min(position + length, end);  // some old writers let runs reach past the chunk
+      position += length;
+      if (from >= to) continue;
+      T value = load<T>(values.data + run * sizeof(T));
+      T* at = target + written;
+      written += to - from;
+      // Most runs are short: one fixed-size store, past their end if need be, beats a loop over the exact
+      // length.
+      constexpr uint64_t kAtOnce = kSlack / sizeof(T);
+      for (uint64_t i = 0; i < kAtOnce; ++i) at[i] = value;
+      if (to - from > kAtOnce) std::fill_n(at + kAtOnce, to - from - kAtOnce, value);
+    }
+    check(written == count, "run lengths add up to fewer values than the chunk holds");
+  }
+};
+
+}  // namespace
+
+ValueDecoderPtr make_rle(uint64_t bits_per_value) {
+  switch (bits_per_value) {
+    case 8:
+      return std::make_shared<Rle<uint8_t>>();
+    case 16:
+      return std::make_shared<Rle<uint16_t>>();
+    case 32:
+      return std::make_shared<Rle<uint32_t>>();
+    case 64:
+      return std::make_shared<Rle<uint64_t>>();
+    default:
+      throw CorruptData("run-length coded values must be 8, 16, 32 or 64 bits wide");
+  }
+}
+
+}  // namespace lance

@@ -1,0 +1,30 @@
+"""Constant layout: every value null, or in 2.2 every value the same (format 2.1, constant)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lance_engine import kernels
+from lance_engine.encodings import compressive
+from lance_engine.format.container import PageMetadata
+
+
+def page(message: Any, metadata: PageMetadata) -> kernels.Page:
+    return kernels.constant_page(
+        rows=metadata.rows,
+        buffers=list(metadata.buffers),
+        layers=bytes(message.layers),
+        inline_value=message.inline_value if message.HasField("inline_value") else None,
+        rep=_optional_block(message, "rep_compression"),
+        def_=_optional_block(message, "def_compression"),
+        num_rep=message.num_rep_values,
+        num_def=message.num_def_values,
+    )
+
+
+def describe(message: Any) -> str:
+    return "constant" if message.HasField("inline_value") else "constant(null)"
+
+
+def _optional_block(message: Any, field: str) -> kernels.BlockDecoder | None:
+    return compressive.block_decoder(getattr(message, field)) if message.HasField(field) else None

@@ -1,0 +1,57 @@
+"""Full-zip layout: levels and value of each entry side by side, for large values (format 2.1, full-zip)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lance_engine import kernels
+from lance_engine.encodings import compressive
+from lance_engine.encodings.v2_1 import fixed_size_list, general, variable
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.format.container import PageMetadata
+
+
+def page(message: Any, metadata: PageMetadata) -> kernels.Page:
+    common = {
+        "rows": metadata.rows,
+        "buffers": list(metadata.buffers),
+        "layers": bytes(message.layers),
+        "bits_rep": message.bits_rep,
+        "bits_def": message.bits_def,
+        "num_items": message.num_items,
+        "num_visible_items": message.num_visible_items,
+    }
+    if message.WhichOneof("details") == "bits_per_offset":
+        codec, symbol_table = _variable_codec(message.value_compression)
+        return kernels.full_zip_variable_page(
+            **common, bits_per_offset=message.bits_per_offset, codec=codec, symbol_table=symbol_table
+        )
+    layers = _fixed_layers(message.value_compression)
+    return kernels.full_zip_fixed_page(**common, bits_per_value=message.bits_per_value, **layers._asdict())
+
+
+def describe(message: Any) -> str:
+    return f"full-zip({compressive.describe(message.value_compression)})"
+
+
+def _fixed_layers(encoding: Any) -> fixed_size_list.Layers:
+    kind = encoding.WhichOneof("compression")
+    if kind == "flat":
+        return fixed_size_list.Layers([], [], encoding.flat.bits_per_value)
+    if kind == "fixed_size_list":
+        return fixed_size_list.flatten(encoding.fixed_size_list)
+    raise UnsupportedFeatureError(f"A full-zip page of fixed-width '{kind}' values")
+
+
+def _variable_codec(encoding: Any) -> tuple[str, bytes]:
+    kind = encoding.WhichOneof("compression")
+    if kind == "variable":
+        variable.offset_bits(encoding.variable)
+        return "plain", b""
+    if kind == "fsst" and encoding.fsst.values.WhichOneof("compression") == "variable":
+        return "fsst", encoding.fsst.symbol_table
+    if kind == "general" and encoding.general.values.WhichOneof("compression") == "variable":
+        return general.scheme(encoding.general), b""
+    if kind is None:
+        raise CorruptFileError("A full-zip page does not say how its values are encoded")
+    raise UnsupportedFeatureError(f"A full-zip page of variable-width '{kind}' values")
