@@ -1,0 +1,247 @@
+"""Making a new version: optimistic, atomic, and rebased over what others committed in the meantime."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lance_engine.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    IncompatibleChangeError,
+    LanceError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from lance_engine.format.manifest import Manifest, serialize_manifest_file
+from lance_engine.format.transaction import (
+    Operation,
+    Overwrite,
+    Transaction,
+    parse_transaction,
+    serialize_transaction,
+)
+from lance_engine.io import Store, open_store
+from lance_engine.table.build import CreateOptions, build_manifest
+from lance_engine.table.conflicts import Verdict, check
+from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import (
+    VERSIONS,
+    NamingScheme,
+    StoredVersion,
+    VersionList,
+    read_latest,
+    read_version,
+)
+
+TRANSACTIONS: Final = "_transactions"
+HINT_PATH: Final = f"{VERSIONS}/latest_version_hint.json"
+MAX_ATTEMPTS: Final = 20
+_LONGEST_PAUSE: Final = 5.0
+
+
+def commit(
+    target: str | os.PathLike[str] | Store,
+    operation: Operation,
+    *,
+    read_version: int,
+    options: CreateOptions | None = None,
+    properties: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    max_attempts: int = MAX_ATTEMPTS,
+) -> Snapshot:
+    """Commit an operation and return the new version.
+
+    `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
+    only). When others committed since, the operation is checked against theirs and applied on top.
+
+    CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it makes
+    no sense any more. Both name the version and the operation that won. DatasetExistsError: `read_version`
+    is 0 and there is a dataset.
+    """
+    store = open_store(target, storage_options)
+    transaction = Transaction(read_version, str(uuid.uuid4()), operation, dict(properties or {}))
+    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options)
+    try:
+        slot = 0.0
+        for number in range(max_attempts):
+            started = time.monotonic()
+            snapshot = attempt.run()
+            if snapshot is not None:
+                return snapshot
+            slot = slot or 1.1 * (time.monotonic() - started)
+            # Others are writing: wait for a random number of slots, of twice as many each time.
+            time.sleep(min(_LONGEST_PAUSE, slot * random.uniform(0, 4 << number)))
+        raise CommitConflictError(
+            f"Other writers were faster {max_attempts} times in a row",
+            path=store.uri,
+            version=attempt.checked,
+            remedy="Try again when fewer writers commit at the same time",
+        )
+    except BaseException:
+        attempt.remove_transaction_file()
+        raise
+
+
+class _Attempt:
+    """The state of one commit over its attempts."""
+
+    def __init__(
+        self,
+        store: Store,
+        transaction: Transaction,
+        options: CreateOptions,
+        storage_options: Mapping[str, Any] | None,
+    ) -> None:
+        self._store = store
+        self._transaction = transaction
+        self._options = options
+        self._storage_options = storage_options
+        self._content = serialize_transaction(transaction)
+        self._wrote_file = False
+        # The last version whose transaction is known not to conflict with ours.
+        self.checked = transaction.read_version
+
+    def run(self) -> Snapshot | None:
+        """Try once; None if another writer took the version."""
+        latest = read_latest(self._store)
+        if latest is None:
+            return self._create()
+        stored, versions = latest
+        self._check_base(stored.manifest)
+        own = self._check_conflicts(stored, versions)
+        if own is not None:
+            return self._snapshot(own.manifest, own.index_section)
+        # Overwriting removes the indices together with the rows.
+        keeps_indices = not isinstance(self._transaction.operation, Overwrite)
+        index_section = stored.index_section if keeps_indices else None
+        return self._write(stored.manifest, versions.scheme, index_section)
+
+    def remove_transaction_file(self) -> None:
+        """Clean up after a commit that failed for good."""
+        if self._wrote_file:
+            with contextlib.suppress(OSError, LanceError):
+                self._store.delete(f"{TRANSACTIONS}/{self._transaction.file_name}")
+
+    def _create(self) -> Snapshot | None:
+        if self._transaction.read_version or not isinstance(self._transaction.operation, Overwrite):
+            raise DatasetNotFoundError("There is no Lance dataset to commit to", path=self._store.uri)
+        return self._write(None, NamingScheme.V2, None)
+
+    def _check_base(self, latest: Manifest) -> None:
+        if not self._transaction.read_version:
+            raise DatasetExistsError(
+                "There is already a dataset at this path",
+                path=self._store.uri,
+                version=latest.version,
+                remedy="Append to it, overwrite it, or choose another path",
+            )
+        if latest.version < self._transaction.read_version:
+            read = self._transaction.read_version
+            raise VersionNotFoundError(
+                f"The change is based on version {read}, the latest is {latest.version}",
+                path=self._store.uri,
+            )
+        try:
+            check_writable(latest)
+        except UnsupportedFeatureError as error:
+            raise error.at(path=self._store.uri) from None
+
+    def _check_conflicts(self, latest: StoredVersion, versions: VersionList) -> StoredVersion | None:
+        """Check what was committed since the last look; returns the version that is our own commit, if any.
+
+        The latter happens when storage reports a conflict for a request that it had carried out before and
+        that was repeated after a lost answer.
+        """
+        for version in range(self.checked + 1, latest.manifest.version + 1):
+            stored = latest
+            if version != latest.manifest.version:
+                try:
+                    stored = read_version(self._store, versions.path(version), version)
+                except FileNotFoundError:
+                    raise self._unknown(version, "was cleaned up") from None
+            theirs = self._load_transaction(stored)
+            if theirs.uuid == self._transaction.uuid:
+                return stored
+            self._raise_on_conflict(theirs.operation, version)
+            self.checked = version
+        return None
+
+    def _load_transaction(self, stored: StoredVersion) -> Transaction:
+        version = stored.manifest.version
+        try:
+            if stored.transaction is not None:
+                return parse_transaction(stored.transaction)
+            if not stored.manifest.transaction_file:
+                raise self._unknown(version, "has no transaction")
+            return parse_transaction(self._store.read(f"{TRANSACTIONS}/{stored.manifest.transaction_file}"))
+        except FileNotFoundError:
+            raise self._unknown(version, "has lost its transaction file") from None
+        except LanceError as error:
+            raise error.at(path=self._store.uri, version=version) from None
+
+    def _unknown(self, version: int, why: str) -> CommitConflictError:
+        read = self._transaction.read_version
+        return CommitConflictError(
+            f"What was changed since version {read} is not known: version {version} {why}",
+            path=self._store.uri,
+            version=version,
+            remedy="Open the latest version and redo the change",
+        )
+
+    def _raise_on_conflict(self, theirs: Operation, version: int) -> None:
+        mine = self._transaction.operation
+        verdict = check(mine, theirs)
+        if verdict is Verdict.COMPATIBLE:
+            return
+        message = (
+            f"'{mine.kind.value}' based on version {self._transaction.read_version} conflicts with "
+            f"'{theirs.kind.value}', which another writer committed as version {version}"
+        )
+        place = {"path": self._store.uri, "version": version, "operation": theirs.kind.value}
+        if verdict is Verdict.RETRY:
+            raise CommitConflictError(message, remedy="Open the latest version and redo the change", **place)
+        raise IncompatibleChangeError(message, remedy="Check whether the change is still wanted", **place)
+
+    def _write(
+        self, latest: Manifest | None, scheme: NamingScheme, index_section: bytes | None
+    ) -> Snapshot | None:
+        transaction_file = self._write_transaction_file(latest)
+        manifest = build_manifest(latest, self._transaction.operation, self._options, transaction_file)
+        data = serialize_manifest_file(manifest, index_section=index_section, transaction=self._content)
+        try:
+            self._store.put_if_absent(scheme.path(manifest.version), data)
+        except FileExistsError:
+            return None
+        self._write_hint(manifest.version)
+        return self._snapshot(manifest, index_section)
+
+    def _write_transaction_file(self, latest: Manifest | None) -> str:
+        """Write the file unless it is there or not wanted; returns its name, "" if not wanted."""
+        if latest is not None and latest.writer_feature_flags & NO_TRANSACTION_FILES:
+            return ""
+        if not self._wrote_file:
+            self._wrote_file = True
+            self._store.put(f"{TRANSACTIONS}/{self._transaction.file_name}", self._content)
+        return self._transaction.file_name
+
+    def _write_hint(self, version: int) -> None:
+        # Only local readers profit: object stores list the newest version first. A missing or old hint does
+        # no harm.
+        if self._store.local_path(HINT_PATH) is None or os.environ.get("LANCE_USE_VERSION_HINT") == "0":
+            return
+        with contextlib.suppress(OSError):
+            self._store.put(HINT_PATH, json.dumps({"version": version}, separators=(",", ":")).encode())
+
+    def _snapshot(self, manifest: Manifest, index_section: bytes | None) -> Snapshot:
+        return Snapshot(
+            self._store, manifest, index_section=index_section, storage_options=self._storage_options
+        )

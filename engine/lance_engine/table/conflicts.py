@@ -1,0 +1,131 @@
+"""Which operation may still be committed after which other one was: the conflict rules as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Final
+
+from lance_engine.format.transaction import (
+    MapUpdate,
+    Operation,
+    Overwrite,
+    Project,
+    UpdateConfig,
+)
+
+
+class Verdict(IntEnum):
+    """What a concurrent commit means for ours; the worst of several counts."""
+
+    COMPATIBLE = 0
+    RETRY = 1
+    INCOMPATIBLE = 2
+
+
+# Row: the operation being committed. Column: an operation committed since the version that was read.   ok
+# compatible      R  read again and redo the work      X  makes no sense any more Everything else is a
+# condition:   overlap   R if both touch the same fragment                 rebase    merge deletions if rows
+# differ, else R   tighten   R if the Project made a nullable field required   keyed     R if keys are
+# inserted   shard     R or X for the same write-ahead-log shard         covered   R if an index covers a
+# rewritten fragment   name      R for the same index name                         column    R for the same
+# column   removed   X if the fragment is gone                         moved     removed, or R if rows or
+# values changed   dropped   X if the column is gone                           cell      R for the same
+# fragment and column   key       X if both set the same key                        metadata  X if both
+# touch the same metadata map   base      X for the same id, name or path
+_TABLE: Final = """
+theirs            append  delete  update  rewrite  merge  project  overwrite  restore  create_index  data_replacement  config  metadata  reserve_fragments  update_bases  update_mem_wal_state
+append            ok      ok      ok      ok       R      tighten  X          X        ok            ok                ok      ok        ok                 ok            X
+delete            ok      rebase  rebase  overlap  R      ok       X          X        ok            overlap           ok      ok        ok                 ok            X
+update            keyed   rebase  rebase  overlap  R      tighten  X          X        ok            overlap           ok      ok        ok                 ok            shard
+rewrite           ok      overlap overlap overlap  R      ok       X          X        covered       overlap           ok      ok        ok                 ok            ok
+merge             R       R       R       R        R      X        X          X        ok            R                 ok      R         ok                 ok            X
+project           tighten ok      tighten ok       R      R        X          X        ok            tighten           ok      ok        ok                 ok            X
+create_index      ok      ok      ok      covered  ok     ok       X          X        name          column            ok      ok        ok                 ok            X
+data_replacement  ok      removed moved   overlap  R      dropped  X          X        column        cell              ok      ok        ok                 ok            X
+overwrite         ok      ok      ok      ok       ok     ok       R          ok       ok            ok                key     ok        ok                 ok            X
+restore           ok      ok      ok      ok       ok     ok       ok         ok       ok            ok                ok      X         ok                 ok            X
+config            ok      ok      ok      ok       ok     ok       key        ok       ok            ok                key     ok        ok                 ok            ok
+metadata          ok      ok      ok      ok       R      ok       X          X        ok            ok                ok      metadata  ok                 ok            ok
+reserve_fragments ok      ok      ok      ok       ok     ok       X          X        ok            ok                ok      ok        ok                 ok            ok
+update_bases      ok      ok      ok      ok       ok     ok       ok         ok       ok            ok                ok      ok        ok                 base          ok
+"""  # noqa: E501 - a table is read by its columns
+
+_VERDICTS: Final = {"ok": Verdict.COMPATIBLE, "R": Verdict.RETRY, "X": Verdict.INCOMPATIBLE}
+
+
+def _parse_table(text: str) -> dict[tuple[str, str], str]:
+    header, *rows = [line.split() for line in text.strip().splitlines()]
+    return {
+        (mine, theirs): cell for mine, *cells in rows for theirs, cell in zip(header[1:], cells, strict=True)
+    }
+
+
+RULES: Final[Mapping[tuple[str, str], str]] = _parse_table(_TABLE)
+
+
+def check(mine: Operation, theirs: Operation) -> Verdict:
+    """What it means for the commit of `mine` that `theirs` was committed first."""
+    return max(_check_pair(mine, row, theirs, column) for row in _names(mine) for column in _names(theirs))
+
+
+def _check_pair(mine: Operation, row: str, theirs: Operation, column: str) -> Verdict:
+    # Operations outside the table, and conditions that cannot be judged, are treated as touching the same
+    # data.
+    rule = RULES.get((row, column), "R")
+    if rule in _VERDICTS:
+        return _VERDICTS[rule]
+    condition = _CONDITIONS.get(rule)
+    return condition(mine, theirs) if condition else Verdict.RETRY
+
+
+def _names(operation: Operation) -> Iterable[str]:
+    """The rows or columns of the table for an operation: UpdateConfig changes maps with different rules."""
+    if not isinstance(operation, UpdateConfig):
+        return (operation.kind.value,)
+    names: list[str] = []
+    if operation.schema_metadata is not None or operation.fields:
+        names.append("metadata")
+    if operation.config is not None or operation.table_metadata is not None or not names:
+        names.append("config")
+    return names
+
+
+def _tighten(mine: Operation, theirs: Operation) -> Verdict:
+    projects = [operation for operation in (mine, theirs) if isinstance(operation, Project)]
+    relaxed = all(project.preserves_nullability for project in projects)
+    return Verdict.COMPATIBLE if relaxed else Verdict.RETRY
+
+
+def _key(mine: Operation, theirs: Operation) -> Verdict:
+    for ours, other in zip(_changed_maps(mine), _changed_maps(theirs), strict=True):
+        if ours is None or other is None:
+            continue
+        if ours.replace or other.replace or ours.entries.keys() & other.entries.keys():
+            return Verdict.INCOMPATIBLE
+    return Verdict.COMPATIBLE
+
+
+def _changed_maps(operation: Operation) -> tuple[MapUpdate | None, MapUpdate | None]:
+    """What an operation does to the config and to the table metadata."""
+    match operation:
+        case UpdateConfig():
+            return operation.config, operation.table_metadata
+        case Overwrite():
+            return (MapUpdate(operation.config_upserts) if operation.config_upserts else None), None
+    return None, None
+
+
+def _metadata(mine: Operation, theirs: Operation) -> Verdict:
+    assert isinstance(mine, UpdateConfig)
+    assert isinstance(theirs, UpdateConfig)
+    both_schema = mine.schema_metadata is not None and theirs.schema_metadata is not None
+    clash = both_schema or bool(mine.fields.keys() & theirs.fields.keys())
+    return Verdict.INCOMPATIBLE if clash else Verdict.COMPATIBLE
+
+
+_CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
+    "tighten": _tighten,
+    "key": _key,
+    "metadata": _metadata,
+}

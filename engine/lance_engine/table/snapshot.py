@@ -1,0 +1,243 @@
+"""One version of one dataset: immutable, with lazily read deletions and row ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError, UnsupportedFeatureError
+from lance_engine.format.manifest import DataFile, Fragment, FragmentList, Manifest
+from lance_engine.format.row_ids import decode_row_ids, decode_versions, parse_row_ids
+from lance_engine.io import Store, open_store
+from lance_engine.table.deletions import DELETIONS, read_deletions
+from lance_engine.table.features import STABLE_ROW_IDS
+from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
+from lance_engine.types import Schema
+
+DATA: Final = "data"
+_OFFSET_BITS: Final = 32
+_OFFSET_MASK: Final = np.uint64(2**_OFFSET_BITS - 1)
+_MISSING_SHOWN: Final = 10
+
+U32Array = npt.NDArray[np.uint32]
+U64Array = npt.NDArray[np.uint64]
+
+
+class Snapshot:
+    """A version of a dataset. Deletions and row ids are read when first needed; threads may share it."""
+
+    def __init__(
+        self,
+        store: Store,
+        manifest: Manifest,
+        *,
+        index_section: bytes | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.store = store
+        self.manifest = manifest
+        self.index_section = index_section
+        self._storage_options = storage_options
+        self._deleted: dict[int, U32Array] = {}
+        self._base_stores: dict[int, Store] = {}
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.uri!r}, version={self.version})"
+
+    @property
+    def uri(self) -> str:
+        """Where the dataset lies."""
+        return self.store.uri
+
+    @property
+    def version(self) -> int:
+        return self.manifest.version
+
+    @property
+    def schema(self) -> Schema:
+        """The schema tree."""
+        return self.manifest.schema
+
+    @property
+    def fragments(self) -> Sequence[Fragment]:
+        """All fragments, ascending by id."""
+        return self.manifest.fragments
+
+    @property
+    def has_stable_row_ids(self) -> bool:
+        """Whether row ids are independent of where the rows lie; otherwise a row id is a row address."""
+        return bool(
+            (self.manifest.reader_feature_flags | self.manifest.writer_feature_flags) & STABLE_ROW_IDS
+        )
+
+    @cached_property
+    def num_rows(self) -> int:
+        """The number of rows that are not deleted."""
+        if isinstance(self.fragments, FragmentList):
+            total = self.fragments.live_rows()
+            if total is not None:
+                return total
+        return sum(self.live_rows(fragment) for fragment in self.fragments)
+
+    def live_rows(self, fragment: Fragment) -> int:
+        """The number of rows of a fragment that are not deleted."""
+        deleted = fragment.num_deleted_rows
+        if deleted is None:
+            deleted = len(self._deleted_offsets(fragment))
+        if deleted > fragment.physical_rows:
+            raise CorruptFileError(
+                f"{deleted} of {fragment.physical_rows} rows are deleted", path=self.uri, fragment=fragment.id
+            )
+        return fragment.physical_rows - deleted
+
+    def fragment(self, fragment_id: int) -> Fragment:
+        """The fragment with this id, else KeyError."""
+        index = int(np.searchsorted(self._fragment_ids, np.uint64(fragment_id)))
+        if index == len(self._fragment_ids) or int(self._fragment_ids[index]) != fragment_id:
+            raise KeyError(fragment_id)
+        return self.fragments[index]
+
+    # ---- deletions ---------------------------------------------------------------------------------------
+
+    def deleted_rows(self, fragment: Fragment) -> U32Array | None:
+        """The physical offsets of the deleted rows, ascending; None when there are none."""
+        return self._deleted_offsets(fragment) if fragment.deletion_file is not None else None
+
+    def _deleted_offsets(self, fragment: Fragment) -> U32Array:
+        deletion = fragment.deletion_file
+        if deletion is None:
+            return np.empty(0, dtype=np.uint32)
+        known = self._deleted.get(fragment.id)
+        if known is None:
+            store, path = self._location(deletion.base_id, DELETIONS, deletion.file_name(fragment.id))
+            known = self._deleted[fragment.id] = read_deletions(store, path, fragment, deletion)
+            known.flags.writeable = False
+        return known
+
+    # ---- row ids -----------------------------------------------------------------------------------------
+
+    def row_addresses(self, fragment: Fragment) -> U64Array:
+        """The address (``fragment id << 32 | offset``) of each physical row."""
+        first = fragment.id << _OFFSET_BITS
+        return np.arange(first, first + fragment.physical_rows, dtype=np.uint64)
+
+    def row_ids(self, fragment: Fragment) -> U64Array:
+        """The row id of each physical row, shape (physical_rows,): its address, or its stable id."""
+        if not self.has_stable_row_ids:
+            return self.row_addresses(fragment)
+        try:
+            return decode_row_ids(self._row_id_sequence(fragment), fragment.physical_rows)
+        except LanceError as error:
+            raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
+
+    def created_at_versions(self, fragment: Fragment) -> U64Array:
+        """The version in which each physical row was created; 1 where that is not recorded."""
+        return self._row_versions(fragment, fragment.created_at_versions)
+
+    def last_updated_at_versions(self, fragment: Fragment) -> U64Array:
+        """The version in which each physical row was last changed; 1 where that is not recorded."""
+        return self._row_versions(fragment, fragment.last_updated_at_versions)
+
+    def resolve_row_ids(self, ids: npt.ArrayLike) -> U64Array:
+        """The address of each row id, in order, repetitions included; RowNotFoundError lists the missing."""
+        wanted = np.asarray(ids, dtype=np.uint64)
+        if self.has_stable_row_ids:
+            addresses, found = self._row_id_index.find(wanted)
+        else:
+            addresses, found = wanted, self._is_live(wanted)
+        if not found.all():
+            missing = np.unique(wanted[~found])
+            shown = ", ".join(str(row) for row in missing[:_MISSING_SHOWN].tolist())
+            more = ", ..." if len(missing) > _MISSING_SHOWN else ""
+            raise RowNotFoundError(
+                f"{len(missing)} row id(s) do not exist or were deleted: {shown}{more}",
+                path=self.uri,
+                version=self.version,
+            )
+        return addresses
+
+    @cached_property
+    def _fragment_ids(self) -> U64Array:
+        fragments = self.fragments
+        ids = (
+            fragments.ids()
+            if isinstance(fragments, FragmentList)
+            else [fragment.id for fragment in fragments]
+        )
+        return np.array(ids, dtype=np.uint64)
+
+    @cached_property
+    def _row_id_index(self) -> RowIdIndex:
+        return RowIdIndex(self._placed_segments(), self._is_live)
+
+    def _placed_segments(self) -> Iterator[PlacedSegment]:
+        for fragment in self.fragments:
+            address = fragment.id << _OFFSET_BITS
+            try:
+                segments = parse_row_ids(self._row_id_sequence(fragment), fragment.physical_rows)
+            except LanceError as error:
+                raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
+            for segment in segments:
+                yield PlacedSegment(segment, address)
+                address += len(segment)
+
+    def _row_id_sequence(self, fragment: Fragment) -> bytes:
+        if fragment.row_ids is not None:
+            return fragment.row_ids
+        if fragment.has_spilled_row_ids:
+            raise UnsupportedFeatureError("Row ids stored as a column of a data file are not supported")
+        raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
+
+    def _row_versions(self, fragment: Fragment, sequence: bytes | None) -> U64Array:
+        if sequence is None or not self.has_stable_row_ids:
+            return np.ones(fragment.physical_rows, dtype=np.uint64)
+        try:
+            return decode_versions(sequence, fragment.physical_rows)
+        except LanceError as error:
+            raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
+
+    def _is_live(self, addresses: U64Array) -> npt.NDArray[np.bool_]:
+        """Whether each address is that of a row that exists and is not deleted."""
+        if not len(self._fragment_ids):
+            return np.zeros(len(addresses), dtype=np.bool_)
+        fragment_ids = addresses >> np.uint64(_OFFSET_BITS)
+        offsets = addresses & _OFFSET_MASK
+        positions = np.minimum(np.searchsorted(self._fragment_ids, fragment_ids), len(self._fragment_ids) - 1)
+        live: npt.NDArray[np.bool_] = self._fragment_ids[positions] == fragment_ids
+        # Grouped by fragment: each group is a slice of `order`.
+        order = np.flatnonzero(live)
+        order = order[np.argsort(positions[order], kind="stable")]
+        touched, starts = np.unique(positions[order], return_index=True)
+        for position, here in zip(touched.tolist(), np.split(order, starts[1:]), strict=True):
+            fragment = self.fragments[position]
+            live[here] &= offsets[here] < fragment.physical_rows
+            deleted = self.deleted_rows(fragment)
+            if deleted is not None and len(deleted):
+                index = np.minimum(np.searchsorted(deleted, offsets[here]), len(deleted) - 1)
+                live[here] &= deleted[index] != offsets[here]
+        return live
+
+    # ---- files -------------------------------------------------------------------------------------------
+
+    def data_file_location(self, data_file: DataFile) -> tuple[Store, str]:
+        """The store and the path in it where a data file lies."""
+        return self._location(data_file.base_id, DATA, data_file.path)
+
+    def _location(self, base_id: int | None, folder: str, name: str) -> tuple[Store, str]:
+        if base_id is None:
+            return self.store, f"{folder}/{name}"
+        base = next((base for base in self.manifest.base_paths if base.id == base_id), None)
+        if base is None:
+            raise CorruptFileError(
+                f"A file refers to the base path {base_id}, which does not exist",
+                path=self.uri,
+                version=self.version,
+            )
+        store = self._base_stores.get(base_id)
+        if store is None:
+            store = self._base_stores[base_id] = open_store(base.path, self._storage_options)
+        return store, f"{folder}/{name}" if base.is_dataset_root else name

@@ -1,0 +1,174 @@
+"""Which versions a dataset has, and how their manifests are named and opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from lance_engine.errors import CorruptFileError, DatasetNotFoundError, LanceError, VersionNotFoundError
+from lance_engine.format.manifest import Manifest, parse_manifest_file
+from lance_engine.io import Store, open_store
+from lance_engine.table.features import check_readable
+from lance_engine.table.snapshot import Snapshot
+
+VERSIONS: Final = "_versions"
+_ENDING: Final = ".manifest"
+_MAX_VERSION: Final = 2**64 - 1
+_DETACHED_BIT: Final = 1 << 63
+
+
+class NamingScheme(Enum):
+    """How manifests are named: by ascending version, or so that the newest sorts first."""
+
+    V1 = 1
+    V2 = 2
+
+    def path(self, version: int) -> str:
+        """Where the manifest of a version lies; detached versions have names of their own."""
+        if version & _DETACHED_BIT:
+            name = f"d{version}"
+        elif self is NamingScheme.V1:
+            name = str(version)
+        else:
+            name = f"{_MAX_VERSION - version:020}"
+        return f"{VERSIONS}/{name}{_ENDING}"
+
+
+def parse_manifest_name(name: str) -> tuple[int, NamingScheme] | None:
+    """Version and scheme of a manifest by its file name; None for other files and for detached versions."""
+    stem = name.removesuffix(_ENDING)
+    if stem == name or not (stem.isascii() and stem.isdigit()):
+        return None
+    number = int(stem)
+    if len(stem) == 20:
+        return (_MAX_VERSION - number, NamingScheme.V2) if number <= _MAX_VERSION else None
+    return number, NamingScheme.V1
+
+
+@dataclass(frozen=True, slots=True)
+class VersionList:
+    """The versions of the main history, ascending, and the naming scheme that they share."""
+
+    versions: tuple[int, ...]
+    scheme: NamingScheme
+
+    @property
+    def latest(self) -> int:
+        return self.versions[-1]
+
+    def path(self, version: int) -> str:
+        return self.scheme.path(version)
+
+
+def list_versions(store: Store) -> VersionList | None:
+    """All versions of a dataset, None when there is none; CorruptFileError if naming schemes are mixed."""
+    found: list[int] = []
+    schemes: set[NamingScheme] = set()
+    for path in store.list(VERSIONS):
+        parsed = parse_manifest_name(path.removeprefix(f"{VERSIONS}/"))
+        if parsed is not None:
+            found.append(parsed[0])
+            schemes.add(parsed[1])
+    if not found:
+        return None
+    if len(schemes) > 1:
+        raise CorruptFileError(
+            "The dataset mixes the two ways of naming manifests",
+            path=f"{store.uri}/{VERSIONS}",
+            remedy="A migration was interrupted: rename the manifests to one scheme",
+        )
+    return VersionList(tuple(sorted(found)), schemes.pop())
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A manifest file, read: the manifest and the other two sections as bytes, None where absent."""
+
+    manifest: Manifest
+    index_section: bytes | None
+    transaction: bytes | None
+
+
+def read_version(store: Store, path: str, version: int) -> StoredVersion:
+    """Read the manifest at `path`; FileNotFoundError if it does not exist, errors name path and version."""
+    try:
+        stored = StoredVersion(*parse_manifest_file(store.read(path)))
+        if stored.manifest.version != version:
+            raise CorruptFileError(f"The manifest says that it is version {stored.manifest.version}")
+        check_readable(stored.manifest)
+    except LanceError as error:
+        raise error.at(path=f"{store.uri}/{path}", version=version) from None
+    return stored
+
+
+def read_latest(store: Store) -> tuple[StoredVersion, VersionList] | None:
+    """The newest version and the list of all, None when there is no dataset."""
+    versions = list_versions(store)
+    if versions is None:
+        return None
+    return read_version(store, versions.path(versions.latest), versions.latest), versions
+
+
+def open_snapshot(
+    uri: str | os.PathLike[str] | Store,
+    version: int | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Snapshot:
+    """Open one version of a dataset, the latest by default.
+
+    DatasetNotFoundError if there is no dataset, VersionNotFoundError (it lists what there is) if the
+    version is gone or never was, UnsupportedFeatureError if its feature flags ask for something unknown.
+    """
+    store = open_store(uri, storage_options)
+    if version is None:
+        latest = read_latest(store)
+        if latest is None:
+            raise _dataset_not_found(store)
+        stored = latest[0]
+    else:
+        stored = _read_explicit(store, version)
+    return Snapshot(
+        store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
+    )
+
+
+def _read_explicit(store: Store, version: int) -> StoredVersion:
+    # Asking for the likely names first spares a listing, which is slow on object stores.
+    if 0 < version <= _MAX_VERSION:
+        for scheme in (NamingScheme.V2, NamingScheme.V1):
+            try:
+                return read_version(store, scheme.path(version), version)
+            except FileNotFoundError:
+                continue
+    versions = list_versions(store)
+    if versions is None:
+        raise _dataset_not_found(store)
+    raise VersionNotFoundError(
+        f"There is no version {version}",
+        path=store.uri,
+        remedy=f"Available versions: {_ranges(versions.versions)}",
+    )
+
+
+def _dataset_not_found(store: Store) -> DatasetNotFoundError:
+    return DatasetNotFoundError(
+        "There is no Lance dataset at this path",
+        path=store.uri,
+        remedy="Check the path, or create the dataset",
+    )
+
+
+def _ranges(versions: tuple[int, ...]) -> str:
+    """Ascending numbers with runs shortened: 1-3, 7."""
+    runs: list[list[int]] = []
+    for version in versions:
+        if runs and version == runs[-1][1] + 1:
+            runs[-1][1] = version
+        else:
+            runs.append([version, version])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    return ", ".join(texts if len(texts) <= 20 else ["...", *texts[-20:]])
