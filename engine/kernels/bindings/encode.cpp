@@ -13,6 +13,7 @@
 #include "encode/compressed.hpp"
 #include "encode/dictionary.hpp"
 #include "encode/fill.hpp"
+#include "encode/fsst.hpp"
 #include "encode/full_zip.hpp"
 #include "encode/integers.hpp"
 #include "encode/levels.hpp"
@@ -240,6 +241,10 @@ void bind_analysis(nb::module_& m) {
       .def_ro("num_items", &DictionaryPage::num_items)
       .def("take_indices", [](DictionaryPage& page) { return hand_over(page.indices); })
       .def("take_items", [](DictionaryPage& page) { return hand_over(page.items); });
+  nb::class_<FsstPage>(m, "FsstPage")
+      .def_ro("values", &FsstPage::values)
+      .def("take_symbol_table", [](FsstPage& page) { return hand_over(page.symbol_table); });
+  m.def("encode_fsst", &encode_fsst, "values"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "build_variable_dictionary",
       [](const VariableInput& values, uint64_t max_items, uint64_t max_bytes) {

@@ -113,6 +113,8 @@ class VariableInput {
   uint64_t length(uint64_t index) const {
     return !null_.empty() && null_[index] ? 0 : at(index + 1) - at(index);
   }
+  // End of the buffer that the values lie in: up to here bytes may be read.
+  const uint8_t* data_end() const { return data_.data.data() + data_.data.size(); }
   // True when the bytes of consecutive values lie one after the other without gaps.
   bool contiguous() const { return null_.empty(); }
 

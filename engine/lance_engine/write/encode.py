@@ -38,6 +38,8 @@ _BYTE_SPLIT_KEY = "lance-encoding:bss"
 _GENERAL_SCHEMES = ("lz4", "zstd")
 _SPLIT_ENTROPY = 4.0
 _ENTROPY_VALUES = 64
+_FSST_MIN_LENGTH = 5
+_FSST_MIN_BYTES = 32 << 10
 _INTEGER_BITS = (8, 16, 32, 64)
 
 
@@ -220,10 +222,21 @@ class _Choice:
             page = self._variable_dictionary(values)
             if page is not None:
                 return page
+        coded = self._fsst(values)
+        if coded is not None:
+            encoding = v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
+            values = coded.values
         if zipped:
             zipped_page = kernels.encode_full_zip_variable(values, levels)
             return v2_1.full_zip_page(zipped_page, encoding, levels, bits_per_offset=values.offset_bits)
         return self._mini_block(kernels.VariableValues(values), encoding)
+
+    def _fsst(self, values: kernels.VariableInput) -> kernels.FsstPage | None:
+        """Text of some size, unless the field's metadata ask for something else."""
+        text = pa.types.is_string(self._array.type) or pa.types.is_large_string(self._array.type)
+        wanted = self._compression == "fsst" or (text and not self._compression)
+        large = values.longest >= _FSST_MIN_LENGTH and values.total_bytes >= _FSST_MIN_BYTES
+        return kernels.encode_fsst(values) if wanted and large else None
 
     def _variable_dictionary(self, values: kernels.VariableInput) -> EncodedPage | None:
         size = values.total_bytes + (values.count + 1) * values.offset_bits // 8

@@ -74,6 +74,11 @@ def variable(offset_bits: int) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(variable=pb.Variable(offsets=flat(offset_bits)))
 
 
+def fsst(symbol_table: bytes, values: pb.CompressiveEncoding) -> pb.CompressiveEncoding:
+    """Values coded one by one with the symbols of a table (2312 bytes)."""
+    return pb.CompressiveEncoding(fsst=pb.Fsst(symbol_table=symbol_table, values=values))
+
+
 def general(values: pb.CompressiveEncoding, scheme: str, level: int | None) -> pb.CompressiveEncoding:
     """`values` compressed with ``lz4`` or ``zstd``; LZ4 has no level."""
     compression = pb.BufferCompression(scheme=pb.BufferCompression.Scheme.Value(scheme.upper()))

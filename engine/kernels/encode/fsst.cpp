@@ -1,0 +1,308 @@
+#include "encode/fsst.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace lance::encode {
+namespace {
+
+constexpr size_t kMaxSymbols = 255;
+constexpr unsigned kMaxLength = 8;
+constexpr uint8_t kEscape = 255;
+constexpr size_t kSampleBytes = 16384;
+constexpr size_t kSamplePieces = 64;
+constexpr int kRounds = 6;
+constexpr size_t kTableBytes = 2312;
+
+struct Symbol {
+  uint64_t bytes = 0;  // first byte lowest, zero padded
+  unsigned length = 0;
+
+  bool operator==(const Symbol&) const = default;
+};
+
+uint64_t low_bytes(unsigned count) {
+  return count >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * count)) - 1;
+}
+
+// Up to eight bytes from `at`, of which `available` exist.
+uint64_t load_word(const uint8_t* at, size_t available) {
+  if (available >= 8) [[likely]]
+    return load<uint64_t>(at);
+  uint64_t word = 0;
+  std::memcpy(&word, at, available);
+  return word;
+}
+
+// Finds the symbol to code next: one candidate of three bytes or more, chosen by the first three, then those
+// of two bytes and one.
+class Matcher {
+ public:
+  // Position in `symbols()`, or kNone for a byte that has to be escaped.
+  static constexpr uint16_t kNone = 256;
+  struct Match {
+    uint16_t symbol;
+    unsigned length;
+  };
+
+  Matcher() {
+    short_.fill(kNone);
+    long_.fill({0, kNone, 9});
+  }
+
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+
+  // Adds a symbol unless it would hide one that was added before.
+  void add(const Symbol& symbol) {
+    const uint16_t number = static_cast<uint16_t>(symbols_.size());
+    if (symbol.length >= 3) {
+      Long& slot = long_[hash(symbol.bytes)];
+      if (slot.symbol != kNone) return;
+      slot = {symbol.bytes, number, static_cast<uint16_t>(symbol.length)};
+    } else if (symbol.length == 2) {
+      short_[symbol.bytes] = number | kTwoBytes;
+    } else {
+      for (size_t next = 0; next < 256; ++next) {
+        uint16_t& slot = short_[symbol.bytes | next << 8];
+        if ((slot & kTwoBytes) == 0) slot = number;
+      }
+      single_[symbol.bytes] = number + 1;
+    }
+    symbols_.push_back(symbol);
+  }
+
+  // `word` holds the next eight bytes, `remaining` of which belong to the value.
+  Match find(uint64_t word, size_t remaining) const {
+    const Long& candidate = long_[hash(word)];
+    const uint64_t difference = (word ^ candidate.bytes) & kMasks[candidate.length];
+    // Selected without a branch: which length comes next is unpredictable.
+    const bool fits = (difference == 0) & (candidate.length <= remaining);
+    const uint16_t found = short_[word & 0xFFFF];
+    const unsigned symbol = fits ? candidate.symbol : found & (kTwoBytes - 1);
+    const unsigned length = fits ? candidate.length : 1 + (found >> kTwoBytesShift);
+    if (length > remaining) [[unlikely]] {
+      const uint16_t single = single_[word & 0xFF];
+      return {single == 0 ? kNone : static_cast<uint16_t>(single - 1), 1};
+    }
+    return {static_cast<uint16_t>(symbol), length};
+  }
+
+ private:
+  struct Long {
+    uint64_t bytes;
+    uint16_t symbol, length;
+  };
+  static constexpr unsigned kTwoBytesShift = 12;
+  static constexpr uint16_t kTwoBytes = 1 << kTwoBytesShift;
+  static constexpr std::array<uint64_t, 10> kMasks = {0,
+                                                      0xFF,
+                                                      0xFFFF,
+                                                      0xFFFFFF,
+                                                      0xFFFFFFFF,
+                                                      0xFFFFFFFFFF,
+                                                      0xFFFFFFFFFFFF,
+                                                      0xFFFFFFFFFFFFFF,
+                                                      ~uint64_t{0},
+                                                      ~uint64_t{0}};
+  static size_t hash(uint64_t word) { return ((word & 0xFFFFFF) * 0x9E3779B1u >> 15) & 2047; }
+
+  std::array<Long, 2048> long_;
+  std::array<uint16_t, 65536> short_;
+  std::array<uint16_t, 256> single_{};  // symbol number + 1
+  std::vector<Symbol> symbols_;
+};
+
+using Sample = std::vector<std::span<const uint8_t>>;
+
+// Evenly spaced pieces of the values, about 16 KiB in all.
+Sample take_sample(const VariableInput& input) {
+  Sample sample;
+  const uint64_t count = input.count();
+  const uint64_t pieces = std::min<uint64_t>(count, kSamplePieces);
+  for (uint64_t piece = 0; piece < pieces; ++piece) {
+    size_t budget = kSampleBytes / pieces;
+    const uint64_t stop = (piece + 1) * count / pieces;
+    for (uint64_t i = piece * count / pieces; i < stop && budget > 0; ++i) {
+      const auto value = input[i].first(std::min(input[i].size(), budget));
+      if (!value.empty()) sample.push_back(value);
+      budget -= value.size();
+    }
+  }
+  return sample;
+}
+
+// How often codes, and pairs of neighbouring codes, occur. Codes below 256 are escaped bytes, the rest
+// symbols.
+class Counts {
+ public:
+  static constexpr size_t kCodes = 512;
+
+  // Codes the sample; returns the number of bytes that takes.
+  size_t count(const Matcher& matcher, const Sample& sample) {
+    single_.assign(kCodes, 0);
+    pair_.assign(kCodes * kCodes, 0);
+    size_t coded = 0;
+    for (const auto& value : sample) {
+      size_t previous = kCodes;
+      for (size_t at = 0; at < value.size();) {
+        const uint64_t word = load_word(value.data() + at, value.size() - at);
+        const auto match = matcher.find(word, value.size() - at);
+        const size_t byte = word & 0xFF;
+        const size_t code = match.symbol == Matcher::kNone ? byte : 256 + match.symbol;
+        coded += match.symbol == Matcher::kNone ? 2 : 1;
+        ++single_[code];
+        // Also consider to continue with one byte only: symbols then grow byte by byte.
+        if (match.length > 1) ++single_[byte];
+        if (previous != kCodes) {
+          ++pair_[previous * kCodes + code];
+          if (match.length > 1) ++pair_[previous * kCodes + byte];
+        }
+        previous = code;
+        at += match.length;
+      }
+    }
+    return coded;
+  }
+
+  // The table of the symbols and pairs that save most.
+  std::unique_ptr<Matcher> best_symbols(const Matcher& matcher) const {
+    struct Candidate {
+      Symbol symbol;
+      uint64_t gain;
+    };
+    std::vector<Candidate> candidates;
+    const auto symbol_of = [&](size_t code) {
+      return code < 256 ? Symbol{code, 1} : matcher.symbols()[code - 256];
+    };
+    for (size_t first = 0; first < kCodes; ++first) {
+      if (single_[first] == 0) continue;
+      const Symbol left = symbol_of(first);
+      // A byte without symbol costs two: single bytes are worth more than their length says.
+      candidates.push_back({left, uint64_t{single_[first]} * (left.length == 1 ? 8 : left.length)});
+      if (left.length == kMaxLength) continue;
+      for (size_t second = 0; second < kCodes; ++second) {
+        const uint32_t often = pair_[first * kCodes + second];
+        if (often == 0) continue;
+        const Symbol right = symbol_of(second);
+        const unsigned length = std::min(kMaxLength, left.length + right.length);
+        const uint64_t bytes = (left.bytes | right.bytes << (8 * left.length)) & low_bytes(length);
+        candidates.push_back({{bytes, length}, uint64_t{often} * length});
+      }
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.symbol.bytes != b.symbol.bytes ? a.symbol.bytes < b.symbol.bytes
+                                              : a.symbol.length < b.symbol.length;
+    });
+    size_t distinct = 0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (distinct != 0 && candidates[distinct - 1].symbol == candidates[i].symbol)
+        candidates[distinct - 1].gain += candidates[i].gain;
+      else
+        candidates[distinct++] = candidates[i];
+    }
+    candidates.resize(distinct);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+    auto next = std::make_unique<Matcher>();
+    for (const auto& candidate : candidates) {
+      if (next->symbols().size() == kMaxSymbols) break;
+      next->add(candidate.symbol);
+    }
+    return next;
+  }
+
+ private:
+  std::vector<uint32_t> single_;
+  std::vector<uint16_t> pair_;  // the sample is shorter than 2^16 bytes
+};
+
+struct Trained {
+  std::unique_ptr<Matcher> matcher;
+  size_t plain = 0, coded = std::numeric_limits<size_t>::max();
+};
+
+Trained train(const Sample& sample) {
+  Trained best;
+  for (const auto& value : sample) best.plain += value.size();
+  auto matcher = std::make_unique<Matcher>();
+  Counts counts;
+  for (int round = 0; round <= kRounds; ++round) {
+    const size_t coded = counts.count(*matcher, sample);
+    auto next = counts.best_symbols(*matcher);
+    if (coded < best.coded) {
+      best.coded = coded;
+      best.matcher = std::move(matcher);
+    }
+    matcher = std::move(next);
+  }
+  return best;
+}
+
+void write_symbol_table(const std::vector<Symbol>& symbols, Output& out) {
+  uint8_t* table = out.extend(kTableBytes);
+  std::memset(table, 0, kTableBytes);
+  table[0] = static_cast<uint8_t>(symbols.size());
+  table[3] = 1;
+  std::memcpy(table + 4, "TSSF", 4);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    std::memcpy(table + 8 + 8 * i, &symbols[i].bytes, 8);
+    table[8 + 8 * symbols.size() + i] = static_cast<uint8_t>(symbols[i].length);
+  }
+}
+
+Bytes shared(Output output) {
+  auto owner = std::make_shared<Output>(std::move(output));
+  return {{owner->data(), owner->size()}, owner};
+}
+
+template <typename T>
+std::shared_ptr<const VariableInput> code_values(const VariableInput& input, const Matcher& matcher) {
+  Output offsets, data;
+  T end = 0;
+  offsets.reserve((input.count() + 1) * sizeof(T));
+  offsets.put(end);
+  data.reserve(input.total_bytes() / 2 + 64);
+  const uint8_t* const readable = input.data_end();
+  for (uint64_t i = 0; i < input.count(); ++i) {
+    const auto value = input[i];
+    const uint8_t* at = value.data();
+    size_t remaining = value.size();
+    const size_t begin = data.size();
+    uint8_t* const target = data.extend(2 * remaining + 1);
+    uint8_t* out = target;
+    while (remaining > 0) {
+      const uint64_t word = load_word(at, static_cast<size_t>(readable - at));
+      const auto match = matcher.find(word, remaining);
+      const bool escaped = match.symbol == Matcher::kNone;
+      out[0] = escaped ? kEscape : static_cast<uint8_t>(match.symbol);
+      out[1] = static_cast<uint8_t>(word);
+      out += 1 + escaped;
+      at += match.length;
+      remaining -= match.length;
+    }
+    data.shrink(begin + static_cast<size_t>(out - target));
+    require(data.size() <= static_cast<uint64_t>(std::numeric_limits<T>::max()),
+            "page too large for its offsets");
+    end = static_cast<T>(data.size());
+    offsets.put(end);
+  }
+  return std::make_shared<const VariableInput>(shared(std::move(offsets)), shared(std::move(data)),
+                                               sizeof(T) * 8, 0, input.count(), nullptr);
+}
+
+}  // namespace
+
+std::optional<FsstPage> encode_fsst(const VariableInput& input) {
+  const Sample sample = take_sample(input);
+  if (sample.empty()) return std::nullopt;
+  const Trained trained = train(sample);
+  if (trained.coded * 10 > trained.plain * 9) return std::nullopt;
+  FsstPage page;
+  page.values = input.offset_bits() == 32 ? code_values<int32_t>(input, *trained.matcher)
+                                          : code_values<int64_t>(input, *trained.matcher);
+  write_symbol_table(trained.matcher->symbols(), page.symbol_table);
+  return page;
+}
+
+}  // namespace lance::encode
