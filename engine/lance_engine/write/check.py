@@ -30,12 +30,14 @@ def _check(field: Field, path: str, version: tuple[int, int]) -> None:
         )
     if field.logical_type == "map":
         raise UnsupportedTypeError(
-            f"File version {name} has no maps", column=path, remedy="Cast the column to a list of structs"
+            f"Maps cannot be written in file version {name}",
+            column=path,
+            remedy="Cast the column to a list of structs",
         )
     if field.logical_type.startswith("fixed_size_list:"):
         if field.children:
             raise UnsupportedTypeError(
-                f"File version {name} has no fixed-size lists of structs",
+                f"Fixed-size lists of structs cannot be written in file version {name}",
                 column=path,
                 remedy="Cast the column to a list with variable length",
             )

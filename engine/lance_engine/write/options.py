@@ -10,7 +10,8 @@ from lance_engine.errors import UnsupportedFeatureError
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
 
-_VERSIONS = {"2.1": (2, 1)}
+DEFAULT_VERSION = "2.1"
+_VERSIONS = {"2.1": (2, 1), "2.2": (2, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class WriteOptions:
     `buffer_bytes`. `threads` encode pages of different columns at once.
     """
 
-    data_storage_version: str = "2.1"
+    data_storage_version: str = DEFAULT_VERSION
     max_rows_per_file: int = 1 << 20
     max_bytes_per_file: int = 90 << 30
     page_bytes: int = 8 << 20

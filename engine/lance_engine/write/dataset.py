@@ -1,0 +1,123 @@
+"""Creates, extends and replaces datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from lance_engine.errors import (
+    DatasetExistsError,
+    DatasetNotFoundError,
+    LanceError,
+    UnsupportedFeatureError,
+)
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot
+from lance_engine.types import Schema
+from lance_engine.write.fragments import delete_files, write_fragments
+from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions
+from lance_engine.write.source import check_compatible, open_source
+
+WriteMode = Literal["create", "append", "overwrite"]
+
+
+def write_dataset(
+    data: Any,
+    uri: Any,
+    mode: WriteMode = "create",
+    *,
+    data_storage_version: str | None = None,
+    max_rows_per_file: int = 1 << 20,
+    max_bytes_per_file: int = 90 << 30,
+    storage_options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Snapshot:
+    """Write `data` as one new version of the dataset at `uri` and return that version.
+
+    `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
+    ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
+    ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
+    that of the dataset for ``append`` and 2.1 otherwise. `progress` is called with rows and bytes so far.
+
+    When anything fails nothing is committed and no data file is left behind.
+    """
+    if mode not in ("create", "append", "overwrite"):
+        raise ValueError(f'mode must be "create", "append" or "overwrite", not {mode!r}')
+    store = open_store(uri, storage_options)
+    current = _current(store)
+    options = WriteOptions(
+        data_storage_version=_storage_version(data_storage_version, current if mode == "append" else None),
+        max_rows_per_file=max_rows_per_file,
+        max_bytes_per_file=max_bytes_per_file,
+        progress=progress,
+    )
+    if mode == "create" and current is not None:
+        raise DatasetExistsError(
+            "There is already a dataset", path=store.uri, remedy='Use mode="append" or mode="overwrite"'
+        )
+    if mode == "append" and current is None:
+        raise DatasetNotFoundError(
+            "There is no dataset to append to", path=store.uri, remedy='Use mode="create"'
+        )
+    arrow_schema, batches = open_source(data)
+    if mode == "append" and current is not None:
+        return _append(store, current, arrow_schema, batches, options)
+    schema = Schema.from_arrow(arrow_schema)
+    fragments = write_fragments(store, schema, batches, options)
+    read_version = 0 if current is None else current.version
+    created = CreateOptions(storage_version=options.data_storage_version)
+    return _commit(store, Overwrite(tuple(fragments), schema), fragments, read_version, created)
+
+
+def _append(
+    store: Store,
+    current: Snapshot,
+    arrow_schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    options: WriteOptions,
+) -> Snapshot:
+    check_compatible(arrow_schema, current.schema.to_arrow())
+    fragments = write_fragments(store, current.schema, batches, options)
+    return _commit(store, Append(tuple(fragments)), fragments, current.version)
+
+
+def _storage_version(wanted: str | None, extended: Snapshot | None) -> str:
+    """Files of one dataset share a version; `extended` is the dataset to append to."""
+    known = extended.manifest.storage_version if extended is not None else None
+    if wanted is not None and known is not None and wanted != known:
+        raise UnsupportedFeatureError(
+            f"The dataset has files of version {known}, {wanted} was asked for",
+            remedy="Leave data_storage_version out, or overwrite the dataset",
+        )
+    return wanted or known or DEFAULT_VERSION
+
+
+def _current(store: Store) -> Snapshot | None:
+    try:
+        return open_snapshot(store)
+    except DatasetNotFoundError:
+        return None
+
+
+def _commit(
+    store: Store,
+    operation: Append | Overwrite,
+    fragments: list[Fragment],
+    read_version: int,
+    options: CreateOptions | None = None,
+) -> Snapshot:
+    try:
+        return commit(store, operation, read_version=read_version, options=options)
+    except LanceError:
+        # Errors raised on purpose mean that no version names the files. Others, such as a lost connection,
+        # leave open whether the commit took place, and then the files must stay.
+        delete_files(store, fragments)
+        raise
