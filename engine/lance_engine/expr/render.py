@@ -135,6 +135,7 @@ def _floating(value: float, kind: pa.DataType) -> str:
     name = "DOUBLE" if at.is_float64(kind) else "FLOAT"
     if not math.isfinite(value):
         return f"CAST('{value}' AS {name})"
+    value += 0.0  # -0.0 equals 0.0
     text = repr(value) if at.is_float64(kind) else str(np.float32(value))
     # Digits with a point parse as an exact decimal, which the column's type rounds back to this very value.
     return text if len(text) <= 18 and "e" not in text else f"CAST('{text}' AS {name})"
