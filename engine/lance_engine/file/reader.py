@@ -128,16 +128,21 @@ class FileReader:
             self._fetch(self._segments, [(offset, length)])
         return self._source.read(offset, length)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the file is mapped, so that nothing needs to be fetched."""
+        return self._segments is None
+
     def overlay(
-        self, leaves: Sequence[kernels.LeafColumn], begin: int, end: int
+        self, leaves: Sequence[kernels.LeafColumn], ranges: Sequence[tuple[int, int]]
     ) -> tuple[kernels.Source, kernels.Source] | None:
-        """Fetch what decoding rows [begin, end) of `leaves` needs; None for a local file."""
+        """Fetch what decoding `ranges` of rows of `leaves` needs; None for a local file."""
         if self._segments is None:
             return None
-        metadata = [span for leaf in leaves for span in leaf.metadata_ranges(begin, end)]
-        self._fetch(self._segments, metadata)
+        bounds = [(leaf, begin, end) for leaf in leaves for begin, end in ranges]
+        self._fetch(self._segments, [span for leaf, *rows in bounds for span in leaf.metadata_ranges(*rows)])
         batch = kernels.SegmentSource(self._segments)
-        self._fetch(batch, [span for leaf in leaves for span in leaf.data_ranges(begin, end)])
+        self._fetch(batch, [span for leaf, *rows in bounds for span in leaf.data_ranges(*rows)])
         return self._segments, batch
 
     def _fetch(self, target: kernels.SegmentSource, ranges: Sequence[tuple[int, int]]) -> None:

@@ -1,0 +1,230 @@
+"""Reading the rows of one fragment: finding the columns in its data files and decoding them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.file.reader import FileReader, build_node
+from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, SYSTEM_FIELDS
+from lance_engine.scan.types import to_declared, without_dictionaries
+
+if TYPE_CHECKING:
+    from lance_engine.format.fragment import Fragment
+    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.types import Field
+
+U32Array = npt.NDArray[np.uint32]
+U64Array = npt.NDArray[np.uint64]
+
+
+class FragmentReader:
+    """The columns of a fragment. Files are opened when a projection first needs them; threads may share."""
+
+    def __init__(self, snapshot: Snapshot, fragment: Fragment) -> None:
+        self.fragment = fragment
+        self._snapshot = snapshot
+        self._files: dict[int, FileReader] = {}
+        self._leaves: dict[int, kernels.LeafColumn] = {}
+        self._projections: dict[tuple[str, ...], Projection] = {}
+        # Field id -> (file, column); of two files that hold the same field the later one counts.
+        self._places = {
+            field_id: (number, column)
+            for number, file in enumerate(fragment.files)
+            for field_id, column in zip(file.fields, file.column_indices, strict=False)
+            if field_id >= 0 and column >= 0
+        }
+
+    @property
+    def rows(self) -> int:
+        """Physical rows, deleted ones included."""
+        return self.fragment.physical_rows
+
+    def deleted(self) -> U32Array | None:
+        """Sorted offsets of the deleted rows, None if there are none."""
+        return self._snapshot.deleted_rows(self.fragment)
+
+    def projection(self, names: tuple[str, ...]) -> Projection:
+        """The decoders of these columns, system columns included."""
+        found = self._projections.get(names)
+        if found is None:
+            with self.placed():
+                found = self._projections.setdefault(names, Projection(self, names))
+        return found
+
+    def field(self, name: str) -> Field:
+        return self._snapshot.schema.field(name)
+
+    def system_column(self, name: str, begin: int, end: int) -> pa.Array:
+        """`_rowid` or `_rowaddr` of rows [begin, end)."""
+        if name == ROW_ID and self._snapshot.has_stable_row_ids:
+            return pa.array(self._row_ids()[begin:end])
+        first = self.fragment.id << 32
+        return pa.array(np.arange(first + begin, first + end, dtype=np.uint64))
+
+    def system_values(self, name: str, rows: U32Array) -> pa.Array:
+        """`_rowid` or `_rowaddr` of certain rows."""
+        if name == ROW_ID and self._snapshot.has_stable_row_ids:
+            return pa.array(self._row_ids()[rows])
+        return pa.array(rows.astype(np.uint64) + np.uint64(self.fragment.id << 32))
+
+    def file(self, number: int) -> FileReader:
+        found = self._files.get(number)
+        if found is None:
+            data_file = self.fragment.files[number]
+            store, path = self._snapshot.data_file_location(data_file)
+            reader = FileReader(store, path, size=data_file.file_size)
+            found = self._files.setdefault(number, reader)
+        return found
+
+    def leaf(self, field: Field, layers: Sequence[str], name: str) -> kernels.LeafColumn:
+        found = self._leaves.get(field.id)
+        if found is None:
+            number, column = self._places[field.id]
+            leaf = self.file(number).leaf(field, column, layers, name)
+            if leaf.rows != self.rows:
+                raise CorruptFileError(
+                    f"The column has {leaf.rows} rows, its fragment {self.rows}",
+                    path=self.file(number).path,
+                    column=name,
+                )
+            found = self._leaves.setdefault(field.id, leaf)
+        return found
+
+    def file_of(self, field: Field) -> int:
+        """Number of the data file that holds a leaf."""
+        return self._places[field.id][0]
+
+    def is_stored(self, field: Field) -> bool:
+        """Whether the column exists in the files; if not, all its values are null."""
+        if field.logical_type == "struct" and not field.children:
+            return field.id in self._places
+        stored = [leaf.id in self._places for leaf in field.leaves()]
+        if any(stored) and not all(stored):
+            raise UnsupportedFeatureError(
+                "A part of the column is not stored in this fragment",
+                column=field.name,
+                remedy="Compact or rewrite the dataset",
+            )
+        return all(stored)
+
+    def _row_ids(self) -> U64Array:
+        return self._snapshot.row_ids(self.fragment)
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Add to errors where they happened, and make those of the kernels ours."""
+        try:
+            yield
+        except LanceError as error:
+            raise error.at(version=self._snapshot.version, fragment=self.fragment.id) from error.__cause__
+        except kernels.CorruptDataError as error:
+            what, column, page = error.args
+            paths = [file.path for file in self._files.values()]
+            raise CorruptFileError(
+                what,
+                path=paths[0] if len(paths) == 1 else self._snapshot.uri,
+                version=self._snapshot.version,
+                fragment=self.fragment.id,
+                column=column,
+                page=page,
+                remedy="Restore the file from a copy, or go back to a version that does not use it",
+            ) from error
+
+
+class Projection:
+    """Some columns of a fragment, in a fixed order."""
+
+    def __init__(self, reader: FragmentReader, names: tuple[str, ...]) -> None:
+        self._reader = reader
+        self._names = names
+        self._fields: list[pa.Field] = []
+        self._stored: list[str] = []
+        self._missing: dict[str, pa.DataType] = {}
+        stored_fields: list[pa.Field] = []
+        nodes: list[kernels.Node] = []
+        leaves: dict[int, list[kernels.LeafColumn]] = {}
+        for name in names:
+            if name in SYSTEM_FIELDS:
+                self._fields.append(SYSTEM_FIELDS[name])
+                continue
+            field = reader.field(name)
+            arrow = field.to_arrow()
+            self._fields.append(arrow)
+            if not reader.is_stored(field):
+                self._missing[name] = arrow.type
+                continue
+            nodes.append(build_node(field, reader.leaf))
+            self._stored.append(name)
+            stored_fields.append(arrow.with_type(without_dictionaries(arrow.type)))
+            for leaf in field.leaves():
+                if leaf.logical_type != "struct":
+                    leaves.setdefault(reader.file_of(leaf), []).append(reader.leaf(leaf, (), name))
+        self.schema = pa.schema(self._fields)
+        self._decoded = pa.schema(stored_fields)
+        self._required = [i for i, field in enumerate(stored_fields) if not field.nullable]
+        self._plain = self._decoded.equals(self.schema)
+        self._columns = kernels.Columns(nodes)
+        self._leaves = [(reader.file(number), columns) for number, columns in leaves.items()]
+
+    def read_range(self, begin: int, end: int) -> pa.RecordBatch:
+        """Rows [begin, end) of the fragment, deleted ones included.
+
+        Decoding runs without the interpreter lock. `kernels.BatchTooLargeError` asks for fewer rows.
+        """
+        with self._reader.placed():
+            overlays = self._overlays([(begin, end)]) if self._is_remote else []
+            batch = self._import(self._columns.decode_range(begin, end, overlays))
+        if self._plain:
+            return batch
+        return self._complete(batch, end - begin, lambda name: self._reader.system_column(name, begin, end))
+
+    def read_rows(self, rows: U32Array) -> pa.RecordBatch:
+        """The rows at ascending offsets; an offset may repeat."""
+        with self._reader.placed():
+            overlays = self._overlays([(int(row), int(row) + 1) for row in rows]) if self._is_remote else []
+            batch = self._import(self._columns.decode_rows(rows, overlays))
+        if self._plain:
+            return batch
+        return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
+
+    @property
+    def _is_remote(self) -> bool:
+        return any(not file.is_local for file, _ in self._leaves)
+
+    def _overlays(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[kernels.Source, kernels.Source]]:
+        fetched = (file.overlay(leaves, ranges) for file, leaves in self._leaves)
+        return [pair for pair in fetched if pair is not None]
+
+    def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
+        batch = pa.RecordBatch._import_from_c(decoded.address, self._decoded)
+        for index in self._required:
+            if batch.column(index).null_count:
+                raise CorruptFileError(
+                    "A column that must not be null holds nulls", column=self._stored[index]
+                )
+        return batch
+
+    def _complete(self, batch: pa.RecordBatch, rows: int, system: Any) -> pa.RecordBatch:
+        """Add the columns that are not stored, in their places, and restore dictionary types."""
+        if not self._names:
+            return batch
+        arrays = []
+        for field in self._fields:
+            if field.name in SYSTEM_FIELDS:
+                arrays.append(system(field.name))
+            elif field.name in self._missing:
+                arrays.append(pa.nulls(rows, field.type))
+            else:
+                arrays.append(to_declared(batch.column(self._stored.index(field.name)), field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+__all__ = ["ROW_ADDRESS", "ROW_ID", "FragmentReader", "Projection"]

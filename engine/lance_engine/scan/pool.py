@@ -1,0 +1,49 @@
+"""The threads that decode: results in order, read-ahead bounded."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def num_threads() -> int:
+    """Threads that decode at the same time: ``LANCE_SQL_THREADS``, else one per processor."""
+    configured = os.environ.get("LANCE_SQL_THREADS", "")
+    return max(1, int(configured)) if configured.isdigit() else len(os.sched_getaffinity(0))
+
+
+@cache
+def _executor(process: int) -> ThreadPoolExecutor:
+    # One pool per process: threads do not survive a fork.
+    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-scan")
+
+
+def ordered_map(work: Callable[[Task], Result], tasks: Iterator[Task], read_ahead: int) -> Iterator[Result]:
+    """`work` over `tasks` on the decoding threads, results in the order of the tasks.
+
+    At most `read_ahead` results wait or are being made. Closing the iterator cancels what has not begun.
+    """
+    first = next(tasks, None)
+    if first is None:
+        return
+    second = next(tasks, None)
+    if second is None:  # a hand-over to another thread would cost more than it gains
+        yield work(first)
+        return
+    executor = _executor(os.getpid())
+    pending: deque[Future[Result]] = deque([executor.submit(work, first), executor.submit(work, second)])
+    try:
+        while pending:
+            while len(pending) < read_ahead and (task := next(tasks, None)) is not None:
+                pending.append(executor.submit(work, task))
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()

@@ -1,0 +1,236 @@
+"""A scan: which columns of which rows, and its results as batches, a table, a reader or a count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_engine import kernels
+from lance_engine.expr import Node, columns_of, evaluate, from_arrow, parse_sql
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan.width import estimated_row_bytes
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+
+# Rows of a batch unless the caller says otherwise; fewer where rows are wide.
+DEFAULT_BATCH_ROWS = 1 << 17
+TARGET_BATCH_BYTES = 32 << 20
+# Decoded batches that may wait for a slow consumer.
+READ_AHEAD_BYTES = 128 << 20
+# A filter that keeps less than this share of a batch has the other columns read row by row.
+SPARSE_SHARE = 1 / 16
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSplit:
+    """A contiguous range [start, stop) of physical rows of one fragment."""
+
+    fragment_id: int
+    start: int
+    stop: int
+
+
+class _Range(NamedTuple):
+    reader: FragmentReader
+    begin: int
+    end: int
+
+
+class Scanner:
+    """Rows of a snapshot in the order of their addresses. Every call of a result method scans anew."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        reader_for: Callable[[int], FragmentReader],
+        *,
+        columns: Sequence[str] | None = None,
+        filter: str | pc.Expression | Node | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        batch_size: int | None = None,
+        splits: Sequence[ScanSplit] | None = None,
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise ValueError("batch_size must be at least 1")
+        if (limit is not None and limit < 0) or (offset is not None and offset < 0):
+            raise ValueError("limit and offset must not be negative")
+        self._snapshot = snapshot
+        self._reader_for = reader_for
+        self._names = tuple(snapshot.schema.names if columns is None else columns)
+        self.schema = projected_schema(snapshot, self._names)
+        self._filter = _parse_filter(filter, snapshot)
+        self._limit = limit
+        self._offset = offset or 0
+        self._splits = splits
+        self._filter_names = tuple(sorted(columns_of(self._filter))) if self._filter is not None else ()
+        # Columns that are read only for rows that pass the filter.
+        self._late_names = tuple(name for name in self._names if name not in self._filter_names)
+        self._row_bytes = max(1, estimated_row_bytes(self.schema))
+        self._batch_rows = batch_size or max(
+            1024, min(DEFAULT_BATCH_ROWS, TARGET_BATCH_BYTES // self._row_bytes)
+        )
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as record batches, none of them empty."""
+        read_ahead = max(2, min(READ_AHEAD_BYTES // (self._row_bytes * self._batch_rows), 2 * num_threads()))
+        if self._limit is not None:
+            read_ahead = min(read_ahead, num_threads() + 1)
+        skip, left = self._offset, self._limit
+        if left == 0:
+            return
+        for batches in ordered_map(self._read, self._ranges(), read_ahead):
+            for batch in batches:
+                if skip >= batch.num_rows:
+                    skip -= batch.num_rows
+                    continue
+                kept = batch.slice(skip, left) if skip or left is not None else batch
+                skip = 0
+                yield kept
+                if left is not None:
+                    left -= kept.num_rows
+                    if left == 0:
+                        return
+
+    def to_table(self) -> pa.Table:
+        """The rows as one table."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def count(self) -> int:
+        """How many rows there are; without a filter known from metadata."""
+        if self._filter is None and self._splits is None:
+            rows = self._snapshot.num_rows
+        else:
+            rows = sum(ordered_map(self._count, self._ranges(), 2 * num_threads()))
+        rows = max(0, rows - self._offset)
+        return rows if self._limit is None else min(rows, self._limit)
+
+    def explain(self) -> str:
+        """What the scan reads, in words."""
+        lines = [f"LanceScan {self._snapshot.uri} version {self._snapshot.version}"]
+        lines.append(f"  columns: {', '.join(self._names) or '(none)'}")
+        if self._filter is not None:
+            lines.append(f"  filter: {self._filter}")
+            lines.append(f"  read first: {', '.join(self._filter_names) or '(none)'}")
+            lines.append(f"  read for matching rows: {', '.join(self._late_names) or '(none)'}")
+        if self._limit is not None or self._offset:
+            lines.append(f"  limit: {self._limit}, offset: {self._offset}")
+        ranges = list(self._ranges())
+        rows = sum(end - begin for _, begin, end in ranges)
+        fragments = len({reader.fragment.id for reader, _, _ in ranges})
+        lines.append(f"  fragments: {fragments} of {len(self._snapshot.fragments)}, physical rows: {rows}")
+        return "\n".join(lines)
+
+    def _ranges(self) -> Iterator[_Range]:
+        splits = self._splits
+        if splits is None:
+            splits = [ScanSplit(f.id, 0, f.physical_rows) for f in self._snapshot.fragments]
+        for split in splits:
+            reader = self._reader_for(split.fragment_id)
+            stop = min(split.stop, reader.rows)
+            for begin in range(split.start, stop, self._batch_rows):
+                yield _Range(reader, begin, min(begin + self._batch_rows, stop))
+
+    def _read(self, rows: _Range) -> list[pa.RecordBatch]:
+        try:
+            batch = self._read_filtered(rows) if self._filter is not None else self._read_all(rows)
+        except kernels.BatchTooLargeError:
+            reader, begin, end = rows
+            if end - begin == 1:
+                raise
+            middle = (begin + end) // 2
+            return self._read(_Range(reader, begin, middle)) + self._read(_Range(reader, middle, end))
+        return [batch] if batch is not None and batch.num_rows else []
+
+    def _read_all(self, rows: _Range) -> pa.RecordBatch:
+        reader, begin, end = rows
+        batch = reader.projection(self._names).read_range(begin, end)
+        live = _live_mask(reader, begin, end)
+        return batch if live is None else batch.filter(live)
+
+    def _read_filtered(self, rows: _Range) -> pa.RecordBatch | None:
+        reader, begin, end = rows
+        tested, mask, passing = self._test(rows)
+        if passing == 0:
+            return None
+        late = reader.projection(self._late_names)
+        if passing == end - begin:
+            found = late.read_range(begin, end)
+        elif passing < SPARSE_SHARE * (end - begin):
+            offsets = np.flatnonzero(mask.to_numpy(zero_copy_only=False)).astype(np.uint32)
+            found = late.read_rows(offsets + np.uint32(begin))
+            tested = tested.filter(mask)
+        else:
+            found = late.read_range(begin, end).filter(mask)
+            tested = tested.filter(mask)
+        if not self._names:
+            return _empty_columns(passing)
+        arrays = [(tested if name in self._filter_names else found).column(name) for name in self._names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _test(self, rows: _Range) -> tuple[pa.RecordBatch, pa.BooleanArray, int]:
+        """The columns of the filter, which rows pass it and are not deleted, and how many these are."""
+        reader, begin, end = rows
+        tested = reader.projection(self._filter_names).read_range(begin, end)
+        assert self._filter is not None
+        mask = evaluate(self._filter, tested)
+        if mask.null_count:
+            mask = pc.fill_null(mask, False)
+        live = _live_mask(reader, begin, end)
+        if live is not None:
+            mask = pc.and_(mask, live)
+        return tested, mask, mask.true_count
+
+    def _count(self, rows: _Range) -> int:
+        if self._filter is not None:
+            return self._test(rows)[2]
+        live = _live_mask(*rows)
+        return rows.end - rows.begin if live is None else int(live.true_count)
+
+
+def projected_schema(snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
+    """The Arrow schema of some columns, system columns included; ColumnNotFoundError names a wrong one."""
+    fields = [
+        SYSTEM_FIELDS[name] if name in SYSTEM_FIELDS else snapshot.schema.field(name).to_arrow()
+        for name in names
+    ]
+    return pa.schema(fields)
+
+
+def _parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
+    if filter is None or isinstance(filter, Node):
+        return filter
+    schema = snapshot.schema.to_arrow()
+    for field in SYSTEM_FIELDS.values():
+        schema = schema.append(field)
+    return parse_sql(filter, schema) if isinstance(filter, str) else from_arrow(filter, schema)
+
+
+def _live_mask(reader: FragmentReader, begin: int, end: int) -> pa.BooleanArray | None:
+    """Which of the rows [begin, end) are not deleted; None when all of them are live."""
+    deleted = reader.deleted()
+    if deleted is None:
+        return None
+    first, last = np.searchsorted(deleted, [begin, end])
+    if first == last:
+        return None
+    live = np.ones(end - begin, dtype=bool)
+    live[deleted[first:last] - begin] = False
+    return pa.array(live)
+
+
+def _empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch without columns that still has rows."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))

@@ -1,0 +1,29 @@
+"""Cutting a dataset into ranges of rows that can be scanned apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lance_engine.scan.scanner import ScanSplit
+
+if TYPE_CHECKING:
+    from lance_engine.format.fragment import Fragment
+
+# Borders fall on multiples of this, so that few mini-block chunks are decoded twice.
+_ALIGNMENT = 8192
+
+
+def split_rows(fragments: Sequence[Fragment], count: int) -> list[ScanSplit]:
+    """About `count` ranges of similar size, in row order; none spans two fragments, none is empty."""
+    if count < 1:
+        raise ValueError("a dataset is split into at least one range")
+    total = sum(fragment.physical_rows for fragment in fragments)
+    target = max(1, -(-total // count))
+    splits = []
+    for fragment in fragments:
+        rows = fragment.physical_rows
+        pieces = max(1, round(rows / target))
+        step = max(_ALIGNMENT, -(-rows // pieces // _ALIGNMENT) * _ALIGNMENT)
+        splits += [ScanSplit(fragment.id, start, min(start + step, rows)) for start in range(0, rows, step)]
+    return splits

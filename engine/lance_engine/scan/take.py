@@ -1,0 +1,63 @@
+"""Looking up rows by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.scanner import projected_schema
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+
+# From this many rows on, several threads share the work.
+_PARALLEL_ROWS = 256
+
+
+def take(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    row_ids: npt.ArrayLike,
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """The rows with these ids, in this order, repetitions included; RowNotFoundError lists unknown ids."""
+    names = tuple(snapshot.schema.names if columns is None else columns)
+    schema = projected_schema(snapshot, names)
+    addresses = snapshot.resolve_row_ids(row_ids)
+    if len(addresses) == 0:
+        return schema.empty_table()
+    order = None
+    if len(addresses) > 1 and (addresses[1:] < addresses[:-1]).any():
+        order = np.argsort(addresses, kind="stable")
+        addresses = addresses[order]
+
+    def read(part: npt.NDArray[np.uint64]) -> pa.RecordBatch:
+        reader = reader_for(int(part[0] >> np.uint64(32)))
+        return reader.projection(names).read_rows(part.astype(np.uint32))
+
+    parts = _parts(addresses)
+    table = pa.Table.from_batches(ordered_map(read, iter(parts), len(parts)), schema=schema)
+    if order is None:
+        return table
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return table.combine_chunks().take(pa.array(places))
+
+
+def _parts(addresses: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:
+    """Ascending addresses cut at fragment borders, and further where several threads pay."""
+    fragments = addresses >> np.uint64(32)
+    if fragments[0] == fragments[-1]:
+        parts = [addresses]
+    else:
+        parts = np.split(addresses, np.flatnonzero(np.diff(fragments)) + 1)
+    if len(addresses) < _PARALLEL_ROWS:
+        return parts
+    pieces = max(1, num_threads() // len(parts))
+    return [piece for part in parts for piece in np.array_split(part, pieces) if len(piece)]
