@@ -229,14 +229,14 @@ class FragmentList(Sequence[Fragment]):
         return [message.id for message in self._messages]
 
     def live_rows(self) -> int | None:
-        """The number of rows that are not deleted; None when some fragment does not record it."""
+        """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
         total = 0
         for message in self._messages:
             if not message.physical_rows:
                 return None
             total += message.physical_rows
             if message.HasField("deletion_file"):
-                if not message.deletion_file.num_deleted_rows:
+                if not 0 < message.deletion_file.num_deleted_rows <= message.physical_rows:
                     return None
                 total -= message.deletion_file.num_deleted_rows
         return total

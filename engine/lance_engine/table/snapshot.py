@@ -212,8 +212,9 @@ class Snapshot:
         order = np.flatnonzero(live)
         order = order[np.argsort(positions[order], kind="stable")]
         touched, starts = np.unique(positions[order], return_index=True)
-        for position, here in zip(touched.tolist(), np.split(order, starts[1:]), strict=True):
-            fragment = self.fragments[position]
+        bounds = [*starts.tolist(), len(order)]
+        for position, start, end in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
+            fragment, here = self.fragments[position], order[start:end]
             live[here] &= offsets[here] < fragment.physical_rows
             deleted = self.deleted_rows(fragment)
             if deleted is not None and len(deleted):
