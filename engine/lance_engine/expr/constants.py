@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import re
+import uuid
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -201,3 +202,26 @@ def _clock(match: re.Match[str]) -> int | None:
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and (minute or second)):
         return None
     return (hour * 3600 + minute * 60 + second) * NANOSECONDS + int((match["fraction"] or "0").ljust(9, "0"))
+
+
+def python_scalar(value: object) -> pa.Scalar:
+    """A Python value of a SQL type as a constant; a datetime with a zone is an instant in UTC."""
+    if value is None:
+        return pa.scalar(None)
+    if isinstance(value, bool):
+        return pa.scalar(value)
+    if isinstance(value, int):
+        return whole_scalar(value)
+    if isinstance(value, uuid.UUID):
+        return pa.scalar(value.bytes)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return pa.scalar(value.astimezone(datetime.UTC), pa.timestamp("us", tz="UTC"))
+    if isinstance(value, datetime.timedelta):
+        return pa.scalar(value, pa.duration("us"))
+    plain = (str, bytes, float, decimal.Decimal, datetime.datetime, datetime.date, datetime.time)
+    if isinstance(value, plain):
+        return pa.scalar(value)
+    raise InvalidFilterError(
+        f"A filter does not compare with a {type(value).__name__}",
+        remedy="Use a number, string, date or time",
+    )

@@ -1,0 +1,75 @@
+"""The predicates that DuckDB offers to a Python source -> filter tree, by the names of their classes.
+
+A predicate is a tree of ``Binary("AND"/"OR"/comparison)``, ``Unary("NOT")``, ``Postfix("IS NULL"/"IS NOT
+NULL")`` and ``In`` over ``Col(parts)`` and ``Lit(value, type)``, where `type` is DuckDB's name of the
+constant's type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import build
+from lance_engine.expr.constants import integer_scalar, python_scalar
+from lance_engine.expr.tree import Column, Literal, Node
+
+_COMPARISONS = {"=": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def from_duckdb(node: Any, schema: pa.Schema) -> Node:
+    """The predicate that a node of DuckDB's states over the columns of `schema`, with DuckDB's meaning.
+
+    Raises `InvalidFilterError` for a node or a constant that has no equal here: decline such a predicate.
+    """
+    kind = type(node).__name__
+    if kind == "Binary" and node.op in ("AND", "OR"):
+        parts = [from_duckdb(part, schema) for part in _chain(node)]
+        return build.conjunction(parts) if node.op == "AND" else build.disjunction(parts)
+    if kind == "Unary" and node.op == "NOT":
+        return build.negate(from_duckdb(node.operand, schema))
+    if kind == "Postfix" and node.op in ("IS NULL", "IS NOT NULL"):
+        return build.is_null(_column(node.operand, schema), negated=node.op == "IS NOT NULL")
+    if kind == "In":
+        return build.member(_column(node.operand, schema), [_constant(value) for value in node.values])
+    if kind == "Binary" and node.op in _COMPARISONS:
+        return build.compare(
+            _COMPARISONS[node.op], _column(node.left, schema), Literal(_constant(node.right))
+        )
+    raise InvalidFilterError(
+        f"Filters do not know DuckDB's {kind} {getattr(node, 'op', '')}".rstrip(), remedy="Decline it"
+    )
+
+
+def _chain(node: Any) -> list[Any]:
+    """The operands of a chain of the same ANDs or ORs, without recursion: chains can be thousands long."""
+    found, pending = [], [node]
+    while pending:
+        current = pending.pop()
+        if type(current).__name__ == "Binary" and current.op == node.op:
+            pending += (current.right, current.left)
+        else:
+            found.append(current)
+    return found
+
+
+def _column(node: Any, schema: pa.Schema) -> Column:
+    if type(node).__name__ != "Col":
+        raise InvalidFilterError(
+            "DuckDB compares something that is not a column", remedy="Decline the predicate"
+        )
+    return build.column(schema, list(node.parts))
+
+
+def _constant(node: Any) -> pa.Scalar:
+    if type(node).__name__ != "Lit":
+        raise InvalidFilterError(
+            "DuckDB compares with something that is not constant", remedy="Decline the predicate"
+        )
+    if node.type == "TIMESTAMP WITH TIME ZONE":
+        return integer_scalar(node.value, pa.timestamp("us", tz="UTC"))
+    if node.type == "FLOAT":
+        return pa.scalar(node.value, pa.float32())
+    return python_scalar(node.value)

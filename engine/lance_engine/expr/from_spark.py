@@ -1,0 +1,66 @@
+"""Spark's data source filters (``pyspark.sql.datasource``) -> filter tree, by the names of their classes.
+
+Spark pushes `EqualTo`, `EqualNullSafe`, `GreaterThan`, `GreaterThanOrEqual`, `LessThan`, `LessThanOrEqual`,
+`In`, `IsNull`, `IsNotNull`, `StringStartsWith`, `StringEndsWith`, `StringContains` and `Not` of these, each
+over one column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import build
+from lance_engine.expr.constants import python_scalar
+from lance_engine.expr.tree import Column, Literal, Node
+
+_COMPARISONS = {
+    "EqualTo": "=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+_MATCHES = {
+    "StringStartsWith": "starts_with",
+    "StringEndsWith": "ends_with",
+    "StringContains": "contains",
+}
+
+
+def from_spark(filter: Any, schema: pa.Schema) -> Node:
+    """The predicate that a Spark filter states over the columns of `schema`, exactly as Spark means it.
+
+    Raises `InvalidFilterError` for what must stay with Spark: an unknown filter, and a column of nanoseconds,
+    which Spark sees rounded to microseconds.
+    """
+    name = type(filter).__name__
+    if name == "Not":
+        return build.negate(from_spark(filter.child, schema))
+    attribute = getattr(filter, "attribute", None)
+    if attribute is None:
+        raise InvalidFilterError(f"{name} is no filter on a column", remedy="Leave it to Spark")
+    column = build.column(schema, list(attribute))
+    _require_exact(column)
+    if name == "IsNull":
+        return build.is_null(column)
+    if name == "IsNotNull":
+        return build.is_null(column, negated=True)
+    if name == "In":
+        return build.member(column, [python_scalar(value) for value in filter.value])
+    if name in _COMPARISONS:
+        return build.compare(_COMPARISONS[name], column, Literal(python_scalar(filter.value)))
+    if name == "EqualNullSafe":
+        return build.distinct(column, Literal(python_scalar(filter.value)), negated=True)
+    if name in _MATCHES:
+        return build.match(_MATCHES[name], column, Literal(python_scalar(filter.value)))
+    raise InvalidFilterError(f"Filters do not know Spark's {name}", remedy="Leave it to Spark")
+
+
+def _require_exact(column: Column) -> None:
+    kind = column.type
+    if (at.is_timestamp(kind) or at.is_duration(kind)) and kind.unit == "ns":
+        raise InvalidFilterError(f"Spark sees {column} in microseconds", remedy="Leave the filter to Spark")

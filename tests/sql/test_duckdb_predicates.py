@@ -1,0 +1,81 @@
+"""The predicate nodes that DuckDB offers to a source: filtering with them as trees, answers stay DuckDB's."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pytest
+from duckdb._sources import ArrowScanSource, nodes
+from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.expr import evaluate
+from lance_engine.expr.from_duckdb import from_duckdb
+from test_pushed_filters import CONDITIONS, DUCKDB_ONLY, TABLE
+
+
+class Source(ArrowScanSource):
+    """Accepts every predicate that reads as a tree, and filters with it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.obj = self._table = table.combine_chunks()
+        self.accepted: list[str] = []
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def rows(self) -> int:
+        return len(self._table)
+
+    def accepts(self, predicate: nodes.Node) -> bool:
+        self.accepted.append(str(from_duckdb(predicate, self._table.schema)))
+        return True
+
+    def stream(self, columns: list[int] | None, filters: list[nodes.Node]) -> tuple[object, bool]:
+        table = self._table
+        for predicate in filters:
+            truth = evaluate(from_duckdb(predicate, table.schema), table.combine_chunks().to_batches()[0])
+            table = table.filter(truth) if len(table) else table
+            if not len(table):
+                break
+        table = table if columns is None else table.select(columns)
+        return table.__arrow_c_stream__(), columns is not None
+
+
+@pytest.mark.parametrize("condition", [text for text, _ in CONDITIONS + DUCKDB_ONLY])
+def test_accepted_predicates(condition: str) -> None:
+    source = Source(TABLE)
+    query = f"SELECT id FROM {{}} WHERE {condition} ORDER BY id"
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.execute("SET TimeZone = 'UTC'")
+        con.register("ours", source)
+        con.register("theirs", TABLE)
+        assert con.execute(query.format("ours")).fetchall() == con.execute(query.format("theirs")).fetchall()
+    never_offered = ("bo", "NOT bo", "s LIKE 'a%'", "ms >= TIMESTAMP '1970-01-01 00:00:00'")
+    assert bool(source.accepted) == (condition not in never_offered), source.accepted
+
+
+def test_long_chains_do_not_recurse() -> None:
+    node = equal = nodes.Binary("=", nodes.Col(("i",)), nodes.Lit(0, "INTEGER"))
+    for value in range(1, 3000):
+        node = nodes.Binary("OR", node, nodes.Binary("=", nodes.Col(("i",)), nodes.Lit(value, "INTEGER")))
+    assert equal is not node
+    assert str(from_duckdb(node, TABLE.schema)) == " OR ".join(f"i = {value}" for value in range(3000))
+
+
+def test_what_is_declined() -> None:
+    column, constant = nodes.Col(("i",)), nodes.Lit(1, "INTEGER")
+    declined = [
+        nodes.Binary("~", column, constant),
+        nodes.Binary("=", column, column),
+        nodes.Binary("=", constant, constant),
+        nodes.Binary("=", column, nodes.Lit("x", "VARCHAR")),
+        nodes.Binary("=", column, nodes.Lit([1], "INTEGER[]")),
+        constant,
+    ]
+    for node in declined:
+        with pytest.raises(InvalidFilterError):
+            from_duckdb(node, TABLE.schema)
+    with pytest.raises(ColumnNotFoundError):
+        from_duckdb(nodes.Binary("=", nodes.Col(("nope",)), constant), TABLE.schema)
