@@ -105,9 +105,10 @@ class _LocalSink:
 
     def __init__(self, target: str) -> None:
         self._target = target
-        folder = os.path.dirname(target)
-        # A hidden name with an ending of its own: no reader takes it for a manifest or a data file.
-        self._staging = os.path.join(folder, f".tmp{uuid.uuid4().hex}")
+        folder, name = os.path.split(target)
+        # A hidden name with an ending of its own: no reader takes it for a manifest or a data file. It holds
+        # the target's name, so that who cleans up after a killed writer finds it too.
+        self._staging = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             self._file = open(self._staging, "xb")  # noqa: SIM115 - closed by close() or discard()
         except FileNotFoundError:

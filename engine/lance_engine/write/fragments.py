@@ -39,7 +39,7 @@ def write_fragments(
     try:
         with ThreadPoolExecutor(options.threads, thread_name_prefix="lance-encode") as executor:
             while piece is not None:
-                name = data_file_name()
+                name = data_file_name(options.file_tag)
                 with store.create(f"{DATA_FOLDER}/{name}") as sink:
                     writer = DataFileWriter(sink, schema, options, executor)
                     while piece is not None:
@@ -72,10 +72,10 @@ def delete_files(store: Store, fragments: Iterable[Fragment]) -> None:
                 store.delete(f"{DATA_FOLDER}/{file.path}")
 
 
-def data_file_name() -> str:
+def data_file_name(tag: str = "") -> str:
     """A new random name: 24 binary digits spread files over key ranges of object stores, then 26 of hex."""
     random = uuid.uuid4().bytes
-    return f"{int.from_bytes(random[:3]):024b}{random[3:].hex()}.lance"
+    return f"{int.from_bytes(random[:3]):024b}{tag}{random[3:].hex()}.lance"
 
 
 def _fragment(name: str, schema: Schema, options: WriteOptions, rows: int, size: int) -> Fragment:

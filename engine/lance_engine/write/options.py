@@ -20,7 +20,8 @@ class WriteOptions:
 
     A file ends at whichever of `max_rows_per_file` and `max_bytes_per_file` comes first; rows are not split.
     `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
-    `buffer_bytes`. `threads` encode pages of different columns at once.
+    `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
+    name, temporary ones included, so that what a failed job wrote can be found.
     """
 
     data_storage_version: str = DEFAULT_VERSION
@@ -29,6 +30,7 @@ class WriteOptions:
     page_bytes: int = 8 << 20
     buffer_bytes: int = 512 << 20
     threads: int = 2
+    file_tag: str = ""
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
