@@ -76,6 +76,7 @@ void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues
     offsets[i] = static_cast<Offset>(base + total);
   }
   check_offset_range<Offset>(base + total);
+  if (total == 0) return;  // no memory, and so no slack, need exist on either side
   uint8_t* at = out.data.extend(total);
   if (longest_ <= 16) return copy_strings<16>(indices, count, at);
   if (longest_ <= 32) return copy_strings<32>(indices, count, at);

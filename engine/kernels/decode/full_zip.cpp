@@ -52,7 +52,11 @@ class FullZip : public Page {
             "the width of value lengths does not fit the type of the column");
       return;
     }
-    check(type.dims == d_.dims, "a fixed-size list page does not fit the type of the column");
+    // Where all items are null, the encoding may end above layers that the type has.
+    bool shorter = d_.bits_per_item == 0 && d_.dims.size() < type.dims.size();
+    check(std::equal(d_.dims.begin(), d_.dims.end(), type.dims.begin(),
+                     shorter ? type.dims.begin() + static_cast<ptrdiff_t>(d_.dims.size()) : type.dims.end()),
+          "a fixed-size list page does not fit the type of the column");
     bool bits = type.kind == LeafKind::kBits;
     check(bits || type.kind == LeafKind::kFixed, "fixed-width values stand where strings should");
     uint64_t wanted = !bits               ? uint64_t{type.width} * 8
@@ -161,6 +165,10 @@ class FullZip : public Page {
       }
       out.item_validity[layer].append_bits(value.data + at, 0, items);
       at += bytes_for_bits(items);
+    }
+    for (size_t layer = d_.dims.size(); layer < type_.dims.size(); ++layer) {
+      items *= type_.dims[layer];
+      out.item_validity[layer].append_valid(items);
     }
     if (type_.kind == LeafKind::kBits) {
       if (d_.bits_per_item)

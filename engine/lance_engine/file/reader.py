@@ -165,7 +165,7 @@ class FileReader:
             raise error.at(path=self.path, **place) from error.__cause__
         except kernels.CorruptDataError as error:
             what, column, page = error.args
-            raise CorruptFileError(what, path=self.path).at(column=column, page=page, **place) from error
+            raise CorruptFileError(what, path=self.path).at(column=column, page=page).at(**place) from error
         except FileNotFoundError as error:
             raise CorruptFileError(
                 "A data file of the dataset is missing",
