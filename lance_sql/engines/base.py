@@ -42,6 +42,8 @@ class Engine(Protocol):
     """A session of one SQL engine."""
 
     name: str
+    #: whether a statement can start while the rows of another are still being streamed
+    runs_statements_side_by_side: bool
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""

@@ -9,23 +9,25 @@ over and not applied again. There is no native plug-in, so the DataFusion major 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionConfig, SessionContext, Table, udtf
 from datafusion.catalog import SchemaProvider
-from lance_engine.errors import DatasetNotFoundError
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.errors import translated
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
+from lance_sql.query.statement import quote
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     from lance_engine.dataset import Dataset
+
+_SUFFIX = ".lance"
 
 __all__ = ["DataFusionTable", "install", "register"]
 
@@ -58,34 +60,20 @@ class DataFusionTable(pads.Dataset):  # type: ignore[misc]
 
 
 class LanceSchema(SchemaProvider):  # type: ignore[misc]
-    """The tables of a session: those registered, then those that `find` finds by name.
+    """The tables of a session, and any dataset by its path: a plan that names one opens it."""
 
-    Takes the place of a session's ``public`` schema and passes on what that one holds.
-    """
-
-    def __init__(self, previous: Any, find: Callable[[str], Dataset | None] | None = None) -> None:
-        self._previous = previous
-        self._find = find
-        self._tables: dict[str, Any] = {}
+    def __init__(self, tables: dict[str, Any]) -> None:
+        self._tables = tables
 
     @property
     def table_names(self) -> set[str]:
-        return set(self._tables) | set(self._previous.names() if self._previous is not None else ())
+        return set(self._tables)
 
     def table(self, name: str) -> Any:
-        table = self._lookup(name)
-        return table if table is None or isinstance(table, Table) else Table(table)
-
-    def _lookup(self, name: str) -> Any:
         if name in self._tables:
             return self._tables[name]
-        folded = [table for key, table in self._tables.items() if key.lower() == name]
-        if len(folded) == 1:  # DataFusion hands an unquoted Sales over as sales
-            return folded[0]
-        if self._previous is not None and self._previous.table_exist(name):
-            return self._previous.table(name)
-        dataset = self._find(name) if self._find is not None else None
-        return None if dataset is None else DataFusionTable(EngineTable(dataset, name))
+        dataset = _open_path(name)
+        return None if dataset is None else Table(DataFusionTable(EngineTable(dataset, name)))
 
     def register_table(self, name: str, table: Any) -> None:
         self._tables[name] = table
@@ -94,40 +82,40 @@ class LanceSchema(SchemaProvider):  # type: ignore[misc]
         self._tables.pop(name, None)
 
     def table_exist(self, name: str) -> bool:
-        return self._lookup(name) is not None
+        return name in self._tables or name.rstrip("/").endswith(_SUFFIX)
 
 
 def register(context: SessionContext, name: str, dataset: Dataset) -> None:
-    """Make `dataset` the table `name` of `context`."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    context.register_table(quoted, Table(DataFusionTable(EngineTable(dataset, name))))
+    """Make `dataset` the table `name` of `context`, in place of what had that name."""
+    _replace(context, name, DataFusionTable(EngineTable(dataset, name)))
+
+
+def _replace(context: SessionContext, name: str, table: Any) -> None:
+    quoted = quote(name)
+    if context.table_exist(quoted):
+        context.deregister_table(quoted)
+    context.register_table(quoted, Table(table))
 
 
 def install(context: SessionContext) -> None:
-    """Let statements of `context` name datasets by path: ``FROM 'a.lance'``, ``lance_scan('a.lance')``."""
-    _adopt(context, _open_path)
+    """Let statements of `context` name datasets by path: ``FROM 'a.lance'``, ``lance_scan('a.lance', 3)``.
+
+    Tables registered so far are kept.
+    """
+    catalog = context.catalog("datafusion")
+    previous = catalog.schema("public")
+    catalog.register_schema("public", LanceSchema({name: previous.table(name) for name in previous.names()}))
     _add_lance_scan(context)
 
 
 def _open_path(name: str) -> Dataset | None:
+    """The dataset at a path, ``path.lance`` or ``path.lance@version``; None for another name."""
     from lance_sql.api import open as open_dataset
 
-    if not name.rstrip("/").endswith(".lance"):
-        return None
-    location, _, version = name.partition(".lance@")
-    try:
-        return open_dataset(location + ".lance", int(version)) if version else open_dataset(name)
-    except DatasetNotFoundError:
-        if "/" in name:
-            raise
-        return None
-
-
-def _adopt(context: SessionContext, find: Callable[[str], Dataset | None] | None) -> LanceSchema:
-    catalog = context.catalog("datafusion")
-    schema = LanceSchema(catalog.schema("public"), find)
-    catalog.register_schema("public", schema)
-    return schema
+    location, _, version = name.partition(f"{_SUFFIX}@")
+    if version.isdigit():
+        return open_dataset(location + _SUFFIX, int(version))
+    return open_dataset(name) if name.rstrip("/").endswith(_SUFFIX) else None
 
 
 def _add_lance_scan(context: SessionContext) -> None:
@@ -149,24 +137,25 @@ class DataFusionEngine:
     """A DataFusion session behind the `Engine` interface."""
 
     name = "datafusion"
+    runs_statements_side_by_side = True
 
     def __init__(self, context: SessionContext | None) -> None:
         if context is None:
             context = SessionContext(SessionConfig().with_information_schema(True))
         self.context = context
-        self._schema = _adopt(self.context, None)
         self._tables: dict[str, DataFusionTable] = {}
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         table = DataFusionTable(EngineTable(dataset, name, system_columns))
         self._tables[name] = table
-        self._schema.register_table(name, table)
+        for spelling in {name, name.lower()}:  # an unquoted name reaches the session in lower case
+            _replace(self.context, spelling, table)
 
     def register_other(self, name: str, data: Any) -> None:
         if not isinstance(data, pads.Dataset):
             data = pads.dataset(_as_table(data))
         self._tables.pop(name, None)
-        self._schema.register_table(name, data)
+        _replace(self.context, name, data)
 
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         if not text.strip():

@@ -155,6 +155,7 @@ class DuckDBEngine:
     """A DuckDB connection behind the `Engine` interface."""
 
     name = "duckdb"
+    runs_statements_side_by_side = False
 
     def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
         self._owned = connection is None

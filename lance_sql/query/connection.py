@@ -14,7 +14,7 @@ from lance_sql.dataset import Dataset
 from lance_sql.engines.base import Engine, Parameters, start
 from lance_sql.query.catalog import Catalog
 from lance_sql.query.explanation import Explanation
-from lance_sql.query.result import QueryResult
+from lance_sql.query.result import QueryResult, Stream
 from lance_sql.query.statement import Statement, parse
 
 
@@ -38,6 +38,7 @@ class Connection:
         #: name -> what the engine knows under it: the dataset's location and version, and the system columns
         self._known: dict[str, tuple[str, int, tuple[str, ...]]] = {}
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self._closed = False
 
     @property
@@ -56,7 +57,7 @@ class Connection:
             query = self._engine.query(statement.text, params)
         except DatasetNotFoundError as error:
             raise self._with_table_names(error) from None
-        result = QueryResult(query, lambda: self.explain(text, params))
+        result = QueryResult(query, lambda: self.explain(text, params), self._streams.add)
         self._results.add(result)
         return result
 
@@ -84,8 +85,7 @@ class Connection:
     def _prepare(self, text: str) -> Statement:
         """Read `text` and make the engine know what it names."""
         self._check_open()
-        for result in list(self._results):
-            result._release_engine()
+        self._finish_streams()
         statement = parse(text)
         for name, dataset in self._catalog.resolve(statement).items():
             state = (dataset.uri, dataset.version, statement.system_columns)
@@ -99,7 +99,13 @@ class Connection:
         """Before `name` changes its meaning, run what was planned under the old one."""
         if name in self._known:
             for result in list(self._results):
-                result._run()
+                result.run()
+
+    def _finish_streams(self) -> None:
+        """Take the rest of open streams off an engine that runs one statement at a time."""
+        if not self._engine.runs_statements_side_by_side:
+            for stream in list(self._streams):
+                stream.read_ahead()
 
     def _with_table_names(self, error: DatasetNotFoundError) -> LanceError:
         tables = self.tables()
@@ -114,8 +120,7 @@ class Connection:
     def close(self) -> None:
         """End the session. What was read of its results stays valid; unread results are lost."""
         if not self._closed:
-            for result in list(self._results):
-                result._release_engine()
+            self._finish_streams()
             self._closed = True
             self._engine.close()
 

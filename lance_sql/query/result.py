@@ -28,17 +28,20 @@ class QueryResult:
     memory first.
     """
 
-    def __init__(self, query: Query, explain: Callable[[], Explanation]) -> None:
+    def __init__(
+        self, query: Query, explain: Callable[[], Explanation], opened: Callable[[Stream], None]
+    ) -> None:
         self._query = query
         self._explain = explain
+        #: told of every stream that is opened over the running statement
+        self._opened = opened
         self._table: pa.Table | None = None
         self._error: LanceError | None = None
-        self._stream: _Stream | None = None
         self._cursor = 0
 
     def arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
-        self._run()
+        self.run()
         if self._error is not None:
             raise self._error
         assert self._table is not None
@@ -52,8 +55,8 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._table is not None or self._error is not None:
             return self.arrow().to_reader()
-        stream = _Stream(self._query.to_reader())
-        self._stream = stream
+        stream = Stream(self._query.to_reader())
+        self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -99,7 +102,7 @@ class QueryResult:
     def _repr_html_(self) -> str:
         return html_table(self.arrow(), _SHOWN_ROWS)
 
-    def _run(self) -> None:
+    def run(self) -> None:
         """Run the statement unless done; an error is kept for those who ask for the rows."""
         if self._table is None and self._error is None:
             try:
@@ -107,14 +110,8 @@ class QueryResult:
             except LanceError as error:
                 self._error = error
 
-    def _release_engine(self) -> None:
-        """Take the rest of an open stream off the engine, which runs one statement at a time."""
-        if self._stream is not None:
-            self._stream.read_ahead()
-            self._stream = None
 
-
-class _Stream:
+class Stream:
     """The batches of a reader, which can be told to read the rest at once."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
