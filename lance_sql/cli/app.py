@@ -71,7 +71,11 @@ def _reports_errors(command: Callable[P, None]) -> Callable[P, None]:
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"lance-sql {importlib.metadata.version('lance-sql')}")
+        try:
+            installed = importlib.metadata.version("lance-sql")
+        except importlib.metadata.PackageNotFoundError:
+            installed = "(not installed)"
+        typer.echo(f"lance-sql {installed}")
         raise typer.Exit
 
 

@@ -1,0 +1,148 @@
+"""The command line: output formats, exit codes, errors on one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lance_sql
+from lance_sql.cli.app import app
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("cli")
+    table = pa.table(
+        {
+            "id": [1, 2, 3],
+            "label": ["a,b", None, 'say "hi"'],
+            "value": [0.5, float("nan"), None],
+            "tags": [["x"], [], None],
+        }
+    )
+    lance_sql.write(table, directory / "things.lance")
+    lance_sql.write(table.slice(0, 1), directory / "things.lance", mode="append")
+    return directory
+
+
+@pytest.fixture
+def run(warehouse, monkeypatch):
+    monkeypatch.chdir(warehouse)
+    return lambda *arguments, **options: CliRunner().invoke(app, list(arguments), **options)
+
+
+QUERY = "SELECT * FROM 'things.lance' ORDER BY id, label LIMIT 4"
+
+
+def test_table(run):
+    found = run("SELECT count(*) AS n, max(label) AS m FROM 'things.lance'")
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert [lines[0].split(), lines[2].split(), lines[3]] == [["n", "m"], ["4", "say", '"hi"'], "1 row"]
+
+
+def test_rows_beyond_the_shown_are_counted(run):
+    assert "4 rows, the first 2 shown" in run(QUERY, "--max-rows", "2").stdout
+
+
+def test_json(run):
+    rows = json.loads(run(QUERY, "--format", "json").stdout)
+    assert [row["id"] for row in rows] == [1, 1, 2, 3]
+    assert rows[2] == {"id": 2, "label": None, "value": "nan", "tags": []}
+    assert json.loads(run("SELECT 1 WHERE false", "-f", "json").stdout) == []
+
+
+def test_csv(run):
+    rows = list(csv.reader(io.StringIO(run("--format", "csv", QUERY).stdout)))
+    assert rows[0] == ["id", "label", "value", "tags"]
+    assert rows[1] == ["1", "a,b", "0.5", '["x"]']
+    assert rows[3] == ["2", "", "nan", "[]"]
+
+
+def test_arrow(run):
+    table = pa.ipc.open_stream(run(QUERY, "-f", "arrow").stdout_bytes).read_all()
+    assert table.column("id").to_pylist() == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_engines_directory_and_standard_input(run, engine):
+    found = run("-", "-d", ".", "--engine", engine, "-f", "csv", input="SELECT sum(id) AS s FROM things")
+    assert found.stdout == "s\n7\n"
+
+
+def test_explain(run):
+    found = run("--explain", "SELECT id FROM 'things.lance' WHERE _rowid = 1")
+    assert "Lance scan  things.lance  version 2, 4 rows, 2 fragments" in found.stdout
+    assert "pushed" in found.stdout
+
+
+def test_inspect(run):
+    found = run("inspect", "things.lance")
+    assert found.exit_code == 0
+    assert "version 2, 4 rows" in found.stdout
+    for part in ("versions", "fragments", "columns"):
+        assert f"\n{part}\n" in found.stdout
+
+
+def test_inspect_json(run):
+    report = json.loads(run("inspect", "things.lance", "--json").stdout)
+    assert (report["version"], report["rows"]) == (2, 4)
+    assert len(report["versions"]) == len(report["fragments"]) == 2
+    assert report["columns"]
+    assert json.loads(run("inspect", "things.lance", "--at", "1", "--json").stdout)["rows"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["SELECT * FROM 'nothing.lance'"], "nothing.lance"),
+        (["SELECT nope FROM 'things.lance'"], "nope"),
+        (["SELEC 1"], "SELEC"),
+        (["inspect", "nothing.lance"], "nothing.lance"),
+        (["inspect", "things.lance", "--at", "9"], "9"),
+        (["-d", "nowhere", "SELECT 1"], "nowhere"),
+    ],
+)
+def test_errors_go_to_standard_error(run, arguments, message):
+    found = run(*arguments)
+    assert found.exit_code == 1
+    assert found.stdout == ""
+    assert found.stderr.startswith("error: ")
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_debug_shows_the_exception(run):
+    found = run("--debug", "SELECT * FROM 'nothing.lance'")
+    assert found.exit_code == 1
+    assert isinstance(found.exception, lance_sql.LanceError)
+
+
+def test_wrong_usage(run):
+    assert run("--format", "xml", "SELECT 1").exit_code == 2
+    assert run("SELECT 1", "SELECT 2").exit_code == 2
+
+
+def test_help_and_version(run):
+    assert "inspect" in run("--help").stdout
+    assert run("--version").stdout.startswith("lance-sql ")
+
+
+def test_as_a_process(warehouse):
+    def lance_sql_process(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lance_sql.cli", *arguments]
+        return subprocess.run(command, cwd=warehouse, capture_output=True, text=True)
+
+    found = lance_sql_process("--format", "json", "SELECT count(*) AS n FROM 'things.lance'")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout) == [{"n": 4}]
+    found = lance_sql_process("SELECT * FROM 'nothing.lance'")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.count("\n") == 1

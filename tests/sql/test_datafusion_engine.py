@@ -1,0 +1,97 @@
+"""The DataFusion side: partitions, pushed filters, plain sessions, and leaving while threads still scan."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from datafusion import SessionContext
+
+import lance_sql
+from lance_sql.engines import partitions
+
+
+@pytest.fixture
+def session(warehouse):
+    context = SessionContext()
+    lance_sql.datafusion.register(context, "m", lance_sql.open(warehouse / "measurements.lance"))
+    return context
+
+
+def rows(frame):
+    return [tuple(row.values()) for row in frame.to_arrow_table().to_pylist()]
+
+
+def test_filters_and_columns_are_pushed(session):
+    plan = rows(session.sql("EXPLAIN SELECT label FROM m WHERE id < 5"))[1][1]
+    assert "DatasetExec" in plan
+    assert "filter_expr=(id < 5), projection=[label]" in plan
+    assert "FilterExec" not in plan
+
+
+def test_counting_reads_no_column(session):
+    assert rows(session.sql("SELECT count(*) FROM m WHERE label LIKE 'a%' OR small = 1")) == [(6,)]
+    assert rows(session.sql("SELECT count(*) FROM m")) == [(12,)]
+
+
+def test_registering_again_replaces(session, warehouse):
+    lance_sql.datafusion.register(session, "m", lance_sql.open(warehouse / "orders.lance"))
+    assert rows(session.sql("SELECT count(*) FROM m")) == [(6,)]
+
+
+def test_names_need_no_escaping(warehouse):
+    context = SessionContext()
+    name = 'odd "name".lance'
+    lance_sql.datafusion.register(context, name, lance_sql.open(warehouse / "orders.lance"))
+    assert rows(context.sql('SELECT count(*) FROM "odd ""name"".lance"')) == [(6,)]
+
+
+def test_large_tables_are_scanned_in_partitions(tmp_path, monkeypatch):
+    monkeypatch.setattr(partitions.os, "cpu_count", lambda: 4)
+    count = 300_000
+    dataset = lance_sql.write(pa.table({"x": np.arange(count)}), tmp_path / "t.lance")
+    context = SessionContext()
+    lance_sql.datafusion.register(context, "t", dataset)
+    plan = rows(context.sql("EXPLAIN SELECT x FROM t"))[1][1]
+    assert "number_of_fragments=4" in plan
+    assert rows(context.sql("SELECT count(*), sum(x), count(DISTINCT x) FROM t")) == [
+        (count, count * (count - 1) // 2, count)
+    ]
+
+
+def test_empty_tables(tmp_path):
+    dataset = lance_sql.write(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "t.lance")
+    context = SessionContext()
+    lance_sql.datafusion.register(context, "t", dataset)
+    assert rows(context.sql("SELECT count(*), sum(x) FROM t")) == [(0, None)]
+    assert rows(context.sql("SELECT x FROM t")) == []
+
+
+def test_install_for_plain_sessions(warehouse):
+    context = SessionContext()
+    context.sql("CREATE TABLE kept AS SELECT 1 AS customer").collect()
+    lance_sql.datafusion.install(context)
+    path = f"{warehouse}/orders.lance"
+    assert rows(context.sql(f"SELECT count(*) FROM '{path}' o JOIN kept USING (customer)")) == [(2,)]
+    assert rows(context.sql(f"SELECT count(*) FROM lance_scan('{path}')")) == [(6,)]
+    assert rows(context.sql(f"SELECT count(*) FROM '{path}@1'")) == [(6,)]
+    context.sql("CREATE VIEW later AS SELECT 2 AS customer")
+    assert rows(context.sql("SELECT customer FROM later")) == [(2,)]
+    with pytest.raises(lance_sql.LanceError, match="nowhere"):
+        context.sql("SELECT * FROM 'nowhere.lance'")
+
+
+def test_the_interpreter_exits_while_threads_scan(tmp_path):
+    """After a LIMIT, worker threads of DataFusion are still in the iterators when the process ends."""
+    path = tmp_path / "t.lance"
+    numbers = np.random.default_rng(0).random(2_000_000)
+    lance_sql.write(pa.table({"x": numbers, "y": numbers}), path)
+    statement = f"SELECT * FROM '{path}' LIMIT 2"
+    code = f"import lance_sql; print(lance_sql.sql({statement!r}, engine='datafusion'))"
+    for _ in range(3):
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert "2 rows" in found.stdout

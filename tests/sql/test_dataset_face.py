@@ -1,0 +1,148 @@
+"""`lance_sql.Dataset` as a pyarrow dataset, a DuckDB variable, a pickle, a picture."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pytest
+import sql_tables
+from lance_engine.errors import UnsupportedFeatureError
+
+import lance_sql
+
+
+@pytest.fixture
+def dataset(warehouse):
+    return lance_sql.open(warehouse / "measurements.lance")
+
+
+def test_importing_the_package_imports_no_engine():
+    heavy = ("duckdb", "datafusion", "pyarrow.dataset", "pandas", "sqlglot", "typer")
+    code = f"import sys, lance_sql; print([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_public_names():
+    assert lance_sql.__all__ == sorted(lance_sql.__all__)
+    for name in lance_sql.__all__:
+        assert name in dir(lance_sql)
+        if name != "spark":  # needs the optional pyspark
+            getattr(lance_sql, name)
+    with pytest.raises(AttributeError, match="nonsense"):
+        lance_sql.nonsense  # noqa: B018
+
+
+def test_is_a_pyarrow_dataset(dataset):
+    expected = sql_tables.measurements()
+    assert isinstance(dataset, pads.Dataset)
+    assert dataset.schema.equals(expected.schema)
+    assert dataset.to_table().equals(expected)
+    assert dataset.count_rows() == 12
+    assert dataset.head(2, columns=["label"]).to_pylist() == [{"label": "apple"}, {"label": "Banana"}]
+    assert dataset.to_table(columns=["id"], filter=pc.field("small") == 2)["id"].to_pylist() == [2, 5, 8, 11]
+    assert dataset.scanner(columns=["id"], batch_size=3).count_rows() == 12
+    assert sum(batch.num_rows for batch in dataset.to_batches(columns=["id"])) == 12
+    assert dataset.partition_expression.equals(pc.scalar(True))
+
+
+def test_filters_have_sql_semantics(dataset):
+    """NaN is greater than every number here, unlike in pyarrow's own comparison."""
+    assert dataset.to_table(columns=["id"], filter=pc.field("value") > 3)["id"].to_pylist() == [
+        2,
+        5,
+        6,
+        8,
+        11,
+    ]
+
+
+def test_fragments_cover_every_row_once(dataset):
+    fragments = list(dataset.get_fragments())
+    ids = [
+        key
+        for fragment in fragments
+        for batch in fragment.scanner(dataset.schema, columns=["id"], batch_size=8192).to_batches()
+        for key in batch.column(0).to_pylist()
+    ]
+    assert ids == list(range(12))
+
+
+def test_scans_without_columns_keep_the_row_count(dataset):
+    batches = list(dataset.scanner(columns=[], filter=pc.field("small") == 2).to_batches())
+    assert [batch.num_columns for batch in batches] == [0] * len(batches)
+    assert sum(batch.num_rows for batch in batches) == 4
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda dataset: dataset.filter(pc.field("id") > 1),
+        lambda dataset: dataset.join(dataset, "id"),
+        lambda dataset: dataset.join_asof(dataset, "id", "id", 1),
+        lambda dataset: dataset.sort_by("id"),
+        lambda dataset: dataset.replace_schema(dataset.schema),
+        lambda dataset: dataset.scanner(columns={"twice": pc.field("id") * 2}),
+    ],
+)
+def test_unsupported_operations_say_what_to_use(dataset, operation):
+    with pytest.raises(UnsupportedFeatureError, match=r"lance_sql\.sql|to_table"):
+        operation(dataset)
+
+
+def test_native_code_of_pyarrow_fails_cleanly(dataset):
+    """Operations in C++ that bypass the methods: an error that names the way out, not a crash."""
+    for operation in (
+        lambda: pads.Dataset.to_table(dataset),
+        lambda: pads.dataset([dataset, dataset]).to_table(),
+        lambda: pads.InMemoryDataset(pa.table({"id": [1]})).join(dataset, "id"),
+    ):
+        with pytest.raises(OSError, match=r"use to_table\(\), scan\(\) or lance_sql\.sql\(\)"):
+            operation()
+
+
+def test_arrow_streams(dataset):
+    assert pa.table(dataset).equals(sql_tables.measurements())
+    assert pa.schema(dataset).equals(dataset.schema)
+
+
+def test_pickles_by_location_and_version(tmp_path):
+    dataset = lance_sql.write(pa.table({"x": [1]}), tmp_path / "t.lance")
+    lance_sql.write(pa.table({"x": [2]}), tmp_path / "t.lance", mode="append")
+    pickled = pickle.dumps(dataset)
+    assert len(pickled) < 500
+    again = pickle.loads(pickled)
+    assert (again.uri, again.version) == (dataset.uri, 1)
+    assert again.to_table()["x"].to_pylist() == [1]
+
+
+def test_repr(dataset):
+    assert repr(dataset).startswith(
+        f"<lance_sql.Dataset {dataset.uri}>\nversion 1, 12 rows in 3 fragments, 8 columns"
+    )
+    assert "\n  amount: decimal128(12, 2)\n" in repr(dataset)
+    assert "<td>label</td><td>string</td>" in dataset._repr_html_()
+
+
+def test_a_python_variable_in_duckdb(dataset):
+    """DuckDB finds the dataset by its variable's name, knows its size and reads it."""
+    with duckdb.connect() as connection:
+        text = "SELECT count(*), max(label) FROM dataset WHERE id < 6"
+        assert connection.sql(text).fetchall() == [(6, "cherry")]
+        plan = connection.sql("EXPLAIN SELECT id FROM dataset").fetchall()[0][1]
+        assert "~12 rows" in plan
+    assert dataset.count_rows() == 12
+
+
+def test_pandas_writes_and_reads(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": [1, 2], "s": ["a", None]})
+    lance_sql.write(frame, tmp_path / "f.lance")
+    assert lance_sql.sql(f"SELECT * FROM '{tmp_path}/f.lance' ORDER BY x").df()["x"].tolist() == [1, 2]
