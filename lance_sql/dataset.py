@@ -29,7 +29,7 @@ _NOT_NATIVE = (
 )
 
 
-class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc, valid-type]
+class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
@@ -59,7 +59,8 @@ class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):
     def open(
         cls, uri: str, version: int | None = None, *, storage_options: Mapping[str, Any] | None = None
     ) -> Dataset:
-        dataset: Dataset = super().open(uri, version, storage_options=storage_options)
+        dataset = super().open(uri, version, storage_options=storage_options)
+        assert isinstance(dataset, Dataset)
         dataset._storage_options = storage_options
         return dataset
 

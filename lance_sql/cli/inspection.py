@@ -20,8 +20,8 @@ def inspect_dataset(uri: str, version: int | None, *, as_json: bool) -> str:
     dataset = open_dataset(uri, version)
     parts: dict[str, pa.Table] = {
         "versions": inspection.versions(uri),
-        "fragments": inspection.fragments(dataset),
-        "columns": inspection.columns(dataset),
+        "fragments": inspection.fragments(dataset.snapshot),
+        "columns": inspection.columns(dataset.snapshot),
     }
     if as_json:
         report = {"uri": dataset.uri, "version": dataset.version, "rows": dataset.count_rows()}

@@ -122,8 +122,8 @@ def _add_lance_scan(context: SessionContext) -> None:
     def lance_scan(path: Any, version: Any = None) -> Table:
         from lance_sql.api import open as open_dataset
 
-        dataset = open_dataset(path.python_value(), None if version is None else version.python_value())
-        return Table(DataFusionTable(EngineTable(dataset)))
+        number = None if version is None else version.python_value().as_py()
+        return Table(DataFusionTable(EngineTable(open_dataset(path.python_value().as_py(), number))))
 
     context.register_udtf(udtf(lance_scan, "lance_scan"))
 

@@ -37,7 +37,7 @@ _LANCE_SCAN = """CREATE OR REPLACE TEMP MACRO lance_scan(path) AS TABLE
 SELECT * FROM query_table('"' || replace(path, '"', '""') || '"')"""
 
 
-class DuckDBTable(ArrowScanSource):  # type: ignore[misc, valid-type]
+class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     """One dataset as a DuckDB scan source.
 
     An accepted predicate is ours alone: DuckDB does not apply it again, and sees the unfiltered row count. So

@@ -33,7 +33,7 @@ def test_filters_and_columns_are_pushed(session):
 
 
 def test_counting_reads_no_column(session):
-    assert rows(session.sql("SELECT count(*) FROM m WHERE label LIKE 'a%' OR small = 1")) == [(6,)]
+    assert rows(session.sql("SELECT count(*) FROM m WHERE label LIKE 'a%' OR small = 1")) == [(7,)]
     assert rows(session.sql("SELECT count(*) FROM m")) == [(12,)]
 
 
