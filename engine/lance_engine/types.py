@@ -151,8 +151,12 @@ class Schema:
             raise self._not_found(path)
         return found
 
+    def paths_by_id(self) -> dict[int, str]:
+        """The dotted path of every field, by field id, in the order of `walk`."""
+        return dict(self._id_paths())
+
     def _not_found(self, path: str) -> ColumnNotFoundError:
-        known = list(self._paths())
+        known = [name for _, name in self._id_paths()]
         near = difflib.get_close_matches(path, known, n=1) or difflib.get_close_matches(
             path.lower(), [name for name in known if name.lower() == path.lower()], n=1, cutoff=0.0
         )
@@ -163,10 +167,10 @@ class Schema:
             remedy += ", ..." if len(self.fields) > 20 else ""
         return ColumnNotFoundError(f"There is no column '{path}'", remedy=remedy)
 
-    def _paths(self) -> Iterator[str]:
-        def below(prefix: str, node: Field) -> Iterator[str]:
+    def _id_paths(self) -> Iterator[tuple[int, str]]:
+        def below(prefix: str, node: Field) -> Iterator[tuple[int, str]]:
             path = f"{prefix}{node.name}"
-            yield path
+            yield node.id, path
             for child in node.children:
                 yield from below(path + ".", child)
 

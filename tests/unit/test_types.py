@@ -232,6 +232,7 @@ def test_field_finds_children_and_suggests_names() -> None:
     schema = Schema.from_arrow(pa.schema([("price", pa.int8()), ("s", pa.struct([("inner", pa.int8())]))]))
     assert schema.field("s.inner").id == 2
     assert schema.field("s").id == 1
+    assert schema.paths_by_id() == {0: "price", 1: "s", 2: "s.inner"}
     with pytest.raises(ColumnNotFoundError, match="Did you mean 'price'"):
         schema.field("prise")
     with pytest.raises(ColumnNotFoundError, match=r"Did you mean 's\.inner'"):

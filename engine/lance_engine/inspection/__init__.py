@@ -1,0 +1,7 @@
+"""What a dataset consists of, as Arrow tables: versions, fragments, files, columns and pages."""
+
+from lance_engine.inspection.history import versions
+from lance_engine.inspection.layout import files, fragments
+from lance_engine.inspection.storage import columns, pages
+
+__all__ = ["columns", "files", "fragments", "pages", "versions"]

@@ -1,0 +1,49 @@
+"""Inspection of what pylance wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from lance_engine import inspection
+from lance_engine.table import open_snapshot
+
+TABLE = pa.table({"a": range(100), "s": [{"x": 1, "l": ["b"]}] * 100, "n": pa.nulls(100, pa.int32())})
+
+
+@pytest.mark.parametrize(
+    ("version", "columns"),
+    [
+        ("2.0", ["a", "s", "s.x", "s.l", "s.l.item", "n", "c"]),
+        ("2.1", ["a", "s.x", "s.l.item", "n", "c"]),
+        ("2.2", ["a", "s.x", "s.l.item", "n", "c"]),
+    ],
+)
+def test_columns_of_several_files_and_versions(tmp_path: Path, version: Any, columns: list[str]) -> None:
+    path = str(tmp_path / "t.lance")
+    dataset: Any = lance.write_dataset(TABLE, path, max_rows_per_file=60, data_storage_version=version)
+    dataset.delete("a < 5")
+    dataset.add_columns({"c": "a + 1"})
+    snapshot = open_snapshot(path)
+    described = inspection.columns(snapshot)
+    assert described["column"].to_pylist() == columns
+    assert described["fragments"].to_pylist() == [2] * len(columns)
+    assert inspection.fragments(snapshot)["deleted_rows"].to_pylist() == [5, 0]
+    assert inspection.files(snapshot)["columns"].to_pylist() == [columns[:-1], ["c"]] * 2
+    assert inspection.versions(path)["operation"].to_pylist() == ["overwrite", "delete", "merge"]
+    assert inspection.versions(path)["features"].to_pylist() == [[], ["deletion files"], ["deletion files"]]
+    if version == "2.1":
+        assert inspection.pages(snapshot, "n")["encoding"].to_pylist() == ["constant(null)"] * 2
+
+
+def test_columns_added_without_data_have_no_pages(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.lance")
+    dataset: Any = lance.write_dataset(TABLE, path, data_storage_version="2.1")
+    dataset.add_columns(pa.schema([pa.field("later", pa.int8())]))
+    (later,) = (
+        row for row in inspection.columns(open_snapshot(path)).to_pylist() if row["column"] == "later"
+    )
+    assert (later["fragments"], later["pages"], later["bytes"], later["encodings"]) == (0, 0, 0, [])
