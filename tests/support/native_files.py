@@ -56,14 +56,14 @@ class NativeFile:
 
     def range(self, start: int, stop: int) -> pa.Table:
         """Rows [start, stop)."""
-        overlay = self._reader.overlay(self._leaves, start, stop)
+        overlay = self._reader.overlay(self._leaves, [(start, stop)])
         batch = self._columns.decode_range(start, stop, [] if overlay is None else [overlay])
         return self._import(batch)
 
     def rows_at(self, rows: Sequence[int]) -> pa.Table:
         """Single rows, in rising order."""
         numbers = np.array(rows, np.uint32)
-        overlay = self._reader.overlay(self._leaves, 0, self.rows)
+        overlay = self._reader.overlay(self._leaves, [(row, row + 1) for row in rows])
         batch = self._columns.decode_rows(numbers, [] if overlay is None else [overlay])
         return self._import(batch)
 

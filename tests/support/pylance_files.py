@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import lance
 import lance.file
@@ -34,9 +35,16 @@ def write_file(
 
 
 def write_dataset(
-    uri: Path, table: pa.Table, version: str, *, fragment_rows: int = 1 << 20
+    uri: Path, table: pa.Table, version: str, *, fragment_rows: int = 1 << 20, **options: Any
 ) -> lance.LanceDataset:
     """Write a dataset with at most `fragment_rows` rows per fragment."""
+    starts = range(0, table.num_rows, fragment_rows)
+    parts = [unsliced(table.slice(start, fragment_rows)).combine_chunks() for start in starts]
+    batches = [batch for part in parts for batch in part.to_batches()]
     return lance.write_dataset(
-        unsliced(table), str(uri), data_storage_version=version, max_rows_per_file=fragment_rows
+        pa.RecordBatchReader.from_batches(table.schema, batches),
+        str(uri),
+        data_storage_version=version,
+        max_rows_per_file=fragment_rows,
+        **options,
     )

@@ -11,7 +11,7 @@ import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, multi_page_table, versioned
+from corpus import Case, all_cases, difference, is_readable, multi_page_table, versioned
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -21,11 +21,6 @@ from lance_engine.reference.values import Fixed, Variable
 from native_files import NativeFile, decoded_type
 from pylance_files import write_file
 from random_files import RandomFile, random_files
-
-
-def is_supported(case: Case) -> bool:
-    unsupported = ("map<", "fixed_size_list<struct")
-    return case.group != "packed" and not any(part in case.kind for part in unsupported)
 
 
 def check_everywhere(
@@ -49,7 +44,7 @@ def random_picks(count: int) -> tuple[list[list[int]], list[int]]:
     return [each for each in ranges if each[0] < each[1]], rows
 
 
-@pytest.mark.parametrize(("case", "version"), versioned(filter(is_supported, all_cases())))
+@pytest.mark.parametrize(("case", "version"), versioned(filter(is_readable, all_cases())))
 def test_files_of_pylance(tmp_path: Path, case: Case, version: str) -> None:
     table = case.build()
     data = write_file(tmp_path / "file.lance", table, version)
@@ -59,7 +54,7 @@ def test_files_of_pylance(tmp_path: Path, case: Case, version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "version"), versioned(case for case in all_cases() if not is_supported(case))
+    ("case", "version"), versioned(case for case in all_cases() if not is_readable(case))
 )
 def test_unsupported_columns_are_refused(tmp_path: Path, case: Case, version: str) -> None:
     table = case.build()

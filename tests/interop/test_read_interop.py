@@ -1,0 +1,223 @@
+"""Datasets written by pylance, read by us: every type, null, nesting and encoding of the corpus."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+from corpus import Case, all_cases, difference, is_readable, multi_page_table, versioned
+from lance_engine.dataset import Dataset
+from lance_engine.errors import RowNotFoundError, UnsupportedFeatureError
+from lance_engine.scan import ScanSplit
+from pylance_files import write_dataset
+
+CASES = versioned(filter(is_readable, all_cases()))
+REFUSED = versioned(case for case in all_cases() if not is_readable(case))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("datasets")
+
+
+@cache
+def written(folder: Path, case: Case, version: str) -> tuple[str, pa.Table]:
+    """The dataset of a case (written once for all tests) and its rows."""
+    table = case.build()
+    uri = folder / f"{case.name}-{version}.lance".replace("<", "_").replace("/", "_")
+    small = case.group in ("leaf", "nested")
+    write_dataset(uri, table, version, fragment_rows=100 if small else 1 << 20)
+    return str(uri), table
+
+
+def rng_of(case: Case) -> np.random.Generator:
+    return np.random.default_rng(len(case.name))
+
+
+@pytest.mark.parametrize(("case", "version"), CASES)
+def test_scan(folder: Path, case: Case, version: str) -> None:
+    uri, expected = written(folder, case, version)
+    dataset = Dataset.open(uri)
+    assert dataset.count_rows() == expected.num_rows
+    assert difference(dataset.scan().to_table(), expected) == ""
+
+
+@pytest.mark.parametrize(("case", "version"), REFUSED)
+def test_what_cannot_be_read_is_refused(folder: Path, case: Case, version: str) -> None:
+    uri, expected = written(folder, case, version)
+    if expected.num_rows == 0:
+        return  # no file, nothing to refuse
+    with pytest.raises(UnsupportedFeatureError, match="cannot be read"):
+        Dataset.open(uri).scan().to_table()
+
+
+@pytest.mark.parametrize(("case", "version"), CASES)
+def test_row_ranges(folder: Path, case: Case, version: str) -> None:
+    uri, expected = written(folder, case, version)
+    dataset = Dataset.open(uri)
+    rng = rng_of(case)
+    first = 0
+    for fragment in lance.dataset(uri).get_fragments():
+        rows = fragment.physical_rows
+        ranges = [sorted(rng.integers(0, rows + 1, 2).tolist()) for _ in range(3)]
+        for start, stop in [*ranges, [rows - 1, rows], [0, 1]]:
+            split = ScanSplit(fragment.fragment_id, start, stop)
+            actual = dataset.scan(splits=[split]).to_table()
+            wanted = expected.slice(first + start, stop - start)
+            assert difference(actual, wanted) == "", (start, stop)
+        first += rows
+
+
+@pytest.mark.parametrize(("case", "version"), CASES)
+def test_take(folder: Path, case: Case, version: str) -> None:
+    uri, expected = written(folder, case, version)
+    if expected.num_rows == 0:
+        with pytest.raises(RowNotFoundError):
+            Dataset.open(uri).take([0])
+        return
+    positions = rng_of(case).integers(0, expected.num_rows, 12)
+    positions[3] = positions[7]
+    row_ids = lance.dataset(uri).to_table(columns=[], with_row_id=True)["_rowid"].to_numpy()
+    actual = Dataset.open(uri).take(row_ids[positions])
+    assert difference(actual, expected.take(positions)) == ""
+
+
+@pytest.fixture(params=["2.1", "2.2"])
+def wide(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, lance.LanceDataset]:
+    """Several columns, four fragments, a few deletions in two of them and all rows of a third."""
+    table = next(case for case in all_cases() if case.kind == "wide").build()
+    dataset = write_dataset(tmp_path / "wide.lance", table, request.param, fragment_rows=250)
+    dataset.delete("i % 7 = 0 AND _rowid < 500")
+    ids = dataset.to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()
+    third = [row for row in ids if row >> 32 == 2]
+    dataset.delete(f"_rowid >= {min(third)} AND _rowid <= {max(third)}")
+    return str(tmp_path / "wide.lance"), lance.dataset(str(tmp_path / "wide.lance"))
+
+
+def test_deleted_rows_are_not_read(wide: tuple[str, lance.LanceDataset]) -> None:
+    uri, theirs = wide
+    ours = Dataset.open(uri)
+    assert ours.count_rows() == theirs.count_rows()
+    assert difference(ours.scan().to_table(), theirs.to_table()) == ""
+    splits = ours.splits(5)
+    parts = [ours.scan(splits=[split]).to_table() for split in splits]
+    assert difference(pa.concat_tables(parts), theirs.to_table()) == ""
+
+
+def test_every_version_stays_readable(wide: tuple[str, lance.LanceDataset]) -> None:
+    uri, theirs = wide
+    for version in [each["version"] for each in theirs.versions()]:
+        expected = lance.dataset(uri, version=version).to_table()
+        assert difference(Dataset.open(uri, version=version).scan().to_table(), expected) == ""
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["i"], ["b", "i"], ["st", "l"], ["_rowid"], ["_rowaddr", "s"], ["v", "_rowid", "_rowaddr", "i"]],
+    ids=" ".join,
+)
+def test_columns(wide: tuple[str, lance.LanceDataset], columns: list[str]) -> None:
+    uri, theirs = wide
+    expected = theirs.to_table(
+        columns=[name for name in columns if not name.startswith("_row")],
+        with_row_id="_rowid" in columns,
+        with_row_address="_rowaddr" in columns,
+    ).select(columns)
+    assert difference(Dataset.open(uri).scan(columns=columns).to_table(), expected) == ""
+
+
+def test_no_columns_leave_the_row_count(wide: tuple[str, lance.LanceDataset]) -> None:
+    uri, theirs = wide
+    assert (
+        sum(batch.num_rows for batch in Dataset.open(uri).scan(columns=[]).to_batches())
+        == theirs.count_rows()
+    )
+
+
+@pytest.mark.parametrize("limit", [0, 1, 57, 100_000])
+@pytest.mark.parametrize("offset", [0, 1, 240, 600])
+def test_limit_and_offset(wide: tuple[str, lance.LanceDataset], limit: int, offset: int) -> None:
+    uri, theirs = wide
+    actual = Dataset.open(uri).scan(columns=["i", "s"], limit=limit, offset=offset).to_table()
+    expected = theirs.to_table(columns=["i", "s"]).slice(offset, limit)
+    assert difference(actual, expected) == ""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "i > 500",
+        "i % 3 = 0",
+        "s IS NULL",
+        "s LIKE 'a%' AND i < 700",
+        "NOT b",
+        "b OR i = 3",
+        "i IN (1, 2, 700)",
+    ],
+)
+def test_filters(wide: tuple[str, lance.LanceDataset], condition: str) -> None:
+    uri, theirs = wide
+    expected = theirs.to_table(filter=condition, columns=["i", "st", "l"])
+    ours = Dataset.open(uri)
+    assert difference(ours.scan(columns=["i", "st", "l"], filter=condition).to_table(), expected) == ""
+    assert ours.count_rows(filter=condition) == expected.num_rows
+
+
+def test_batches_keep_their_size(wide: tuple[str, lance.LanceDataset]) -> None:
+    uri, theirs = wide
+    batches = list(Dataset.open(uri).scan(batch_size=64).to_batches())
+    assert max(batch.num_rows for batch in batches) <= 64
+    assert difference(pa.Table.from_batches(batches), theirs.to_table()) == ""
+
+
+def test_taking_a_deleted_row_says_which(wide: tuple[str, lance.LanceDataset]) -> None:
+    uri, theirs = wide
+    third = 2 << 32
+    with pytest.raises(RowNotFoundError, match=str(third)):
+        Dataset.open(uri).take([0 if theirs.count_rows(filter="_rowid = 0") else 1, third])
+
+
+def test_stable_row_ids(tmp_path: Path) -> None:
+    table = next(case for case in all_cases() if case.kind == "wide").build()
+    uri = str(tmp_path / "stable.lance")
+    theirs = write_dataset(Path(uri), table, "2.1", fragment_rows=250, enable_stable_row_ids=True)
+    theirs.delete("i < 300")
+    theirs.optimize.compact_files(target_rows_per_fragment=1000)
+    expected = theirs.to_table(with_row_id=True, with_row_address=True)
+    ours = Dataset.open(uri)
+    assert difference(ours.scan(columns=expected.column_names).to_table(), expected) == ""
+    picks = np.random.default_rng(1).integers(0, expected.num_rows, 50)
+    taken = ours.take(expected["_rowid"].to_numpy()[picks], columns=expected.column_names)
+    assert difference(taken, expected.take(picks)) == ""
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_columns_added_later_live_in_other_files(tmp_path: Path, version: str) -> None:
+    table = next(case for case in all_cases() if case.kind == "wide").build()
+    theirs = write_dataset(tmp_path / "t.lance", table, version, fragment_rows=400)
+    theirs.add_columns({"twice": "i * 2"})
+    theirs.drop_columns(["l"])
+    theirs.alter_columns({"path": "s", "name": "text"})
+    expected = lance.dataset(str(tmp_path / "t.lance")).to_table()
+    ours = Dataset.open(str(tmp_path / "t.lance"))
+    assert difference(ours.scan().to_table(), expected) == ""
+    assert difference(ours.take([3, 1 << 32, 3]), expected.take([3, 400, 3])) == ""
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_columns_of_several_pages(tmp_path: Path, version: str) -> None:
+    table = multi_page_table()
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4000))
+    uri = str(tmp_path / "pages.lance")
+    theirs = lance.write_dataset(reader, uri, data_storage_version=version)
+    ours = Dataset.open(uri)
+    assert difference(ours.scan().to_table(), theirs.to_table()) == ""
+    for start, stop in ((0, 10), (9_990, 10_010), (3_999, 20_001), (23_999, 24_000)):
+        actual = ours.scan(splits=[ScanSplit(0, start, stop)]).to_table()
+        assert difference(actual, table.slice(start, stop - start)) == ""
+    picks = np.random.default_rng(2).integers(0, table.num_rows, 200)
+    assert difference(ours.take(picks), table.take(picks)) == ""
