@@ -17,6 +17,7 @@ import pyarrow.types as at
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import render
 from lance_engine.expr.coerce import Place, place, read_text, round_to
+from lance_engine.expr.convert import convert
 from lance_engine.expr.evaluate import evaluate_constant
 from lance_engine.expr.tree import (
     FLIPPED,
@@ -206,6 +207,14 @@ def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
     """``CAST(operand AS target)``; nothing when it is of that type already, the value when it is constant."""
     if operand.type == target:
         return operand
+    try:
+        convert(pa.array([], operand.type), target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidFilterError(
+            f"{operand} is of type {render.type_name(operand.type)}, which does not cast to "
+            f"{render.type_name(target)}",
+            remedy="Cast to another type",
+        ) from error
     return _folded(Cast(operand, target, lenient))
 
 

@@ -30,7 +30,7 @@ from lance_engine.expr.tree import (
     Not,
     Or,
 )
-from lance_engine.expr.value_types import value_type
+from lance_engine.expr.value_types import is_bytes, is_text, value_type
 
 _COMPARE = {
     "=": pc.equal,
@@ -49,7 +49,8 @@ _MATCH = {
 }
 _UNKNOWN = pa.scalar(None, pa.bool_())
 #: Up to this many values, comparing with each is faster than a hash table.
-_FEW_VALUES = 6
+_FEW_NUMBERS = 16
+_FEW_STRINGS = 3
 
 Mask = Callable[[pa.Array], pa.BooleanArray]
 
@@ -172,7 +173,9 @@ def _single(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
 
 def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     held = node.values
-    if len(held) <= _FEW_VALUES and not at.is_boolean(values.type):
+    if values.type != held.type:
+        values = values.cast(held.type)
+    if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
         found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
     else:
         if at.is_floating(held.type):

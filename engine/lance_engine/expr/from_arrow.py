@@ -9,8 +9,9 @@ and not from ``schema.metadata``, a mapping.
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -37,8 +38,8 @@ _MATCHES = {
     "match_substring": "contains",
     "match_like": "like",
 }
-#: One level of the dot paths of struct_field: a name with escaped special characters, or an index.
-_DOT_PATH = re.compile(r"\.(?P<name>(?:\\.|[^.\[\\])*)|\[(?P<index>\d+)\]")
+#: Calls that associate, so that a chain of them is one call.
+_CHAINS = ("and_kleene", "or_kleene", "and", "or")
 
 
 def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
@@ -58,14 +59,10 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
     file = pa.ipc.open_file(data)
     row = file.get_batch(0)
     try:
-        return build.require_boolean(_Reader(_ordered_metadata(file.schema), row, schema).read())
+        return build.require_boolean(_read(_ordered_metadata(file.schema), row, schema))
     except LanceError as error:
         error.at(filter=str(expression)[:500])
         raise
-    except RecursionError as error:
-        raise InvalidFilterError(
-            "The expression is nested too deeply", remedy="Use isin for long lists"
-        ) from error
 
 
 class _CSchemaHead(ctypes.Structure):
@@ -103,41 +100,45 @@ def _ordered_metadata(schema: pa.Schema) -> list[tuple[str, str]]:
     return [(text(), text()) for _ in range(integer())]
 
 
-class _Reader:
-    """Reads the pairs of one expression from first to last."""
+@dataclass(slots=True)
+class _Open:
+    """A call whose end has not been read yet."""
 
-    def __init__(self, pairs: list[tuple[str, str]], row: pa.RecordBatch, schema: pa.Schema) -> None:
-        self._pairs: Iterator[tuple[str, str]] = iter(pairs)
-        self._row = row
-        self._schema = schema
+    name: str
+    arguments: list[Node] = field(default_factory=list)
+    options: pa.Array | None = None
 
-    def read(self) -> Node:
-        return self._node(*next(self._pairs))
 
-    def _node(self, key: str, value: str) -> Node:
-        if key == "literal":
-            return _literal(self._row.column(int(value))[0])
-        if key == "field_ref":
-            return build.column(self._schema, [value])
-        if key == "nested_field_ref":
-            return build.column(self._schema, [next(self._pairs)[1] for _ in range(int(value))])
+def _read(pairs: Iterable[tuple[str, str]], row: pa.RecordBatch, schema: pa.Schema) -> Node:
+    """The node that the pairs of one expression tell, without recursion: chains nest thousands deep."""
+    pairs = iter(pairs)
+    pending = [_Open("")]
+    for key, value in pairs:
+        innermost = pending[-1]
         if key == "call":
-            return self._call(value)
-        raise InvalidFilterError(
-            f"A pyarrow expression holds an unknown entry {key!r}", remedy="Use a SQL filter"
-        )
-
-    def _call(self, name: str) -> Node:
-        arguments: list[Node] = []
-        options: pa.Array | None = None
-        for key, value in self._pairs:
-            if key == "end":
-                break
-            if key == "options":
-                options = self._row.column(int(value))
+            pending.append(_Open(value))
+        elif key == "end":
+            pending.pop()
+            if innermost.name in _CHAINS and innermost.name == pending[-1].name:
+                pending[-1].arguments += innermost.arguments
             else:
-                arguments.append(self._node(key, value))
-        return _call(name, arguments, options, self._schema)
+                node = _call(innermost.name, innermost.arguments, innermost.options, schema)
+                pending[-1].arguments.append(node)
+        elif key == "options":
+            innermost.options = row.column(int(value))
+        elif key == "literal":
+            innermost.arguments.append(_literal(row.column(int(value))[0]))
+        elif key == "field_ref":
+            innermost.arguments.append(build.column(schema, [value]))
+        elif key == "nested_field_ref":
+            names = [name for _, name in islice(pairs, int(value))]
+            innermost.arguments.append(build.column(schema, names))
+        else:
+            raise InvalidFilterError(
+                f"A pyarrow expression holds an unknown entry {key!r}", remedy="Write the filter as SQL text"
+            )
+    (node,) = pending[0].arguments
+    return node
 
 
 def _literal(value: pa.Scalar) -> Literal:
@@ -215,14 +216,28 @@ def _match(name: str, operand: Node, options: pa.StructScalar) -> Node:
 
 def _field(parts: tuple[str, ...], options: pa.StructScalar, schema: pa.Schema) -> Node:
     """The struct field that options name as a dot path, ``.name`` or ``[index]`` per level."""
+    path = options["field_ref"].as_py()
     column = build.column(schema, parts)
-    for match in _DOT_PATH.finditer(options["field_ref"].as_py()):
-        kind = column.stored_type
-        name = re.sub(r"\\(.)", r"\1", match["name"]) if match["name"] is not None else None
-        if name is None and at.is_struct(kind) and int(match["index"]) < kind.num_fields:
-            name = kind.field(int(match["index"])).name
-        column = build.column(schema, [*column.parts, match[0] if name is None else name])
-    return column
+    found = list(_resolutions(column.stored_type, path))
+    if len(found) != 1:
+        how = "does not name" if not found else "names more than one of"
+        raise InvalidFilterError(
+            f"{path!r} {how} the fields of {column}", remedy="Refer to fields by name: pc.field('a', 'b')"
+        )
+    return build.column(schema, [*parts, *found[0]])
+
+
+def _resolutions(kind: pa.DataType, path: str) -> Iterator[tuple[str, ...]]:
+    """The fields that a dot path can mean; pyarrow does not mark dots that are part of a name."""
+    if not path:
+        yield ()
+        return
+    for index in range(kind.num_fields if at.is_struct(kind) else 0):
+        child = kind.field(index)
+        for start in (f".{child.name}", f"[{index}]"):
+            if path.startswith(start) and path[len(start) : len(start) + 1] in ("", ".", "["):
+                for rest in _resolutions(child.type, path[len(start) :]):
+                    yield child.name, *rest
 
 
 def _serialized(options: pa.Array) -> bytes:

@@ -105,7 +105,8 @@ def _sqlglot() -> Any:
 def _parsed(text: str) -> Any:
     sqlglot = _sqlglot()
     try:
-        parsed = sqlglot.parse_one(text, dialect="duckdb")
+        # A condition, not a statement: a column may be called "use" or "set".
+        parsed = sqlglot.Dialect.get_or_raise("duckdb").parse_into(sqlglot.exp.Condition, text)
     except sqlglot.errors.ParseError as error:
         found = error.errors[0] if error.errors else {}
         place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
@@ -121,13 +122,9 @@ def _parsed(text: str) -> Any:
             f"The filter is not valid SQL: {str(error).splitlines()[0]}",
             remedy="Close every quote and comment; a string constant takes single quotes",
         ) from error
-    if isinstance(
-        parsed, (sqlglot.exp.Query, sqlglot.exp.Command, sqlglot.exp.DDL, sqlglot.exp.DML, sqlglot.exp.Block)
-    ):
-        raise InvalidFilterError(
-            "The filter is a statement, not a condition", remedy="Write what follows WHERE"
-        )
-    return parsed
+    if parsed[0] is None:
+        raise InvalidFilterError("The filter is empty", remedy="Leave it out to read all rows")
+    return parsed[0]
 
 
 def _position(text: str, parsed: Any) -> str | None:

@@ -37,18 +37,16 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 #: Names that a parser could take for something else than a column.
 _RESERVED_WORDS = """
-    all analyse analyze and anti any array as asc asof at attach authorization between both by case
-    cast check collate collation column columns concurrently constraint contains create cross
-    current_catalog current_date current_role current_schema current_time current_timestamp
-    current_user date default deferrable desc describe distinct do else end ends_with escape except
-    exists extract false fetch for foreign freeze from full generated glob grant group grouping_id
-    having if ilike in initially inner insert intersect interval into is isnull join lambda lateral
-    leading left like limit list localtime localtimestamp map natural next not notnull null nullif
-    offset on only or order outer overlaps pivot pivot_longer pivot_wider placing position
-    positional primary qualify range references returning right row rows select semi session_user
-    set show similar some starts_with struct summarize symmetric table tablesample then time
-    timestamp to trailing true try_cast union unique unpivot update user using values variadic
-    verbose when where window with
+    all alter analyse analyze and any array as asc asymmetric between both call case cast check
+    collate column connect_by_root constraint create cross current_catalog current_date current_time
+    current_timestamp current_user default deferrable desc describe distinct do drop else end except
+    execute explain false fetch for force foreign from glob grant group having if ilike in initially
+    inner insert install intersect interval into join lambda lateral leading like limit localtime
+    localtimestamp map not notnull null offset on only optimize or order outer partitioned_by pivot
+    pivot_longer pivot_wider placing positional prepare primary qualify references regexp rename
+    reset returning revoke rlike rollback select session_user show some summarize symmetric table
+    tablesample then to trailing true uncache union unique unpivot using vacuum variadic when where
+    window with xor
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
