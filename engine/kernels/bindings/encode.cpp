@@ -87,8 +87,10 @@ void bind_levels(nb::module_& m) {
                      for (Layer layer : levels.layers) layers.push_back(static_cast<int>(layer));
                      return layers;
                    })
-      .def_prop_ro("rep", [](const Levels& levels) { return copy_out(levels.rep); })
-      .def_prop_ro("def_", [](const Levels& levels) { return copy_out(levels.def); })
+      .def_prop_ro(
+          "rep", [](const Levels& levels) { return copy_out(levels.rep); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "def_", [](const Levels& levels) { return copy_out(levels.def); }, nb::rv_policy::move)
       .def("null_slots", [](const Levels& levels) {
         std::vector<uint8_t> nulls(levels.slots);
         levels.for_each_slot([&](uint64_t slot, bool null) { nulls[slot] = null; });

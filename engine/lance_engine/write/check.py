@@ -28,7 +28,7 @@ def _check(field: Field, path: str, version: tuple[int, int]) -> None:
             column=path,
             remedy="Remove the packed marker from the field metadata",
         )
-    if field.logical_type == "map":
+    if field.logical_type == "map" and version < (2, 2):
         raise UnsupportedTypeError(
             f"Maps cannot be written in file version {name}",
             column=path,
