@@ -17,7 +17,7 @@ from lance_engine.write.options import WriteOptions
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
 _PENDING_PAGES = 6
-# Page lengths are multiples of this where possible, so that bit-packed blocks are full.
+# Pages of many rows are cut at multiples of this, so that bit-packed blocks are full.
 _ROW_UNIT = 1024
 _MIN_PAGE_BYTES = 1 << 16
 
@@ -86,7 +86,8 @@ class DataFileWriter:
         rows = sum(len(piece) for piece in column.pieces)
         pages = max(1, column.bytes // (self._page_bytes * column.leaves))
         length = -(-rows // pages)
-        length += -length % _ROW_UNIT
+        if length > 8 * _ROW_UNIT:
+            length += -length % _ROW_UNIT
         if length >= rows:
             self._submit(column, column.pieces)
         else:

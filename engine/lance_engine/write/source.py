@@ -38,6 +38,8 @@ def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         raise SchemaMismatchError(
             "An iterable without any batch has no schema", remedy="Pass a RecordBatchReader or an empty Table"
         )
+    if not isinstance(first, (pa.RecordBatch, pa.Table)):
+        raise TypeError(f"expected RecordBatches, the source yielded {type(first).__name__}")
     return first.schema, _batches(chain([first], items))
 
 

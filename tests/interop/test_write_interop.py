@@ -1,0 +1,155 @@
+"""pylance reads what the engine writes: all types, null patterns and nestings; scans, ranges, random rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+from corpus import Case, all_cases, difference, multi_page_table, versioned
+from lance.file import LanceFileReader
+from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
+from lance_engine.io.local import LocalStore
+from lance_engine.types import Schema
+from lance_engine.write.dataset import write_dataset
+from lance_engine.write.fragments import write_fragments
+from lance_engine.write.options import WriteOptions
+
+# What the writer declines on purpose, by group of the corpus or kind within it.
+DECLINED = ("packed", "fixed_size_list<struct", "struct<fixed_size_list<struct")
+
+
+def write_file(folder: Path, table: pa.Table, options: WriteOptions) -> Path:
+    """Write one fragment without committing it and return its data file."""
+    (fragment,) = write_fragments(
+        LocalStore(folder), Schema.from_arrow(table.schema), table.to_batches(), options
+    )
+    return folder / "data" / fragment.files[0].path
+
+
+def check_reads(path: Path, table: pa.Table) -> None:
+    reader = LanceFileReader(str(path))
+    assert not difference(reader.read_all().to_table(), table)
+    count = table.num_rows
+    rng = np.random.default_rng(count)
+    for start, length in ((0, 1), (count // 3, count // 2), (count - 1, 1)):
+        assert not difference(reader.read_range(start, length).to_table(), table.slice(start, length))
+    rows = np.sort(rng.choice(count, min(count, 40), replace=False))
+    assert not difference(reader.take_rows(rows.tolist()).to_table(), table.take(pa.array(rows)))
+
+
+@pytest.mark.parametrize(("case", "version"), versioned(all_cases()))
+def test_pylance_reads_the_corpus(case: Case, version: str, tmp_path: Path) -> None:
+    table = case.build()
+    options = WriteOptions(data_storage_version=version)
+    if case.group in DECLINED or case.kind in DECLINED:
+        with pytest.raises(UnsupportedTypeError, match=r"column: value.*(Remove|Cast)"):
+            write_fragments(
+                LocalStore(tmp_path), Schema.from_arrow(table.schema), table.to_batches(), options
+            )
+    elif table.num_rows == 0:
+        write_dataset(table, tmp_path / "d", data_storage_version=version)
+        assert not difference(lance.dataset(tmp_path / "d").to_table(), table)
+    else:
+        check_reads(write_file(tmp_path, table, options), table)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("page_bytes", [1, 200_000])
+def test_many_pages(version: str, page_bytes: int, tmp_path: Path) -> None:
+    table = multi_page_table()
+    options = WriteOptions(data_storage_version=version, page_bytes=page_bytes)
+    path = write_file(tmp_path, table, options)
+    check_reads(path, table)
+    vectors, tags = LanceFileReader(str(path)).metadata().columns[1:]
+    assert len(vectors.pages) > 50
+    assert len(tags.pages) > 1
+
+
+def test_pylance_sees_versions_and_rows(tmp_path: Path) -> None:
+    uri = tmp_path / "d"
+    table = pa.table({"n": pa.array(range(1000)), "s": [f"row {i}" for i in range(1000)]})
+    write_dataset(table, uri, max_rows_per_file=300)
+    assert [fragment.count_rows() for fragment in lance.dataset(uri).get_fragments()] == [300, 300, 300, 100]
+    write_dataset(table.slice(0, 5), uri, "append")
+    dataset = lance.dataset(uri)
+    dataset.validate()
+    assert dataset.data_storage_version == "2.1"
+    assert dataset.version == 2
+    assert not difference(dataset.to_table(), pa.concat_tables([table, table.slice(0, 5)]))
+    rows = [1004, 3, 3, 999, 301]
+    assert dataset.take(rows).column("s").to_pylist() == ["row 4", "row 3", "row 3", "row 999", "row 301"]
+    assert dataset.to_table(filter="n = 77").num_rows == 1
+    write_dataset(pa.table({"other": ["x"]}), uri, "overwrite")
+    assert lance.dataset(uri).to_table().to_pydict() == {"other": ["x"]}
+    assert lance.dataset(uri, version=1).count_rows() == 1000
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_both_libraries_append_to_one_dataset(version: str, tmp_path: Path) -> None:
+    uri = str(tmp_path / "d")
+    schema = pa.schema([("k", pa.int64()), ("tags", pa.list_(pa.string()))])
+    parts = [pa.table({"k": [i, None], "tags": [[f"t{i}", None], None]}, schema=schema) for i in range(4)]
+    lance.write_dataset(parts[0], uri, data_storage_version=version)
+    write_dataset(parts[1], uri, "append")
+    lance.write_dataset(parts[2], uri, mode="append")
+    write_dataset(parts[3], uri, "append")
+    dataset = lance.dataset(uri)
+    dataset.validate()
+    assert not difference(dataset.to_table(), pa.concat_tables(parts))
+    assert dataset.version == 4
+
+
+def test_appending_to_a_dataset_of_version_2_0_is_refused(tmp_path: Path) -> None:
+    uri = str(tmp_path / "d")
+    lance.write_dataset(pa.table({"a": [1]}), uri, data_storage_version="2.0")
+    with pytest.raises(UnsupportedFeatureError, match=r"version 2\.0"):
+        write_dataset(pa.table({"a": [1]}), uri, "append")
+    with pytest.raises(UnsupportedFeatureError, match=r"Leave data_storage_version out"):
+        write_dataset(pa.table({"a": [1]}), uri, "append", data_storage_version="2.1")
+
+
+def test_append_matches_columns_by_name(tmp_path: Path) -> None:
+    uri = str(tmp_path / "d")
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string()), pa.field("c", pa.float64(), nullable=False)])
+    write_dataset(pa.table({"a": [1], "b": ["x"], "c": [0.5]}, schema=schema), uri)
+    write_dataset(
+        pa.table({"c": pa.array([1.5], pa.float32()), "a": pa.array([2], pa.int32())}), uri, "append"
+    )
+    views = pa.table({"b": pa.array(["y"], pa.string_view()), "c": [2.5]})
+    write_dataset(views, uri, "append")
+    encoded = pa.table({"b": pa.array(["z"]).dictionary_encode(), "c": [3.5]})
+    write_dataset(encoded, uri, "append")
+    assert lance.dataset(uri).to_table().to_pydict() == {
+        "a": [1, 2, None, None],
+        "b": ["x", None, "y", "z"],
+        "c": [0.5, 1.5, 2.5, 3.5],
+    }
+    with pytest.raises(SchemaMismatchError, match="column 'c' is missing"):
+        write_dataset(pa.table({"a": [1]}), uri, "append")
+    with pytest.raises(SchemaMismatchError, match="no column 'd'"):
+        write_dataset(pa.table({"c": [1.0], "d": [1]}), uri, "append")
+    with pytest.raises(SchemaMismatchError, match="column: b"):
+        write_dataset(pa.table({"c": [1.0], "b": [1]}), uri, "append")
+    assert lance.dataset(uri).version == 4
+
+
+def test_views_and_extension_types_read_back_as_storage(tmp_path: Path) -> None:
+    uri = str(tmp_path / "d")
+    table = pa.table(
+        {
+            "v": pa.array(["a", None, "b" * 40], pa.string_view()),
+            "w": pa.array([b"a", None, b"b" * 40], pa.binary_view()),
+            "u": pa.ExtensionArray.from_storage(
+                pa.uuid(), pa.array([b"0" * 16, None, b"1" * 16], pa.binary(16))
+            ),
+        }
+    )
+    write_dataset(table, uri)
+    read = lance.dataset(uri).to_table()
+    assert read.column("v").to_pylist() == ["a", None, "b" * 40]
+    assert read.column("w").to_pylist() == [b"a", None, b"b" * 40]
+    assert read.column("u").type == pa.uuid()
+    assert read.column("u").to_pylist() == table.column("u").to_pylist()
