@@ -267,6 +267,19 @@ def test_manifests_are_rewritten_without_loss(tmp_path: Path) -> None:
     assert message(again) == message(original)
 
 
+def test_unknown_row_counts_are_read_from_the_files(tmp_path: Path) -> None:
+    from lance_engine.format.manifest import serialize_manifest_file
+
+    path = tmp_path / "t.lance"
+    _write(path, _numbers(0, 100), max_rows_per_file=30)
+    snapshot = open_snapshot(path)
+    unknown = tuple(dataclasses.replace(fragment, physical_rows=0) for fragment in snapshot.fragments)
+    manifest = dataclasses.replace(snapshot.manifest, fragments=unknown)
+    (path / NamingScheme.V2.path(1)).write_bytes(serialize_manifest_file(manifest))
+    assert [fragment.physical_rows for fragment in open_snapshot(path).fragments] == [30, 30, 30, 10]
+    assert open_snapshot(path).num_rows == 100
+
+
 def test_shallow_clones_read_the_files_of_their_source(tmp_path: Path) -> None:
     path, clone = tmp_path / "t.lance", tmp_path / "clone.lance"
     dataset = _write(path, _numbers(0, 10))

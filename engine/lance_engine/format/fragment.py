@@ -80,7 +80,8 @@ class Fragment:
     """Rows that share their data files.
 
     `physical_rows` counts deleted rows too; 0 says that the writer did not know. The three sequences are
-    the serialised messages, None when absent. `uninterpreted` keeps, serialised, what nothing here reads.
+    the serialised messages, None when absent; with `has_spilled_lineage`, some are stored in a data file
+    instead. `uninterpreted` keeps, serialised, what nothing here reads.
     """
 
     id: int
@@ -90,7 +91,7 @@ class Fragment:
     row_ids: bytes | None = None
     last_updated_at_versions: bytes | None = None
     created_at_versions: bytes | None = None
-    has_spilled_row_ids: bool = False
+    has_spilled_lineage: bool = False
     uninterpreted: bytes = field(default=b"", repr=False)
 
     @property
@@ -99,6 +100,7 @@ class Fragment:
         return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
 
 
+_SPILLED = ("spilled_row_ids", "spilled_last_updated_at_versions", "spilled_created_at_versions")
 # Numbers of the message fields that Fragment has attributes for.
 _INTERPRETED = frozenset({1, 2, 3, 4, 5, 7, 9})
 
@@ -116,7 +118,7 @@ def fragment_from_message(message: Any) -> Fragment:
     if any(descriptor.number not in _INTERPRETED for descriptor, _ in message.ListFields()):
         if message.overlays:
             raise UnsupportedFeatureError("Data overlay files are not supported", fragment=message.id)
-        spilled = message.HasField("spilled_row_ids")
+        spilled = any(message.HasField(name) for name in _SPILLED)
         rest = table_pb2.DataFragment()
         rest.CopyFrom(message)
         for descriptor, _ in message.ListFields():
@@ -228,12 +230,14 @@ class FragmentList(Sequence[Fragment]):
         """The ids of all fragments, in order."""
         return [message.id for message in self._messages]
 
+    def all_rows_known(self) -> bool:
+        """Whether every fragment records its number of rows."""
+        return all(message.physical_rows or not message.files for message in self._messages)
+
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
         total = 0
         for message in self._messages:
-            if not message.physical_rows:
-                return None
             total += message.physical_rows
             if message.HasField("deletion_file"):
                 if not 0 < message.deletion_file.num_deleted_rows <= message.physical_rows:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lance_engine.types import Field
 
 U32Array = npt.NDArray[np.uint32]
-U64Array = npt.NDArray[np.uint64]
 
 
 class FragmentReader:
@@ -65,14 +64,14 @@ class FragmentReader:
     def system_column(self, name: str, begin: int, end: int) -> pa.Array:
         """`_rowid` or `_rowaddr` of rows [begin, end)."""
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
-            return pa.array(self._row_ids()[begin:end])
+            return pa.array(self._snapshot.row_ids(self.fragment, np.arange(begin, end, dtype=np.uint64)))
         first = self.fragment.id << 32
         return pa.array(np.arange(first + begin, first + end, dtype=np.uint64))
 
     def system_values(self, name: str, rows: U32Array) -> pa.Array:
         """`_rowid` or `_rowaddr` of certain rows."""
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
-            return pa.array(self._row_ids()[rows])
+            return pa.array(self._snapshot.row_ids(self.fragment, rows))
         return pa.array(rows.astype(np.uint64) + np.uint64(self.fragment.id << 32))
 
     def file(self, number: int) -> FileReader:
@@ -114,9 +113,6 @@ class FragmentReader:
                 remedy="Compact or rewrite the dataset",
             )
         return all(stored)
-
-    def _row_ids(self) -> U64Array:
-        return self._snapshot.row_ids(self.fragment)
 
     @contextmanager
     def placed(self) -> Iterator[None]:

@@ -94,7 +94,7 @@ def derived_flags(manifest: Manifest, *, stable_row_ids: bool) -> tuple[int, int
     both = STABLE_ROW_IDS if stable_row_ids else 0
     if any(fragment.deletion_file for fragment in manifest.fragments):
         both |= DELETION_FILES
-    if any(fragment.has_spilled_row_ids for fragment in manifest.fragments):
+    if any(fragment.has_spilled_lineage for fragment in manifest.fragments):
         both |= SPILLED_ROW_LINEAGE
     if manifest.base_paths:
         both |= BASE_PATHS

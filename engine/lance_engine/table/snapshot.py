@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError, UnsupportedFeatureError
 from lance_engine.format.manifest import DataFile, Fragment, FragmentList, Manifest
-from lance_engine.format.row_ids import decode_row_ids, decode_versions, parse_row_ids
+from lance_engine.format.row_ids import Segment, decode_versions, parse_row_ids, row_ids_at
 from lance_engine.io import Store, open_store
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
@@ -43,7 +44,14 @@ class Snapshot:
         self.index_section = index_section
         self._storage_options = storage_options
         self._deleted: dict[int, U32Array] = {}
+        self._segments: dict[int, list[Segment]] = {}
         self._base_stores: dict[int, Store] = {}
+
+    def with_manifest(self, manifest: Manifest) -> Snapshot:
+        """The same dataset seen through another manifest."""
+        return Snapshot(
+            self.store, manifest, index_section=self.index_section, storage_options=self._storage_options
+        )
 
     def __repr__(self) -> str:
         return f"Snapshot({self.uri!r}, version={self.version})"
@@ -125,14 +133,13 @@ class Snapshot:
         first = fragment.id << _OFFSET_BITS
         return np.arange(first, first + fragment.physical_rows, dtype=np.uint64)
 
-    def row_ids(self, fragment: Fragment) -> U64Array:
-        """The row id of each physical row, shape (physical_rows,): its address, or its stable id."""
+    def row_ids(self, fragment: Fragment, offsets: npt.NDArray[np.integer[Any]] | None = None) -> U64Array:
+        """The row ids of the rows at these physical offsets, None meaning all: addresses, or stable ids."""
+        if offsets is None:
+            offsets = np.arange(fragment.physical_rows, dtype=np.uint64)
         if not self.has_stable_row_ids:
-            return self.row_addresses(fragment)
-        try:
-            return decode_row_ids(self._row_id_sequence(fragment), fragment.physical_rows)
-        except LanceError as error:
-            raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
+            return np.uint64(fragment.id << _OFFSET_BITS) + offsets.astype(np.uint64)
+        return row_ids_at(self._row_id_segments(fragment), offsets)
 
     def created_at_versions(self, fragment: Fragment) -> U64Array:
         """The version in which each physical row was created; 1 where that is not recorded."""
@@ -177,26 +184,32 @@ class Snapshot:
     def _placed_segments(self) -> Iterator[PlacedSegment]:
         for fragment in self.fragments:
             address = fragment.id << _OFFSET_BITS
-            try:
-                segments = parse_row_ids(self._row_id_sequence(fragment), fragment.physical_rows)
-            except LanceError as error:
-                raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
-            for segment in segments:
+            for segment in self._row_id_segments(fragment):
                 yield PlacedSegment(segment, address)
                 address += len(segment)
 
-    def _row_id_sequence(self, fragment: Fragment) -> bytes:
-        if fragment.row_ids is not None:
-            return fragment.row_ids
-        if fragment.has_spilled_row_ids:
-            raise UnsupportedFeatureError("Row ids stored as a column of a data file are not supported")
-        raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
+    def _row_id_segments(self, fragment: Fragment) -> list[Segment]:
+        known = self._segments.get(fragment.id)
+        if known is None:
+            with self._placed(fragment):
+                if fragment.row_ids is None:
+                    _refuse_spilled(fragment)
+                    raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
+                known = parse_row_ids(fragment.row_ids, fragment.physical_rows)
+            self._segments[fragment.id] = known
+        return known
 
     def _row_versions(self, fragment: Fragment, sequence: bytes | None) -> U64Array:
-        if sequence is None or not self.has_stable_row_ids:
+        with self._placed(fragment):
+            if sequence is not None and self.has_stable_row_ids:
+                return decode_versions(sequence, fragment.physical_rows)
+            _refuse_spilled(fragment)
             return np.ones(fragment.physical_rows, dtype=np.uint64)
+
+    @contextmanager
+    def _placed(self, fragment: Fragment) -> Iterator[None]:
         try:
-            return decode_versions(sequence, fragment.physical_rows)
+            yield
         except LanceError as error:
             raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
 
@@ -242,3 +255,11 @@ class Snapshot:
         if store is None:
             store = self._base_stores[base_id] = open_store(base.path, self._storage_options)
         return store, f"{folder}/{name}" if base.is_dataset_root else name
+
+
+def _refuse_spilled(fragment: Fragment) -> None:
+    if fragment.has_spilled_lineage:
+        raise UnsupportedFeatureError(
+            "Row ids or row versions stored as a column of a data file are not supported",
+            remedy="Read the dataset without them, or rewrite it with an inline row lineage",
+        )

@@ -12,6 +12,7 @@ from lance_engine.errors import CorruptFileError, DatasetNotFoundError, LanceErr
 from lance_engine.format.manifest import Manifest, parse_manifest_file
 from lance_engine.io import Store, open_store
 from lance_engine.table.features import check_readable
+from lance_engine.table.row_counts import with_row_counts
 from lance_engine.table.snapshot import Snapshot
 
 VERSIONS: Final = "_versions"
@@ -131,9 +132,10 @@ def open_snapshot(
         stored = latest[0]
     else:
         stored = _read_explicit(store, version)
-    return Snapshot(
+    snapshot = Snapshot(
         store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
     )
+    return with_row_counts(snapshot)
 
 
 def _read_explicit(store: Store, version: int) -> StoredVersion:

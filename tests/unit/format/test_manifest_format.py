@@ -179,7 +179,7 @@ def test_uninterpreted_fields_are_written_back() -> None:
     )
     field.dictionary.SetInParent()
     manifest, _, _ = parse_manifest_file(_file(message))
-    assert manifest.fragments[0].has_spilled_row_ids
+    assert manifest.fragments[0].has_spilled_lineage
     again = serialize_manifest_file(manifest)
     (length,) = struct.unpack("<I", again[:4])
     back = table_pb2.Manifest.FromString(again[4 : 4 + length])

@@ -14,6 +14,7 @@ from lance_engine.format.row_ids import (
     encode_row_ids,
     encode_uniform_version,
     parse_row_ids,
+    row_ids_at,
 )
 
 
@@ -91,6 +92,18 @@ def test_random_sequences_survive() -> None:
             for order in (ids, np.unique(ids)):
                 assert decode_row_ids(encode_row_ids(order), len(order)).tolist() == order.tolist()
     assert encode_row_ids(np.empty(0, dtype=np.uint64)) == b""
+
+
+def test_ids_of_some_rows() -> None:
+    data = (
+        _sequence(range={"start": 50, "end": 53})
+        + _sequence(array=_u16(9, 1, 0))
+        + _sequence(range={"end": 2})
+    )
+    segments = parse_row_ids(data, 7)
+    offsets = np.array([6, 0, 4, 3, 2, 2], dtype=np.uint32)
+    assert row_ids_at(segments, offsets).tolist() == [1, 50, 9, 10, 52, 52]
+    assert row_ids_at([], offsets[:0]).tolist() == []
 
 
 def test_ranges_are_not_spelled_out() -> None:

@@ -449,6 +449,28 @@ def test_deleted_rows_are_not_counted_and_not_found(stable: bool) -> None:
         snapshot.resolve_row_ids([9, 0, 2, 777777, 2])
 
 
+def test_row_ids_of_some_rows() -> None:
+    for stable in (False, True):
+        snapshot = _create(MemoryStore(), _fragment(rows=3), _fragment(rows=5), stable_row_ids=stable)
+        fragment = snapshot.fragments[1]
+        offsets = np.array([4, 0, 0, 2], dtype=np.uint32)
+        ids = snapshot.row_ids(fragment, offsets)
+        assert ids.dtype == np.uint64
+        assert ids.tolist() == snapshot.row_ids(fragment)[offsets].tolist()
+        assert snapshot.row_ids(fragment, offsets[:0]).tolist() == []
+
+
+def test_spilled_lineage_is_refused_not_guessed() -> None:
+    created = _create(MemoryStore(), _fragment(rows=3), stable_row_ids=True)
+    (fragment,) = created.fragments
+    spilled = dataclasses.replace(fragment, row_ids=None, created_at_versions=None, has_spilled_lineage=True)
+    snapshot = created.with_manifest(dataclasses.replace(created.manifest, fragments=(spilled,)))
+    for access in (snapshot.row_ids, snapshot.created_at_versions):
+        with pytest.raises(UnsupportedFeatureError, match="fragment: 0"):
+            access(spilled)
+    assert snapshot.last_updated_at_versions(spilled).tolist() == [1, 1, 1]
+
+
 def test_row_ids_are_addresses_by_default() -> None:
     snapshot = _create(MemoryStore(), _fragment(rows=2), _fragment(rows=2))
     assert not snapshot.has_stable_row_ids

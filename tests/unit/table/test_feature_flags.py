@@ -78,7 +78,7 @@ DELETED = Fragment(0, (FILE,), 5, DeletionFile(DeletionKind.ARROW, 1, 1, 1))
         ({"config": {"a": "b"}}, 0, 8),
         ({"base_paths": (BasePath(1, "/x", True),)}, 16, 16),
         ({"fragments": (Fragment(0, (FILE, dataclasses.replace(FILE, minor_version=2)), 5),)}, 256, 256),
-        ({"fragments": (Fragment(0, (FILE,), 5, has_spilled_row_ids=True),)}, 2048, 2048),
+        ({"fragments": (Fragment(0, (FILE,), 5, has_spilled_lineage=True),)}, 2048, 2048),
         # Old flags go, those that stay once set stay.
         ({"reader_feature_flags": 1 | 4 | 256, "writer_feature_flags": 1 | 4 | 8 | 32 | 256}, 256, 288),
     ],

@@ -1,0 +1,36 @@
+"""Manifests that do not record how many rows a fragment has: the data files know."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.file.reader import FileReader
+from lance_engine.format.fragment import Fragment, FragmentList
+from lance_engine.table.snapshot import Snapshot
+
+
+def with_row_counts(snapshot: Snapshot) -> Snapshot:
+    """The snapshot itself, or one in which every fragment has its number of rows."""
+    fragments = snapshot.fragments
+    if isinstance(fragments, FragmentList) and fragments.all_rows_known():
+        return snapshot
+    counted = tuple(_counted(snapshot, fragment) for fragment in fragments)
+    return snapshot.with_manifest(dataclasses.replace(snapshot.manifest, fragments=counted))
+
+
+def _counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
+    if fragment.physical_rows or not fragment.files:
+        return fragment
+    for file in fragment.files:
+        # The first column of a file belongs to a top-level field: its items are the rows.
+        if 0 in file.column_indices:
+            store, path = snapshot.data_file_location(file)
+            rows = FileReader(store, path, size=file.file_size).column_metadata(0).rows
+            return dataclasses.replace(fragment, physical_rows=rows)
+    raise CorruptFileError(
+        "Neither the manifest nor a data file tells how many rows a fragment has",
+        path=snapshot.uri,
+        version=snapshot.version,
+        fragment=fragment.id,
+    )
