@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.expr import columns_of
+from lance_engine.expr.build import conjunction
+from lance_engine.expr.from_duckdb import from_duckdb
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.errors import translated
@@ -67,7 +70,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
-        columns = set(_columns(predicate))
+        try:
+            columns = columns_of(from_duckdb(predicate, self.table.schema))
+        except InvalidFilterError:
+            return False
         if self.pushdown == "none" or not self.table.converted.isdisjoint(columns):
             return False
         return self.pushdown == "all" or columns <= set(SYSTEM_COLUMNS)
@@ -75,19 +81,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        text = " AND ".join(predicate.fragment() for predicate in filters)
-        return self.table.reader(names, text or None).__arrow_c_stream__(), True
-
-
-def _columns(predicate: Any) -> Iterator[str]:
-    """The top-level columns in a DuckDB predicate tree."""
-    pending = [predicate]
-    while pending:
-        node = pending.pop()
-        parts = getattr(node, "parts", None)
-        if parts is not None:
-            yield parts[0]
-        pending.extend(node._children())
+        predicates = [from_duckdb(predicate, self.table.schema) for predicate in filters]
+        filter = conjunction(predicates) if predicates else None
+        return self.table.reader(names, filter).__arrow_c_stream__(), True
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
