@@ -48,6 +48,9 @@ class Engine(Protocol):
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""
 
+    def unregister(self, name: str) -> None:
+        """Forget the dataset registered as `name`."""
+
     def register_other(self, name: str, data: Any) -> None:
         """Make `name` mean Arrow data or anything else that the engine itself can scan."""
 

@@ -148,8 +148,13 @@ class DataFusionEngine:
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         table = DataFusionTable(EngineTable(dataset, name, system_columns))
         self._tables[name] = table
-        for spelling in {name, name.lower()}:  # an unquoted name reaches the session in lower case
+        for spelling in _spellings(name):
             _replace(self.context, spelling, table)
+
+    def unregister(self, name: str) -> None:
+        self._tables.pop(name, None)
+        for spelling in _spellings(name):
+            self.context.deregister_table(quote(spelling))
 
     def register_other(self, name: str, data: Any) -> None:
         if not isinstance(data, pads.Dataset):
@@ -200,6 +205,11 @@ def _residual_filters(logical_plan: str) -> dict[str, tuple[str, ...]]:
 
 def _as_table(data: Any) -> pa.Table:
     return data if isinstance(data, pa.Table) else pa.table(data)
+
+
+def _spellings(name: str) -> set[str]:
+    """`name`, and what reaches the session when a statement has it without quotes."""
+    return {name, name.lower()}
 
 
 def _named(params: Parameters) -> dict[str, Any] | None:

@@ -169,6 +169,10 @@ class DuckDBEngine:
         if isinstance(source, DuckDBTable):
             self._tables[name] = source
 
+    def unregister(self, name: str) -> None:
+        self.connection.unregister(name)
+        self._tables.pop(name, None)
+
     def register_other(self, name: str, data: Any) -> None:
         self.connection.register(name, data)
         self._tables.pop(name, None)

@@ -23,6 +23,7 @@ class Catalog:
         self.directory = directory
         self.storage_options = storage_options
         self._registered: dict[str, Dataset | str] = {}
+        self._opened: dict[tuple[str, int | None], Dataset] = {}
         if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
                 "no such directory of datasets",
@@ -99,7 +100,13 @@ class Catalog:
         return location
 
     def _open(self, location: str, version: int | None) -> Dataset:
-        return Dataset.open(location, version, storage_options=self.storage_options)
+        """The dataset as it is now; if nothing changed the one opened before, with its metadata at hand."""
+        dataset = Dataset.open(location, version, storage_options=self.storage_options)
+        known = self._opened.get((location, version))
+        if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:
+            return known
+        self._opened[location, version] = dataset
+        return dataset
 
 
 def _lookup(names: Mapping[str, Any], reference: Reference) -> Any:

@@ -35,8 +35,8 @@ class Connection:
     ) -> None:
         self._catalog = Catalog(directory, storage_options)
         self._engine: Engine = start(engine)
-        #: name -> what the engine knows under it: the dataset's location and version, and the system columns
-        self._known: dict[str, tuple[str, int, tuple[str, ...]]] = {}
+        #: name -> what the engine knows under it: the dataset, and the system columns it was declared with
+        self._known: dict[str, tuple[Dataset, tuple[str, ...]]] = {}
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self._closed = False
@@ -87,12 +87,18 @@ class Connection:
         self._check_open()
         self._finish_streams()
         statement = parse(text)
-        for name, dataset in self._catalog.resolve(statement).items():
-            state = (dataset.uri, dataset.version, statement.system_columns)
-            if self._known.get(name) != state:
+        found = self._catalog.resolve(statement)
+        for name in [reference.name for reference in statement.references if reference.name in self._known]:
+            if name not in found:
+                self._settle(name)
+                self._engine.unregister(name)
+                del self._known[name]
+        for name, dataset in found.items():
+            known, columns = self._known.get(name, (None, ()))
+            if known is not dataset or columns != statement.system_columns:
                 self._settle(name)
                 self._engine.register(name, dataset, statement.system_columns)
-                self._known[name] = state
+                self._known[name] = (dataset, statement.system_columns)
         return statement
 
     def _settle(self, name: str) -> None:

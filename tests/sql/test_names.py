@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pyarrow as pa
 import pytest
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, VersionNotFoundError
@@ -50,6 +52,17 @@ def test_new_versions_and_new_datasets_appear(tmp_path, engine):
         assert before.fetchall() == [(2,)], "a result keeps the version it was planned with"
         lance_sql.write(table, tmp_path / "u.lance")
         assert rows(connection, "SELECT count(*) FROM t, u") == [(8,)]
+
+
+def test_a_dataset_that_was_replaced_is_read_anew(tmp_path, engine):
+    """Another dataset at the same place has the same version number, and other rows."""
+    with lance_sql.connect(tmp_path, engine=engine) as connection:
+        for expected in (1, 2):
+            lance_sql.write(pa.table({"x": [expected]}), tmp_path / "t.lance")
+            assert rows(connection, "SELECT x FROM t") == [(expected,)]
+            shutil.rmtree(tmp_path / "t.lance")
+        with pytest.raises(DatasetNotFoundError):
+            connection.sql("SELECT x FROM t")
 
 
 def test_versions(tmp_path, engine):
