@@ -11,7 +11,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
@@ -23,15 +22,12 @@ from lance_engine.expr.tree import (
     FLIPPED,
     OPPOSITE,
     And,
-    Arithmetic,
     Cast,
     Column,
     Comparison,
-    Function,
     In,
     IsNull,
     Literal,
-    Match,
     Node,
     Not,
     Or,
@@ -40,7 +36,6 @@ from lance_engine.expr.tree import (
 from lance_engine.expr.value_types import (
     common_type,
     decimal_for_integer,
-    decimal_type,
     is_comparable,
     is_number,
     is_text,
@@ -215,7 +210,7 @@ def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
             f"{render.type_name(target)}",
             remedy="Cast to another type",
         ) from error
-    return _folded(Cast(operand, target, lenient))
+    return folded(Cast(operand, target, lenient))
 
 
 def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:
@@ -322,140 +317,6 @@ def negate(node: Node) -> Node:
     return Not(node)
 
 
-def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
-    """``operand [I]LIKE pattern``, ``starts_with(operand, pattern)`` and so on, with a constant pattern."""
-    if not isinstance(pattern, Literal):
-        raise InvalidFilterError(f"The pattern {pattern} is not a constant", remedy="Use a constant string")
-    if pattern.is_null or (isinstance(operand, Literal) and operand.is_null):
-        return UNKNOWN
-    if not is_text(pattern.type) or not is_text(operand.type):
-        wrong = operand if is_text(pattern.type) else pattern
-        raise InvalidFilterError(
-            f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} takes strings",
-            remedy=f"Write CAST({wrong} AS VARCHAR)",
-        )
-    return _folded(_match(kind, operand, pattern.value.as_py(), escape))
-
-
-def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
-    if kind not in ("like", "ilike"):
-        return Match(kind, operand, pattern)
-    if escape is not None and len(escape) > 1:
-        raise InvalidFilterError(
-            f"The escape {escape!r} is not one character", remedy="Use a single character"
-        )
-    characters = _pattern_characters(pattern, escape)
-    wild = [special for special, _ in characters]
-    text = "".join(character for _, character in characters)
-    if kind == "like" and not any(wild):
-        return compare("=", operand, Literal(pa.scalar(text)))
-    if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
-        if not wild[0]:
-            return Match("starts_with", operand, text[:-1])
-        return Match("contains", operand, text[1:-1]) if wild[-1] else Match("ends_with", operand, text[1:])
-    canonical = "".join(c if special or c not in "%_\\" else f"\\{c}" for special, c in characters)
-    return Match(kind, operand, canonical)
-
-
-def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
-    """Each character of a LIKE pattern with whether it is a wildcard."""
-    found: list[tuple[bool, str]] = []
-    characters = iter(pattern)
-    for character in characters:
-        if escape and character == escape:
-            literal = next(characters, None)
-            if literal is None:
-                raise InvalidFilterError(
-                    f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
-                )
-            found.append((False, literal))
-        else:
-            found.append((character in "%_", character))
-    return found
-
-
-def arithmetic(op: str, left: Node, right: Node) -> Node:
-    """``left op right`` for + - * / // %; integers are computed in 64 bits, decimals exactly."""
-    dates = at.is_date(left.type) and op in ("+", "-")
-    if (dates and at.is_integer(right.type)) or (
-        op == "+" and at.is_integer(left.type) and at.is_date(right.type)
-    ):
-        left, right = (left, right) if dates else (right, left)
-        return _folded(Arithmetic(op, cast(left, pa.date32()), cast(right, pa.int64()), pa.date32()))
-    if dates and op == "-" and at.is_date(right.type):
-        return _folded(Arithmetic(op, cast(left, pa.date32()), cast(right, pa.date32()), pa.int64()))
-    left, right = _arithmetic_operands(op, left, right)
-    try:
-        kind = pc.call_function(_PROBES[op], [pa.array([], left.type), pa.array([], right.type)]).type
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidFilterError(
-            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not possible in a filter",
-            remedy="CAST the operands to DOUBLE"
-            if is_number(left.type)
-            else "Compare the columns with constants",
-        ) from error
-    return _folded(Arithmetic(op, left, right, kind))
-
-
-def _folded(node: Node) -> Node:
+def folded(node: Node) -> Node:
     """`node`, or its value when it is computed from constants alone."""
     return evaluate_constant(node) if all(isinstance(child, Literal) for child in node.children) else node
-
-
-_PROBES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "divide", "%": "divide"}
-
-
-def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
-    if not (is_number(left.type) and is_number(right.type)):
-        return left, right
-    if op == "/":
-        return cast(left, pa.float64()), cast(right, pa.float64())
-    floating = [node.type for node in (left, right) if at.is_floating(node.type)]
-    if floating:
-        kind = max(floating, key=lambda found: int(found.bit_width))
-        kind = pa.float32() if at.is_float16(kind) else kind
-        return _as_floating(left, kind), _as_floating(right, kind)
-    if at.is_integer(left.type) and at.is_integer(right.type):
-        kind = common_type(left.type, right.type) if left.type != right.type else left.type
-        kind = kind if kind == pa.uint64() or at.is_decimal(kind) else pa.int64()
-        return cast(left, kind), cast(right, kind)
-    if op in ("//", "%"):
-        raise InvalidFilterError(f"{op} is not possible for decimals", remedy="CAST the operands to DOUBLE")
-    sides = [
-        cast(node, decimal_for_integer(node.type)) if at.is_integer(node.type) else node
-        for node in (left, right)
-    ]
-    first, second = sides[0].type, sides[1].type
-    if op == "*":
-        precision = first.precision + second.precision + 1
-    else:
-        scale = max(first.scale, second.scale)
-        precision = max(first.precision - first.scale, second.precision - second.scale) + scale + 1
-    if precision > 38:
-        sides = [
-            cast(node, decimal_type(76 if at.is_decimal256(node.type) else 39, node.type.scale))
-            for node in sides
-        ]
-    return sides[0], sides[1]
-
-
-def _as_floating(node: Node, kind: pa.DataType) -> Node:
-    if isinstance(node, Literal) and not node.is_null:
-        return Literal(round_to(float(node.value.as_py()), kind))
-    return cast(node, kind)
-
-
-def function(name: str, arguments: Sequence[Node], options: bytes | None = None) -> Node:
-    """A call of a scalar pyarrow compute function."""
-    held = None if options is None else pc.FunctionOptions.deserialize(pa.py_buffer(options))
-    try:
-        empty = [pa.array([], argument.type) for argument in arguments]
-        kind = pc.call_function(name, empty, held, length=None if empty else 0).type
-    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        shown = ", ".join(render.type_name(argument.type) for argument in arguments)
-        raise InvalidFilterError(
-            f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters",
-            remedy="Filter on columns, or apply the function in the query instead of the scan",
-        ) from error
-    node = Function(name, tuple(arguments), kind, options)
-    return _folded(node) if arguments else node

@@ -297,6 +297,4 @@ def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scal
 
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
-    if not node.arguments:
-        return pc.call_function(node.name, [], options, length=len(batch))
     return pc.call_function(node.name, [_values(argument, batch) for argument in node.arguments], options)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError, LanceError
-from lance_engine.expr import build
+from lance_engine.expr import build, operations
 from lance_engine.expr.tree import Column, In, IsNull, Literal, Node
 from lance_engine.expr.value_types import value_type
 
@@ -182,12 +182,12 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
         case "struct_field", [Column(parts)] if held is not None:
             return _field(parts, held, schema)
         case _, [left, right] if name.removesuffix("_checked") in _ARITHMETIC:
-            return build.arithmetic(_ARITHMETIC[name.removesuffix("_checked")], left, right)
+            return operations.arithmetic(_ARITHMETIC[name.removesuffix("_checked")], left, right)
         case (("divide" | "divide_checked"), [left, right]):
             whole = at.is_integer(left.type) and at.is_integer(right.type)
-            return build.arithmetic("//" if whole else "/", left, right)
+            return operations.arithmetic("//" if whole else "/", left, right)
         case _:
-            return build.function(name, arguments, None if options is None else _serialized(options))
+            return operations.function(name, arguments, None if options is None else _serialized(options))
 
 
 def _value_set(values: Any) -> pa.Array:
@@ -209,7 +209,7 @@ def _match(name: str, operand: Node, options: pa.StructScalar) -> Node:
                 kind, f"%{escaped}%"
             ),
         )
-    return build.match(
+    return operations.match(
         kind, operand, Literal(pa.scalar(text)), escape="\\" if kind in ("like", "ilike") else None
     )
 

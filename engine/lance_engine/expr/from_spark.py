@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import build
+from lance_engine.expr import build, operations
 from lance_engine.expr.constants import python_scalar
 from lance_engine.expr.tree import Column, Literal, Node
 
@@ -56,7 +56,7 @@ def from_spark(filter: Any, schema: pa.Schema) -> Node:
     if name == "EqualNullSafe":
         return build.distinct(column, Literal(python_scalar(filter.value)), negated=True)
     if name in _MATCHES:
-        return build.match(_MATCHES[name], column, Literal(python_scalar(filter.value)))
+        return operations.match(_MATCHES[name], column, Literal(python_scalar(filter.value)))
     raise InvalidFilterError(f"Filters do not know Spark's {name}", remedy="Leave it to Spark")
 
 

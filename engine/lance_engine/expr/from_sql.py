@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceError
-from lance_engine.expr import build, constants, render
+from lance_engine.expr import build, constants, operations, render
 from lance_engine.expr.coerce import duration_scalar, read_text
 from lance_engine.expr.constants import Interval
 from lance_engine.expr.tree import Column, Literal, Node
@@ -240,7 +240,7 @@ class _Reader:
         )
 
     def _match(self, kind: str, parsed: Any, escape: str | None) -> Node:
-        node = build.match(kind, self.read(parsed.this), self.read(parsed.expression), escape=escape)
+        node = operations.match(kind, self.read(parsed.this), self.read(parsed.expression), escape=escape)
         return build.negate(node) if parsed.args.get("negate") else node
 
     def _read_escape(self, parsed: Any) -> Node:
@@ -307,7 +307,7 @@ class _Reader:
             # copy_negate is exact where unary minus rounds to the decimal context.
             negated = value.copy_negate() if isinstance(value, decimal.Decimal) else -value
             return Literal(pa.scalar(negated, operand.type))
-        return build.arithmetic("-", Literal(pa.scalar(0)), operand)
+        return operations.arithmetic("-", Literal(pa.scalar(0)), operand)
 
     # Casts, arithmetic and functions
 
@@ -385,7 +385,7 @@ class _Reader:
                     moment = self._cast_text(moment, pa.timestamp("us"), False)
                 if isinstance(moment, Literal) and (at.is_date(moment.type) or at.is_timestamp(moment.type)):
                     return self._shifted(moment, interval if op == "+" else -interval)
-        return build.arithmetic(op, self.read(parsed.this), self.read(parsed.expression))
+        return operations.arithmetic(op, self.read(parsed.this), self.read(parsed.expression))
 
     def _shifted(self, moment: Literal, interval: Interval) -> Node:
         """A constant date or timestamp plus an interval: a timestamp, as in DuckDB."""
@@ -419,10 +419,10 @@ class _Reader:
     def _function(self, name: str, arguments: list[Any]) -> Node:
         nodes = [self.read(argument) for argument in arguments]
         if name in ("starts_with", "ends_with") and len(nodes) == 2:
-            return build.match(name, *nodes)
+            return operations.match(name, *nodes)
         if name == "coalesce":
             nodes = list(self._alike(nodes))
-        return build.function(name, nodes)
+        return operations.function(name, nodes)
 
     def _alike(self, nodes: list[Node]) -> Iterator[Node]:
         """The nodes, constants converted to the type of the first that is not constant."""

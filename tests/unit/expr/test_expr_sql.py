@@ -198,6 +198,8 @@ INVALID = [
     ("SELECT 1", "not valid SQL", "line 1"),
     ("", "empty", None),
     ("i = 1; DROP TABLE x", "not valid SQL", "line 1"),
+    ("cumulative_sum(i) = 1", "no function cumulative_sum(INTEGER)", "line 1"),
+    ("random() > 0.5", "", "line 1"),
     ("frobnicate(i) = 1", "no function frobnicate(INTEGER)", "line 1"),
     ("s LIKE 'a!' ESCAPE '!'", "ends with its escape", "line 1, column 1"),
     ("s LIKE s", "not a constant", "line 1, column 1"),

@@ -1,0 +1,154 @@
+"""Making nodes that compute: string tests, arithmetic and functions over other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import build, render
+from lance_engine.expr.coerce import round_to
+from lance_engine.expr.tree import Arithmetic, Function, Literal, Match, Node
+from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
+
+
+def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
+    """``operand [I]LIKE pattern``, ``starts_with(operand, pattern)`` and so on, with a constant pattern."""
+    if not isinstance(pattern, Literal):
+        raise InvalidFilterError(f"The pattern {pattern} is not a constant", remedy="Use a constant string")
+    if pattern.is_null or (isinstance(operand, Literal) and operand.is_null):
+        return build.UNKNOWN
+    if not is_text(pattern.type) or not is_text(operand.type):
+        wrong = operand if is_text(pattern.type) else pattern
+        raise InvalidFilterError(
+            f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} takes strings",
+            remedy=f"Write CAST({wrong} AS VARCHAR)",
+        )
+    return build.folded(_match(kind, operand, pattern.value.as_py(), escape))
+
+
+def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
+    if kind not in ("like", "ilike"):
+        return Match(kind, operand, pattern)
+    if escape is not None and len(escape) > 1:
+        raise InvalidFilterError(
+            f"The escape {escape!r} is not one character", remedy="Use a single character"
+        )
+    characters = _pattern_characters(pattern, escape)
+    wild = [special for special, _ in characters]
+    text = "".join(character for _, character in characters)
+    if kind == "like" and not any(wild):
+        return build.compare("=", operand, Literal(pa.scalar(text)))
+    if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
+        if not wild[0]:
+            return Match("starts_with", operand, text[:-1])
+        return Match("contains", operand, text[1:-1]) if wild[-1] else Match("ends_with", operand, text[1:])
+    canonical = "".join(c if special or c not in "%_\\" else f"\\{c}" for special, c in characters)
+    return Match(kind, operand, canonical)
+
+
+def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+    """Each character of a LIKE pattern with whether it is a wildcard."""
+    found: list[tuple[bool, str]] = []
+    characters = iter(pattern)
+    for character in characters:
+        if escape and character == escape:
+            literal = next(characters, None)
+            if literal is None:
+                raise InvalidFilterError(
+                    f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
+                )
+            found.append((False, literal))
+        else:
+            found.append((character in "%_", character))
+    return found
+
+
+def arithmetic(op: str, left: Node, right: Node) -> Node:
+    """``left op right`` for + - * / // %; integers are computed in 64 bits, decimals exactly."""
+    dates = at.is_date(left.type) and op in ("+", "-")
+    if (dates and at.is_integer(right.type)) or (
+        op == "+" and at.is_integer(left.type) and at.is_date(right.type)
+    ):
+        left, right = (left, right) if dates else (right, left)
+        return build.folded(
+            Arithmetic(op, build.cast(left, pa.date32()), build.cast(right, pa.int64()), pa.date32())
+        )
+    if dates and op == "-" and at.is_date(right.type):
+        return build.folded(
+            Arithmetic(op, build.cast(left, pa.date32()), build.cast(right, pa.date32()), pa.int64())
+        )
+    left, right = _arithmetic_operands(op, left, right)
+    try:
+        kind = pc.call_function(_PROBES[op], [pa.array([], left.type), pa.array([], right.type)]).type
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidFilterError(
+            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not possible in a filter",
+            remedy="CAST the operands to DOUBLE"
+            if is_number(left.type)
+            else "Compare the columns with constants",
+        ) from error
+    return build.folded(Arithmetic(op, left, right, kind))
+
+
+_PROBES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "divide", "%": "divide"}
+
+
+def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
+    if not (is_number(left.type) and is_number(right.type)):
+        return left, right
+    if op == "/":
+        return build.cast(left, pa.float64()), build.cast(right, pa.float64())
+    floating = [node.type for node in (left, right) if at.is_floating(node.type)]
+    if floating:
+        kind = max(floating, key=lambda found: int(found.bit_width))
+        kind = pa.float32() if at.is_float16(kind) else kind
+        return _as_floating(left, kind), _as_floating(right, kind)
+    if at.is_integer(left.type) and at.is_integer(right.type):
+        kind = common_type(left.type, right.type) if left.type != right.type else left.type
+        kind = kind if kind == pa.uint64() or at.is_decimal(kind) else pa.int64()
+        return build.cast(left, kind), build.cast(right, kind)
+    if op in ("//", "%"):
+        raise InvalidFilterError(f"{op} is not possible for decimals", remedy="CAST the operands to DOUBLE")
+    sides = [
+        build.cast(node, decimal_for_integer(node.type)) if at.is_integer(node.type) else node
+        for node in (left, right)
+    ]
+    first, second = sides[0].type, sides[1].type
+    if op == "*":
+        precision = first.precision + second.precision + 1
+    else:
+        scale = max(first.scale, second.scale)
+        precision = max(first.precision - first.scale, second.precision - second.scale) + scale + 1
+    if precision > 38:
+        sides = [
+            build.cast(node, decimal_type(76 if at.is_decimal256(node.type) else 39, node.type.scale))
+            for node in sides
+        ]
+    return sides[0], sides[1]
+
+
+def _as_floating(node: Node, kind: pa.DataType) -> Node:
+    if isinstance(node, Literal) and not node.is_null:
+        return Literal(round_to(float(node.value.as_py()), kind))
+    return build.cast(node, kind)
+
+
+def function(name: str, arguments: Sequence[Node], options: bytes | None = None) -> Node:
+    """A call of a scalar pyarrow compute function."""
+    held = None if options is None else pc.FunctionOptions.deserialize(pa.py_buffer(options))
+    try:
+        # Functions over whole columns depend on the batch, functions of nothing on the call.
+        if not arguments or pc.get_function(name).kind != "scalar":
+            raise KeyError(name)
+        kind = pc.call_function(name, [pa.array([], argument.type) for argument in arguments], held).type
+    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        shown = ", ".join(render.type_name(argument.type) for argument in arguments)
+        raise InvalidFilterError(
+            f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters",
+            remedy="Filter on columns, or apply the function in the query instead of the scan",
+        ) from error
+    return build.folded(Function(name, tuple(arguments), kind, options))
