@@ -77,13 +77,10 @@ def test_absent_is_not_zero() -> None:
         serialize_manifest_file(Manifest(1, Schema(()), ()), index_section=b"")
     )
     assert (index_section, transaction) == (b"", None)
-    assert (
-        manifest.max_fragment_id
-        is manifest.branch
-        is manifest.writer_version
-        is manifest.storage_version
-        is None
-    )
+    assert manifest.max_fragment_id is None
+    assert manifest.branch is None
+    assert manifest.writer_version is None
+    assert manifest.storage_version is None
     zero = dataclasses.replace(FULL, max_fragment_id=0, branch="")
     manifest, _, _ = parse_manifest_file(serialize_manifest_file(zero))
     assert (manifest.max_fragment_id, manifest.branch) == (0, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +347,20 @@ def test_local_commits_leave_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads(hint.read_text()) == {"version": 1}
     hint.write_text("junk")
     assert open_snapshot(tmp_path).version == 2
+
+
+def test_commits_on_object_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The fsspec memory file system creates files atomically, as object stores do.
+    monkeypatch.setattr("lance_engine.io.fsspec_store.CONDITIONAL_PUT", frozenset({"memory"}))
+    uri = f"memory://{uuid.uuid4().hex}/t.lance"
+    with pytest.raises(DatasetNotFoundError):
+        open_snapshot(uri)
+    commit(uri, Overwrite((_fragment(),), SCHEMA), read_version=0)
+    late = commit(uri, Append((_fragment(),)), read_version=1)
+    assert commit(uri, Append((_fragment(),)), read_version=1).version == 3
+    assert open_snapshot(uri).num_rows == 30
+    assert open_snapshot(uri, 2).manifest == late.manifest
+    assert not late.store.exists("_versions/latest_version_hint.json")
 
 
 # ---- versions ---------------------------------------------------------------------------------
