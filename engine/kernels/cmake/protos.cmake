@@ -18,10 +18,10 @@ list(TRANSFORM PROTO_FILES PREPEND "${PROTO_DIR}/" OUTPUT_VARIABLE proto_paths)
 add_custom_command(
   OUTPUT ${generated}
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${PB_OUTPUT}"
-  COMMAND "${Python_EXECUTABLE}" -m grpc_tools.protoc "-I${PB_PACKAGE}=${PROTO_DIR}" "--python_out=${PB_OUTPUT}"
+  COMMAND "${Python_EXECUTABLE}" -m grpc_tools.protoc "-I${PB_PACKAGE}=${PROTO_DIR}" "--python_out=${PB_OUTPUT}" "--pyi_out=${PB_OUTPUT}"
           ${virtual_names}
   DEPENDS ${proto_paths}
   COMMENT "Generating protobuf modules")
 add_custom_target(protos ALL DEPENDS ${generated})
 file(WRITE "${PB_OUTPUT}/${PB_PACKAGE}/__init__.py" "\"\"\"Generated from /protos at build time.\"\"\"\n")
-install(DIRECTORY "${PB_OUTPUT}/${PB_PACKAGE}/" DESTINATION ${PB_PACKAGE} FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY "${PB_OUTPUT}/${PB_PACKAGE}/" DESTINATION ${PB_PACKAGE} FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")

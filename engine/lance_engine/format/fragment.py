@@ -159,7 +159,7 @@ def fragment_to_message(fragment: Fragment) -> Any:
     if deletion is not None:
         message.deletion_file.CopyFrom(
             table_pb2.DeletionFile(
-                file_type=int(deletion.kind),
+                file_type=table_pb2.DeletionFile.DeletionFileType.Name(deletion.kind),
                 read_version=deletion.read_version,
                 id=deletion.id,
                 num_deleted_rows=deletion.num_deleted_rows or 0,

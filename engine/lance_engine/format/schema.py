@@ -87,7 +87,7 @@ def _field_from_message(message: file_pb2.Field, children: tuple[Field, ...]) ->
 
 
 def _field_to_message(node: Field) -> file_pb2.Field:
-    message = file_pb2.Field.FromString(node.uninterpreted)
+    message: file_pb2.Field = file_pb2.Field.FromString(node.uninterpreted)
     message.name = node.name
     message.id = node.id
     message.parent_id = node.parent_id

@@ -117,7 +117,7 @@ def mini_block_page(
     page = kernels.encode_mini_block(values, levels, large_chunks)
     layout = pb.MiniBlockLayout(
         value_compression=encoding,
-        layers=levels.layers,
+        layers=_layers(levels),
         num_buffers=values.buffers,
         num_items=levels.slots,
         has_large_chunk=large_chunks,
@@ -142,8 +142,8 @@ def full_zip_page(
     encoding: pb.CompressiveEncoding,
     levels: Levels,
     *,
-    bits_per_value: int | None = None,
-    bits_per_offset: int | None = None,
+    bits_per_value: int = 0,
+    bits_per_offset: int = 0,
 ) -> EncodedPage:
     """Levels and values entry by entry (format 2.1, full-zip layout).
 
@@ -155,14 +155,14 @@ def full_zip_page(
         num_items=levels.entries,
         num_visible_items=levels.slots,
         value_compression=encoding,
-        layers=levels.layers,
+        layers=_layers(levels),
     )
     buffers: list[Buffer] = [page.take_data()]
-    if bits_per_offset is not None:
+    if bits_per_offset:
         layout.bits_per_offset = bits_per_offset
     else:
         layout.bits_per_value = bits_per_value
-    if bits_per_offset is not None or levels.max_rep > 0:
+    if bits_per_offset or levels.max_rep > 0:
         buffers.append(page.take_repetition_index())
     return EncodedPage(levels.rows, pb.PageLayout(full_zip_layout=layout), tuple(buffers))
 
@@ -176,14 +176,14 @@ def plain_full_zip_page(
         num_items=levels.entries,
         num_visible_items=levels.slots,
         value_compression=encoding,
-        layers=levels.layers,
+        layers=_layers(levels),
     )
     return EncodedPage(levels.rows, pb.PageLayout(full_zip_layout=layout), (values,))
 
 
 def all_null_page(levels: Levels) -> EncodedPage:
     """A page without any value (format 2.1, constant layout): nested nulls and empty lists are raw levels."""
-    layout = pb.PageLayout(constant_layout=pb.ConstantLayout(layers=levels.layers))
+    layout = pb.PageLayout(constant_layout=pb.ConstantLayout(layers=_layers(levels)))
     if list(levels.layers) == [pb.REPDEF_NULLABLE_ITEM]:
         return EncodedPage(levels.rows, layout, ())
     return EncodedPage(levels.rows, layout, (levels.rep, levels.def_))
@@ -193,6 +193,10 @@ def empty_struct_page(rows: int) -> EncodedPage:
     """Rows of a struct without children, which hold nothing."""
     layout = pb.ConstantLayout(layers=[pb.REPDEF_NULLABLE_ITEM])
     return EncodedPage(rows, pb.PageLayout(constant_layout=layout), ())
+
+
+def _layers(levels: Levels) -> list[str]:
+    return [pb.RepDefLayer.Name(layer) for layer in levels.layers]
 
 
 def _level_encoding(encoding: kernels.LevelEncoding) -> pb.CompressiveEncoding:
