@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import html
 import io
+import shutil
+import sys
 from typing import Any
 
 import pyarrow as pa
 
 #: Characters of one value that are shown.
 _VALUE_WIDTH = 80
+#: Width where no terminal limits it: wide enough for every column.
+_UNLIMITED = 1 << 16
 
 
-def text_table(table: pa.Table, max_rows: int, width: int | None = None) -> str:
-    """The first `max_rows` rows as aligned text, `width` characters wide (None: as wide as the terminal)."""
+def text_table(table: pa.Table, max_rows: int) -> str:
+    """The first `max_rows` rows as aligned text.
+
+    On a terminal too narrow for them values are cut, column names never; elsewhere nothing is cut.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -23,18 +30,21 @@ def text_table(table: pa.Table, max_rows: int, width: int | None = None) -> str:
         return _footer(table, max_rows)
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     for field in table.schema:
-        right = (
-            pa.types.is_integer(field.type)
-            or pa.types.is_floating(field.type)
-            or pa.types.is_decimal(field.type)
-        )
-        grid.add_column(Text(field.name), justify="right" if right else "left")
+        side = "right" if _is_number(field.type) else "left"
+        grid.add_column(Text(field.name), justify=side, no_wrap=True, min_width=len(field.name))
     for row in _values(table, max_rows):
         grid.add_row(*(Text(value) for value in row))
-    console = Console(file=io.StringIO(), width=width, no_color=True, highlight=False)
+    names_width = sum(len(name) + 3 for name in table.schema.names)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
+    console = Console(file=io.StringIO(), width=max(width, names_width), no_color=True, highlight=False)
     with console.capture() as capture:
         console.print(grid)
-    return capture.get() + _footer(table, max_rows)
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    return "\n".join([*lines, _footer(table, max_rows)])
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def html_table(table: pa.Table, max_rows: int) -> str:
@@ -55,9 +65,15 @@ def _values(table: pa.Table, max_rows: int) -> list[tuple[str, ...]]:
 
 
 def _text(value: Any) -> str:
+    """One line for `value`; control characters of a string are shown as escapes."""
     if value is None:
         return "NULL"
-    text = str(value)
+    if isinstance(value, list):
+        text = "[" + ", ".join(map(_text, value)) + "]"
+    elif isinstance(value, str):
+        text = "".join(character if character.isprintable() else repr(character)[1:-1] for character in value)
+    else:
+        text = str(value)
     return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 1] + "…"
 
 
