@@ -47,3 +47,21 @@ def test_columns_added_without_data_have_no_pages(tmp_path: Path) -> None:
         row for row in inspection.columns(open_snapshot(path)).to_pylist() if row["column"] == "later"
     )
     assert (later["fragments"], later["pages"], later["bytes"], later["encodings"]) == (0, 0, 0, [])
+
+
+def test_indices_and_what_they_cover(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.lance")
+    dataset: Any = lance.write_dataset(TABLE, path, max_rows_per_file=60, data_storage_version="2.1")
+    assert inspection.indices(open_snapshot(path)).num_rows == 0
+    dataset.create_scalar_index("a", "BTREE")
+    dataset.create_scalar_index("a", "ZONEMAP", name="zones")
+    lance.write_dataset(TABLE, path, mode="append", data_storage_version="2.1")
+    indices = inspection.indices(open_snapshot(path)).to_pylist()
+    assert [(row["name"], row["kind"], row["columns"]) for row in indices] == [
+        ("a_idx", "BTree", ["a"]),
+        ("zones", "ZoneMap", ["a"]),
+    ]
+    for row in indices:
+        assert (row["fragments"], row["uncovered_fragments"]) == (2, 1)
+        folder = tmp_path / "t.lance" / "_indices" / row["uuid"]
+        assert row["bytes"] == sum(file.stat().st_size for file in folder.iterdir())

@@ -1,7 +1,8 @@
-"""What a dataset consists of, as Arrow tables: versions, fragments, files, columns and pages."""
+"""What a dataset consists of, as Arrow tables: versions, fragments, files, columns, pages and indices."""
 
 from lance_engine.inspection.history import versions
+from lance_engine.inspection.indices import indices
 from lance_engine.inspection.layout import files, fragments
 from lance_engine.inspection.storage import columns, pages
 
-__all__ = ["columns", "files", "fragments", "pages", "versions"]
+__all__ = ["columns", "files", "fragments", "indices", "pages", "versions"]
