@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.expr import Node
+from lance_engine.inspection import Inspector
 from lance_engine.scan import Scanner, ScanSplit, take
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.splits import split_rows
@@ -51,6 +52,11 @@ class Dataset:
         if self._schema is None:
             self._schema = self.snapshot.schema.to_arrow()
         return self._schema
+
+    @property
+    def inspect(self) -> Inspector:
+        """What this version consists of, as Arrow tables: ``inspect.fragments()`` and so on."""
+        return Inspector(self.snapshot)
 
     def count_rows(self, filter: str | pc.Expression | Node | None = None) -> int:
         """How many rows pass `filter`; without one, known from metadata."""

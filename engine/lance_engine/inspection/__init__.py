@@ -2,7 +2,8 @@
 
 from lance_engine.inspection.history import versions
 from lance_engine.inspection.indices import indices
+from lance_engine.inspection.inspector import Inspector
 from lance_engine.inspection.layout import files, fragments
 from lance_engine.inspection.storage import columns, pages
 
-__all__ = ["columns", "files", "fragments", "indices", "pages", "versions"]
+__all__ = ["Inspector", "columns", "files", "fragments", "indices", "pages", "versions"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lance_engine import inspection
+from lance_engine.dataset import Dataset
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import MemoryStore
@@ -116,6 +117,17 @@ def test_pages_of_one_column_and_what_is_below(snapshot: Snapshot) -> None:
     assert [page["first_row"] for page in pages.to_pylist() if page["page"] == 0] == [0] * 4
     with pytest.raises(ColumnNotFoundError, match="Did you mean 'number'"):
         inspection.pages(snapshot, "nuber")
+
+
+def test_a_dataset_offers_its_inspections(snapshot: Snapshot) -> None:
+    inspector = Dataset(snapshot).inspect
+    assert inspector.versions() == inspection.versions(snapshot.uri)
+    assert inspector.fragments() == inspection.fragments(snapshot)
+    assert inspector.files() == inspection.files(snapshot)
+    assert inspector.columns() == inspection.columns(snapshot)
+    assert inspector.pages() == inspection.pages(snapshot)
+    assert inspector.pages("text") == inspection.pages(snapshot, "text")
+    assert inspector.indices() == inspection.indices(snapshot)
 
 
 def test_empty_datasets_have_empty_tables() -> None:
