@@ -54,7 +54,7 @@ def write_dataset(
     store = open_store(uri, storage_options)
     current = _current(store)
     options = WriteOptions(
-        data_storage_version=_storage_version(data_storage_version, current if mode == "append" else None),
+        data_storage_version=storage_version_for(data_storage_version, current if mode == "append" else None),
         max_rows_per_file=max_rows_per_file,
         max_bytes_per_file=max_bytes_per_file,
         progress=progress,
@@ -89,7 +89,7 @@ def _append(
     return _commit(store, Append(tuple(fragments)), fragments, current.version)
 
 
-def _storage_version(wanted: str | None, extended: Snapshot | None) -> str:
+def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
     """Files of one dataset share a version; `extended` is the dataset to append to."""
     known = extended.manifest.storage_version if extended is not None else None
     if wanted is not None and known is not None and wanted != known:

@@ -1,0 +1,40 @@
+"""A Spark session on this machine alone, with settings that suit it."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lance_sql.spark.java import java_problem
+from lance_sql.spark.source import LanceDataSource
+
+
+def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
+    """A session in which ``format("lance")`` is registered; `memory` is the JVM's, such as "2g".
+
+    It listens on the loopback interface only and starts no web interface. Without Java, RuntimeError says how
+    to install it.
+    """
+    problem = java_problem()
+    if problem is not None:
+        raise RuntimeError(problem)
+    settings = {
+        "spark.driver.memory": memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("lance-sql")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    return session
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("lance")`` known to a Spark session."""
+    spark.dataSource.register(LanceDataSource)

@@ -1,0 +1,134 @@
+"""Arrow types and Spark types: what a Lance column becomes in Spark, and Arrow batches of exactly that type.
+
+Spark knows fewer types than Lance. Unsigned integers become the next wider signed type, half floats become
+floats, fixed-size lists and binaries become plain ones, dictionaries become their values; times and
+timestamps become microseconds, UTC where there is a time zone. Decimals of more than 38 digits have no Spark
+type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyspark.sql.types as spark
+from lance_engine.errors import UnsupportedTypeError
+from pyspark.sql.pandas.types import to_arrow_schema
+
+MAX_DECIMAL_DIGITS: Final = 38
+ROW_NUMBER_COLUMNS: Final = frozenset({"_rowid", "_rowaddr"})
+
+_SIMPLE: Final[dict[pa.DataType, spark.DataType]] = {
+    pa.null(): spark.NullType(),
+    pa.bool_(): spark.BooleanType(),
+    pa.int8(): spark.ByteType(),
+    pa.int16(): spark.ShortType(),
+    pa.int32(): spark.IntegerType(),
+    pa.int64(): spark.LongType(),
+    pa.uint8(): spark.ShortType(),
+    pa.uint16(): spark.IntegerType(),
+    pa.uint32(): spark.LongType(),
+    pa.uint64(): spark.DecimalType(20, 0),
+    pa.float16(): spark.FloatType(),
+    pa.float32(): spark.FloatType(),
+    pa.float64(): spark.DoubleType(),
+    pa.string(): spark.StringType(),
+    pa.large_string(): spark.StringType(),
+    pa.string_view(): spark.StringType(),
+    pa.binary(): spark.BinaryType(),
+    pa.large_binary(): spark.BinaryType(),
+    pa.binary_view(): spark.BinaryType(),
+    pa.date32(): spark.DateType(),
+    pa.date64(): spark.DateType(),
+}
+
+_FAMILIES: Final[
+    tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], spark.DataType]], ...]
+] = (
+    (pa.types.is_fixed_size_binary, lambda t, path: spark.BinaryType()),
+    (pa.types.is_timestamp, lambda t, path: spark.TimestampType() if t.tz else spark.TimestampNTZType()),
+    (pa.types.is_time, lambda t, path: spark.TimeType()),
+    (pa.types.is_duration, lambda t, path: spark.DayTimeIntervalType()),
+    (pa.types.is_decimal, lambda t, path: _decimal(t, path)),
+    (pa.types.is_dictionary, lambda t, path: spark_type(t.value_type, path)),
+    (pa.types.is_list, lambda t, path: _array(t, path)),
+    (pa.types.is_large_list, lambda t, path: _array(t, path)),
+    (pa.types.is_fixed_size_list, lambda t, path: _array(t, path)),
+    (
+        pa.types.is_struct,
+        lambda t, path: spark.StructType([_field(child, f"{path}.{child.name}") for child in t]),
+    ),
+    (
+        pa.types.is_map,
+        lambda t, path: spark.MapType(
+            spark_type(t.key_type, f"{path}.key"),
+            spark_type(t.item_type, f"{path}.value"),
+            t.item_field.nullable,
+        ),
+    ),
+)
+
+
+def spark_schema(schema: pa.Schema) -> spark.StructType:
+    """The Spark schema in which these columns are read; UnsupportedTypeError names a column that has none."""
+    return spark.StructType([_field(field, field.name) for field in schema])
+
+
+def spark_type(arrow: pa.DataType, path: str) -> spark.DataType:
+    """The Spark type of one column; `path` is for the error."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return spark_type(arrow.storage_type, path)
+    simple = _SIMPLE.get(arrow)
+    if simple is not None:
+        return simple
+    for belongs, convert in _FAMILIES:
+        if belongs(arrow):
+            return convert(arrow, path)
+    raise _no_spark_type(arrow, path)
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema that Spark demands from a reader of `schema`, and hands to a writer."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def stored_schema(schema: spark.StructType) -> pa.Schema:
+    """The schema of a dataset that Spark creates: nullable all over, as with every other format it writes.
+
+    Whether a DataFrame's column can be null follows from how it was computed, not from what will be appended.
+    """
+    return arrow_schema(schema.toNullable())
+
+
+def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in the types of `schema`, an `arrow_schema`; times finer than microseconds are truncated."""
+    columns = [
+        pc.cast(column, options=pc.CastOptions(target_type=field.type, allow_time_truncate=True))
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _field(field: pa.Field, path: str) -> spark.StructField:
+    if field.name in ROW_NUMBER_COLUMNS and field.type == pa.uint64():
+        # Row ids and addresses stay far below 2**63, and are handier as bigint than as decimal(20, 0).
+        return spark.StructField(field.name, spark.LongType(), field.nullable)
+    return spark.StructField(field.name, spark_type(field.type, path), field.nullable)
+
+
+def _array(arrow: pa.DataType, path: str) -> spark.ArrayType:
+    return spark.ArrayType(spark_type(arrow.value_type, f"{path}.item"), arrow.value_field.nullable)
+
+
+def _decimal(arrow: pa.DataType, path: str) -> spark.DecimalType:
+    if arrow.precision > MAX_DECIMAL_DIGITS or not 0 <= arrow.scale <= arrow.precision:
+        raise _no_spark_type(arrow, path)
+    return spark.DecimalType(arrow.precision, arrow.scale)
+
+
+def _no_spark_type(arrow: pa.DataType, path: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(
+        f"Spark has no type for {arrow}", column=path, remedy="Leave the column out with the option 'columns'"
+    )
