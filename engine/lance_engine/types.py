@@ -1,39 +1,25 @@
-"""The schema tree of a dataset and its mapping to Arrow types.
+"""The schema tree of a dataset.
 
 A schema is a tree of `Field` nodes. Each node carries a number that data files use to say which of their
 columns holds it, and a textual *logical type* such as ``int64``, ``timestamp:us:UTC`` or ``list.struct``.
-Arrow types are derived from the logical type and the children; extension types are kept as their storage type
-plus the two ``ARROW:extension:*`` metadata keys.
+Arrow types are derived from the logical type and the children.
 """
 
 from __future__ import annotations
 
-import ctypes
 import difflib
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 
-from lance_engine.errors import (
-    ColumnNotFoundError,
-    CorruptFileError,
-    SchemaMismatchError,
-    UnsupportedFeatureError,
-    UnsupportedTypeError,
-)
+from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+from lance_engine.logical_types import EXTENSION_NAME, arrow_metadata, describe, text_metadata, to_arrow_type
 
-EXTENSION_NAME: Final = "ARROW:extension:name"
-EXTENSION_METADATA: Final = "ARROW:extension:metadata"
 BLOB_ENCODING: Final = "lance-encoding:blob"
 PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
-JSON_EXTENSION: Final = "lance.json"
 BLOB_V2_EXTENSION: Final = "lance.blob.v2"
-BFLOAT16_EXTENSION: Final = "lance.bfloat16"
-# A request for a certain field number, meant for the writer and never stored.
-_FIELD_ID_KEY: Final = "lance:field_id"
 
 NO_PARENT: Final = -1
 
@@ -58,11 +44,11 @@ class Field:
     @property
     def arrow_type(self) -> pa.DataType:
         """The Arrow (storage) type; UnsupportedFeatureError where the logical type is unknown."""
-        return _arrow_type(self)
+        return to_arrow_type(self.name, self.logical_type, [child.to_arrow() for child in self.children])
 
     def to_arrow(self) -> pa.Field:
         """The Arrow field with name, type, nullability and metadata."""
-        return pa.field(self.name, self.arrow_type, self.nullable, _arrow_metadata(self.metadata))
+        return pa.field(self.name, self.arrow_type, self.nullable, arrow_metadata(self.metadata))
 
     @property
     def is_blob(self) -> bool:
@@ -111,7 +97,7 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema; UnsupportedFeatureError names the column whose logical type is unknown."""
-        return pa.schema([top.to_arrow() for top in self.fields], metadata=_arrow_metadata(self.metadata))
+        return pa.schema([top.to_arrow() for top in self.fields], metadata=arrow_metadata(self.metadata))
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, first_id: int = 0) -> Schema:
@@ -123,7 +109,7 @@ class Schema:
         _check_names(schema)
         numbers = _Counter(first_id)
         fields = tuple(_from_arrow(top, NO_PARENT, numbers, top.name) for top in schema)
-        return cls(fields, _text_metadata(schema.metadata))
+        return cls(fields, text_metadata(schema.metadata))
 
     def walk(self) -> Iterator[Field]:
         """All fields, parents first, in storage order."""
@@ -178,184 +164,6 @@ class Schema:
             yield from below("", top)
 
 
-# ---- logical type -> Arrow ---------------------------------------------------------------------------
-
-_SIMPLE: Final[Mapping[str, pa.DataType]] = {
-    "null": pa.null(),
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint8": pa.uint8(),
-    "uint16": pa.uint16(),
-    "uint32": pa.uint32(),
-    "uint64": pa.uint64(),
-    "halffloat": pa.float16(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "large_string": pa.large_string(),
-    "large_binary": pa.large_binary(),
-    "blob": pa.large_binary(),
-    "json": pa.large_binary(),
-    "date32:day": pa.date32(),
-    "date64:ms": pa.date64(),
-    "time32:s": pa.time32("s"),
-    "time32:ms": pa.time32("ms"),
-    "time64:us": pa.time64("us"),
-    "time64:ns": pa.time64("ns"),
-    "duration:s": pa.duration("s"),
-    "duration:ms": pa.duration("ms"),
-    "duration:us": pa.duration("us"),
-    "duration:ns": pa.duration("ns"),
-    # Only as the item of a fixed-size list, whose item field cannot carry extension metadata.
-    BFLOAT16_EXTENSION: pa.binary(2),
-}
-
-_FIXED_SIZE_LIST: Final = "fixed_size_list:"
-# Deeper nesting than this is no data type anybody meant.
-_MAX_FIXED_SIZE_LIST_DEPTH: Final = 32
-
-
-def _unknown(node: Field) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"Unknown logical type '{node.logical_type}'",
-        column=node.name,
-        remedy="Leave this column out, or read the dataset with a newer release",
-    )
-
-
-def _arrow_type(node: Field) -> pa.DataType:
-    build = _NESTED.get(node.logical_type)
-    if build is not None:
-        return build(node)
-    return _scalar_type(node, node.logical_type)
-
-
-def _scalar_type(node: Field, logical_type: str) -> pa.DataType:
-    simple = _SIMPLE.get(logical_type)
-    if simple is not None:
-        return simple
-    parse = _PARAMETRIC.get(logical_type.partition(":")[0])
-    if parse is None:
-        raise _unknown(node)
-    try:
-        return parse(node, logical_type)
-    except (ValueError, KeyError, OverflowError) as error:  # numbers that are none, or that Arrow refuses
-        if isinstance(error, CorruptFileError):
-            raise
-        raise _unknown(node) from error
-
-
-def _decimal(node: Field, logical_type: str) -> pa.DataType:
-    _, bits, precision, scale = logical_type.split(":")
-    return {"128": pa.decimal128, "256": pa.decimal256}[bits](int(precision), int(scale))
-
-
-def _timestamp(node: Field, logical_type: str) -> pa.DataType:
-    # The time zone is the rest of the text: "+05:30" contains the separator.
-    _, unit, zone = logical_type.split(":", 2)
-    return pa.timestamp(unit, None if zone == "-" else zone)
-
-
-def _fixed_size_binary(node: Field, logical_type: str) -> pa.DataType:
-    return pa.binary(_size(logical_type.partition(":")[2]))
-
-
-def _dictionary(node: Field, logical_type: str) -> pa.DataType:
-    _, value, index, _ordered = logical_type.split(":")
-    return pa.dictionary(_SIMPLE[index], _SIMPLE[value])
-
-
-def _fixed_size_list(node: Field, logical_type: str) -> pa.DataType:
-    # "fixed_size_list:fixed_size_list:int8:2:3" is three pairs: the outermost size stands last.
-    inner, sizes = logical_type, list[int]()
-    while inner.startswith(_FIXED_SIZE_LIST):
-        inner, _, size = inner.removeprefix(_FIXED_SIZE_LIST).rpartition(":")
-        sizes.append(_size(size))
-        if len(sizes) > _MAX_FIXED_SIZE_LIST_DEPTH:
-            raise ValueError(logical_type)
-    if inner == "struct":
-        item = _only_child(node).to_arrow()
-    else:
-        item = pa.field("item", _scalar_type(node, inner), nullable=True)
-    for size_of_level in reversed(sizes):
-        list_type = pa.list_(item, size_of_level)
-        item = pa.field("item", list_type, nullable=True)
-    return item.type
-
-
-def _size(text: str) -> int:
-    size = int(text)
-    if not 0 <= size < 2**31:
-        raise ValueError(text)
-    return size
-
-
-def _only_child(node: Field) -> Field:
-    if len(node.children) != 1:
-        raise CorruptFileError(
-            f"A field of type '{node.logical_type}' needs one child, it has {len(node.children)}",
-            column=node.name,
-        )
-    return node.children[0]
-
-
-def _list(node: Field) -> pa.DataType:
-    return pa.list_(_only_child(node).to_arrow())
-
-
-def _large_list(node: Field) -> pa.DataType:
-    return pa.large_list(_only_child(node).to_arrow())
-
-
-def _struct(node: Field) -> pa.DataType:
-    return pa.struct([child.to_arrow() for child in node.children])
-
-
-def _map(node: Field) -> pa.DataType:
-    entries = _only_child(node)
-    if len(entries.children) != 2:
-        raise CorruptFileError(
-            f"The entries of a map need a key and a value, found {len(entries.children)} children",
-            column=node.name,
-        )
-    key, value = entries.children
-    return pa.map_(key.to_arrow().with_nullable(False), value.to_arrow())
-
-
-_NESTED: Final[Mapping[str, Callable[[Field], pa.DataType]]] = {
-    "struct": _struct,
-    "list": _list,
-    "list.struct": _list,
-    "large_list": _large_list,
-    "large_list.struct": _large_list,
-    "map": _map,
-}
-_PARAMETRIC: Final[Mapping[str, Callable[[Field, str], pa.DataType]]] = {
-    "decimal": _decimal,
-    "timestamp": _timestamp,
-    "fixed_size_binary": _fixed_size_binary,
-    "fixed_size_list": _fixed_size_list,
-    "dict": _dictionary,
-}
-
-
-# ---- Arrow -> logical type ---------------------------------------------------------------------------
-
-_LOGICAL: Final[Mapping[pa.DataType, str]] = {
-    **{
-        arrow: logical
-        for logical, arrow in _SIMPLE.items()
-        if logical not in ("blob", "json", BFLOAT16_EXTENSION)
-    },
-    pa.string_view(): "string",
-    pa.binary_view(): "binary",
-}
-
-
 class _Counter:
     """Hands out field ids in ascending order."""
 
@@ -383,178 +191,11 @@ def _check_names(schema: pa.Schema) -> None:
 
 
 def _from_arrow(arrow: pa.Field, parent_id: int, numbers: _Counter, path: str) -> Field:
-    metadata = _text_metadata(arrow.metadata)
-    metadata.pop(_FIELD_ID_KEY, None)
-    arrow_type = arrow.type
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        metadata |= _extension_metadata(arrow_type)
-        arrow_type = arrow_type.storage_type
+    described = describe(arrow, path)
     field_id = numbers.take()
-    if metadata.get(EXTENSION_NAME) == "arrow.json":
-        raise UnsupportedTypeError(
-            "JSON text cannot be stored as the format's binary JSON type",
-            column=path,
-            remedy="Cast the column to string",
-        )
-    if metadata.get(EXTENSION_NAME) == JSON_EXTENSION and pa.types.is_large_binary(arrow_type):
-        logical_type, inner = "json", []
-    else:
-        logical_type, inner = _logical_type(arrow_type, path), _children(arrow_type)
-    children = tuple(_from_arrow(child, field_id, numbers, f"{path}.{child.name}") for child in inner)
-    return Field(arrow.name, field_id, parent_id, logical_type, arrow.nullable, children, metadata)
-
-
-class _ArrowSchema(ctypes.Structure):
-    """A type as the Arrow C data interface describes it."""
-
-    _fields_ = (
-        ("format", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
-        ("metadata", ctypes.c_void_p),
-        ("flags", ctypes.c_int64),
-        ("n_children", ctypes.c_int64),
-        ("children", ctypes.c_void_p),
-        ("dictionary", ctypes.c_void_p),
-        ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-        ("private_data", ctypes.c_void_p),
+    children = tuple(
+        _from_arrow(child, field_id, numbers, f"{path}.{child.name}") for child in described.children
     )
-
-
-def _extension_metadata(arrow_type: pa.BaseExtensionType) -> dict[str, str]:
-    """The two metadata keys of an extension type.
-
-    Types that pyarrow implements natively show their parameters only in the Arrow C data interface:
-    a native-endian int32 count, then for each entry length and bytes of key and value.
-    """
-    exported = _ArrowSchema()
-    arrow_type._export_to_c(ctypes.addressof(exported))
-    try:
-        position = exported.metadata
-
-        def take(size: int) -> bytes:
-            nonlocal position
-            position += size
-            return ctypes.string_at(position - size, size)
-
-        def take_text() -> str:
-            return take(int.from_bytes(take(4), sys.byteorder)).decode("utf-8", "surrogateescape")
-
-        count = int.from_bytes(take(4), sys.byteorder)
-        return {take_text(): take_text() for _ in range(count)}
-    finally:
-        exported.release(ctypes.addressof(exported))
-
-
-def _logical_type(arrow_type: pa.DataType, path: str) -> str:
-    simple = _LOGICAL.get(arrow_type)
-    if simple is not None:
-        return simple
-    types = pa.types
-    if types.is_timestamp(arrow_type):
-        if arrow_type.tz == "-":
-            raise UnsupportedTypeError("A time zone called '-' cannot be stored", column=path)
-        return f"timestamp:{arrow_type.unit}:{arrow_type.tz or '-'}"
-    if types.is_decimal128(arrow_type) or types.is_decimal256(arrow_type):
-        return f"decimal:{arrow_type.bit_width}:{arrow_type.precision}:{arrow_type.scale}"
-    if types.is_fixed_size_binary(arrow_type):
-        return f"fixed_size_binary:{arrow_type.byte_width}"
-    if types.is_dictionary(arrow_type):
-        return _dictionary_logical_type(arrow_type, path)
-    if types.is_struct(arrow_type):
-        return "struct"
-    if types.is_list(arrow_type) or types.is_large_list(arrow_type):
-        kind = "list" if types.is_list(arrow_type) else "large_list"
-        return f"{kind}.struct" if types.is_struct(arrow_type.value_type) else kind
-    if types.is_fixed_size_list(arrow_type):
-        return _fixed_size_list_logical_type(arrow_type, path)
-    if types.is_map(arrow_type):
-        if arrow_type.keys_sorted:
-            raise UnsupportedTypeError(
-                "A map with sorted keys cannot be stored", column=path, remedy=_CAST_MAP
-            )
-        return "map"
-    raise UnsupportedTypeError(
-        f"The Arrow type {arrow_type} cannot be stored", column=path, remedy=_remedy(arrow_type)
+    return Field(
+        arrow.name, field_id, parent_id, described.logical_type, arrow.nullable, children, described.metadata
     )
-
-
-_CAST_MAP: Final = "Cast the column to a map without the keys_sorted property"
-
-
-def _remedy(arrow_type: pa.DataType) -> str:
-    types = pa.types
-    if types.is_decimal(arrow_type):
-        return f"Cast the column to decimal128({arrow_type.precision}, {arrow_type.scale})"
-    if types.is_run_end_encoded(arrow_type):
-        return f"Cast the column to {arrow_type.value_type}"
-    if types.is_list_view(arrow_type) or types.is_large_list_view(arrow_type):
-        return f"Cast the column to a list of {arrow_type.value_type}"
-    if types.is_interval(arrow_type):
-        return "Store the parts of the interval as a struct, or cast the column to duration"
-    return "Cast the column to a type that the format has, or leave it out"
-
-
-def _dictionary_logical_type(arrow_type: pa.DictionaryType, path: str) -> str:
-    value = _LOGICAL.get(arrow_type.value_type)
-    if value is None or ":" in value or value == "null":
-        raise UnsupportedTypeError(
-            f"A dictionary of {arrow_type.value_type} cannot be stored",
-            column=path,
-            remedy=f"Cast the column to {arrow_type.value_type}",
-        )
-    # The last part says "ordered"; the format always writes false.
-    return f"dict:{value}:{_LOGICAL[arrow_type.index_type]}:false"
-
-
-def _fixed_size_list_logical_type(arrow_type: pa.FixedSizeListType, path: str) -> str:
-    value, size = arrow_type.value_type, arrow_type.list_size
-    if isinstance(value, pa.BaseExtensionType):
-        if value.extension_name == BFLOAT16_EXTENSION:
-            return f"{_FIXED_SIZE_LIST}{BFLOAT16_EXTENSION}:{size}"
-        value = value.storage_type
-    types = pa.types
-    if (
-        (types.is_nested(value) and not (types.is_struct(value) or types.is_fixed_size_list(value)))
-        or types.is_dictionary(value)
-        or types.is_null(value)
-        or _LOGICAL.get(value) in ("string", "binary", "large_string", "large_binary")
-    ):
-        raise UnsupportedTypeError(
-            f"A fixed-size list of {value} cannot be stored",
-            column=path,
-            remedy="Cast the column to a list with variable length",
-        )
-    return f"{_FIXED_SIZE_LIST}{_logical_type(value, path)}:{size}"
-
-
-def _children(arrow_type: pa.DataType) -> list[pa.Field]:
-    types = pa.types
-    if types.is_struct(arrow_type):
-        return list(arrow_type)
-    if types.is_list(arrow_type) or types.is_large_list(arrow_type):
-        return [arrow_type.value_field]
-    if types.is_map(arrow_type):
-        entries = pa.struct([arrow_type.key_field, arrow_type.item_field])
-        return [pa.field("entries", entries, nullable=False)]
-    if types.is_fixed_size_list(arrow_type):
-        # Items with children keep their fields; the logical type alone describes other fixed-size lists.
-        item = arrow_type.value_field
-        while types.is_fixed_size_list(item.type):
-            item = item.type.value_field
-        return [item] if types.is_struct(item.type) else []
-    return []
-
-
-def _text_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    # Values need not be UTF-8: surrogates carry the other bytes through unharmed.
-    return {
-        key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-        for key, value in (metadata or {}).items()
-    }
-
-
-def _arrow_metadata(metadata: Mapping[str, str]) -> dict[bytes, bytes] | None:
-    return {
-        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
-        for key, value in metadata.items()
-    } or None
