@@ -153,3 +153,27 @@ def test_views_and_extension_types_read_back_as_storage(tmp_path: Path) -> None:
     assert read.column("w").to_pylist() == [b"a", None, b"b" * 40]
     assert read.column("u").type == pa.uuid()
     assert read.column("u").to_pylist() == table.column("u").to_pylist()
+
+
+@pytest.mark.parametrize("compression", ["", "zstd", "lz4", "fsst", "none"])
+@pytest.mark.parametrize("words", [100, 6000])
+@pytest.mark.parametrize("nested", [False, True])
+def test_large_values(compression: str, words: int, nested: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(words)
+    texts: list[str | None] = [
+        " ".join(f"word{number}" for number in rng.integers(0, 999, words))
+        if row % 4
+        else ("" if row % 8 else None)
+        for row in range(60)
+    ]
+    item = pa.field(
+        "item",
+        pa.large_string(),
+        metadata={"lance-encoding:compression": compression} if compression else None,
+    )
+    rows = [texts[row : row + row % 3] or None for row in range(60)] if nested else texts
+    field = pa.field("value", pa.list_(item)) if nested else item.with_name("value")
+    table = pa.table([pa.array(rows, field.type)], schema=pa.schema([field]))
+    path = write_file(tmp_path, table, WriteOptions())
+    check_reads(path, table)
+    assert (path.stat().st_size < table.nbytes * 0.8) == (compression != "none")

@@ -247,6 +247,8 @@ void bind_analysis(nb::module_& m) {
       .def_ro("values", &FsstPage::values)
       .def("take_symbol_table", [](FsstPage& page) { return hand_over(page.symbol_table); });
   m.def("encode_fsst", &encode_fsst, "values"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("compress_each", &compress_each, "values"_a, "scheme"_a, "level"_a, "saving"_a,
+        nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "build_variable_dictionary",
       [](const VariableInput& values, uint64_t max_items, uint64_t max_bytes) {

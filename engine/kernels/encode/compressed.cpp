@@ -3,21 +3,56 @@
 #include <lz4.h>
 #include <zstd.h>
 
-namespace lance::encode {
+#include <algorithm>
 
-struct CompressedValues::Codec {
-  Codec(Scheme which, int wanted) : scheme(which), level(wanted) {
+#include "encode/variable_builder.hpp"
+
+namespace lance::encode {
+namespace {
+
+// A sample of whole values, spread over the page.
+constexpr uint64_t kSampleValues = 16;
+
+}  // namespace
+
+// Writes one compressed buffer behind its length: 32 bits for LZ4, 64 for zstd (format 2.1, General).
+class Codec {
+ public:
+  Codec(Scheme scheme, int level) : scheme_(scheme), level_(level) {
     if (scheme != Scheme::kZstd) return;
-    context = ZSTD_createCCtx();
-    if (context == nullptr) throw std::bad_alloc();
+    context_ = ZSTD_createCCtx();
+    if (context_ == nullptr) throw std::bad_alloc();
   }
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
-  ~Codec() { ZSTD_freeCCtx(context); }
+  ~Codec() { ZSTD_freeCCtx(context_); }
 
-  Scheme scheme;
-  int level;
-  ZSTD_CCtx* context = nullptr;
+  void compress(std::span<const uint8_t> plain, Output& out) {
+    require(plain.size() <= LZ4_MAX_INPUT_SIZE, "a buffer is too long to compress");
+    size_t room, written;
+    if (scheme_ == Scheme::kLz4) {
+      out.put(static_cast<uint32_t>(plain.size()));
+      room = static_cast<size_t>(LZ4_compressBound(static_cast<int>(plain.size())));
+      uint8_t* target = out.extend(room);
+      const int result =
+          LZ4_compress_default(reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(target),
+                               static_cast<int>(plain.size()), static_cast<int>(room));
+      require(result > 0, "LZ4 compression failed");
+      written = static_cast<size_t>(result);
+    } else {
+      out.put(static_cast<uint64_t>(plain.size()));
+      room = ZSTD_compressBound(plain.size());
+      uint8_t* target = out.extend(room);
+      written = ZSTD_compressCCtx(context_, target, room, plain.data(), plain.size(), level_);
+      require(!ZSTD_isError(written), "zstd compression failed");
+    }
+    out.shrink(out.size() - (room - written));
+  }
+
+ private:
+  Scheme scheme_;
+  int level_;
+  ZSTD_CCtx* context_ = nullptr;
 };
 
 CompressedValues::CompressedValues(std::shared_ptr<MiniBlockValues> inner, Scheme scheme, int level)
@@ -32,25 +67,26 @@ void CompressedValues::encode(uint64_t start, uint64_t length, unsigned buffer, 
   }
   plain_.shrink(0);
   inner_->encode(start, length, buffer, plain_);
-  require(plain_.size() <= LZ4_MAX_INPUT_SIZE, "a chunk is too long to compress");
-  if (codec_->scheme == Scheme::kLz4) {
-    out.put(static_cast<uint32_t>(plain_.size()));
-    const int room = LZ4_compressBound(static_cast<int>(plain_.size()));
-    uint8_t* target = out.extend(static_cast<size_t>(room));
-    const int written =
-        LZ4_compress_default(reinterpret_cast<const char*>(plain_.data()), reinterpret_cast<char*>(target),
-                             static_cast<int>(plain_.size()), room);
-    require(written > 0 || plain_.size() == 0, "LZ4 compression failed");
-    out.shrink(out.size() - static_cast<size_t>(room - written));
-  } else {
-    out.put(static_cast<uint64_t>(plain_.size()));
-    const size_t room = ZSTD_compressBound(plain_.size());
-    uint8_t* target = out.extend(room);
-    const size_t written =
-        ZSTD_compressCCtx(codec_->context, target, room, plain_.data(), plain_.size(), codec_->level);
-    require(!ZSTD_isError(written), "zstd compression failed");
-    out.shrink(out.size() - (room - written));
+  codec_->compress({plain_.data(), plain_.size()}, out);
+}
+
+std::shared_ptr<const VariableInput> compress_each(const VariableInput& input, Scheme scheme, int level,
+                                                   double saving) {
+  Codec codec(scheme, level);
+  Output tried;
+  uint64_t plain = 0;
+  const uint64_t step = std::max<uint64_t>(1, input.count() / kSampleValues);
+  for (uint64_t i = 0; i < input.count(); i += step) {
+    plain += input.length(i);
+    codec.compress(input[i], tried);
   }
+  if (static_cast<double>(tried.size()) > static_cast<double>(plain) * (1 - saving)) return nullptr;
+  VariableBuilder compressed(input.offset_bits(), input.count());
+  for (uint64_t i = 0; i < input.count(); ++i) {
+    codec.compress(input[i], compressed.bytes());
+    compressed.end_value();
+  }
+  return compressed.finish();
 }
 
 }  // namespace lance::encode

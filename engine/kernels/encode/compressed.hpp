@@ -8,6 +8,8 @@ namespace lance::encode {
 
 enum class Scheme { kLz4 = 1, kZstd = 2 };
 
+class Codec;
+
 // Compresses the first buffer of every chunk of another encoding (format 2.1, General).
 class CompressedValues final : public MiniBlockValues {
  public:
@@ -18,10 +20,14 @@ class CompressedValues final : public MiniBlockValues {
   void encode(uint64_t start, uint64_t length, unsigned buffer, Output& out) override;
 
  private:
-  struct Codec;
   std::shared_ptr<MiniBlockValues> inner_;
   std::shared_ptr<Codec> codec_;
   Output plain_;
 };
+
+// Every value compressed on its own, as full-zip pages hold them. Returns nothing when a sample of the values
+// says that less than `saving` (0 to 1) of the bytes would be saved.
+std::shared_ptr<const VariableInput> compress_each(const VariableInput& input, Scheme scheme, int level,
+                                                   double saving);
 
 }  // namespace lance::encode

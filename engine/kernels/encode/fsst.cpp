@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "encode/variable_builder.hpp"
+
 namespace lance::encode {
 namespace {
 
@@ -251,25 +253,17 @@ void write_symbol_table(const std::vector<Symbol>& symbols, Output& out) {
   }
 }
 
-Bytes shared(Output output) {
-  auto owner = std::make_shared<Output>(std::move(output));
-  return {{owner->data(), owner->size()}, owner};
-}
-
-template <typename T>
 std::shared_ptr<const VariableInput> code_values(const VariableInput& input, const Matcher& matcher) {
-  Output offsets, data;
-  T end = 0;
-  offsets.reserve((input.count() + 1) * sizeof(T));
-  offsets.put(end);
-  data.reserve(input.total_bytes() / 2 + 64);
+  VariableBuilder coded(input.offset_bits(), input.count());
+  Output& bytes = coded.bytes();
+  bytes.reserve(input.total_bytes() / 2 + 64);
   const uint8_t* const readable = input.data_end();
   for (uint64_t i = 0; i < input.count(); ++i) {
     const auto value = input[i];
     const uint8_t* at = value.data();
     size_t remaining = value.size();
-    const size_t begin = data.size();
-    uint8_t* const target = data.extend(2 * remaining + 1);
+    const size_t begin = bytes.size();
+    uint8_t* const target = bytes.extend(2 * remaining + 1);
     uint8_t* out = target;
     while (remaining > 0) {
       const uint64_t word = load_word(at, static_cast<size_t>(readable - at));
@@ -281,14 +275,10 @@ std::shared_ptr<const VariableInput> code_values(const VariableInput& input, con
       at += match.length;
       remaining -= match.length;
     }
-    data.shrink(begin + static_cast<size_t>(out - target));
-    require(data.size() <= static_cast<uint64_t>(std::numeric_limits<T>::max()),
-            "page too large for its offsets");
-    end = static_cast<T>(data.size());
-    offsets.put(end);
+    bytes.shrink(begin + static_cast<size_t>(out - target));
+    coded.end_value();
   }
-  return std::make_shared<const VariableInput>(shared(std::move(offsets)), shared(std::move(data)),
-                                               sizeof(T) * 8, 0, input.count(), nullptr);
+  return coded.finish();
 }
 
 }  // namespace
@@ -299,8 +289,7 @@ std::optional<FsstPage> encode_fsst(const VariableInput& input) {
   const Trained trained = train(sample);
   if (trained.coded * 10 > trained.plain * 9) return std::nullopt;
   FsstPage page;
-  page.values = input.offset_bits() == 32 ? code_values<int32_t>(input, *trained.matcher)
-                                          : code_values<int64_t>(input, *trained.matcher);
+  page.values = code_values(input, *trained.matcher);
   write_symbol_table(trained.matcher->symbols(), page.symbol_table);
   return page;
 }

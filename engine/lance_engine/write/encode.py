@@ -40,6 +40,10 @@ _SPLIT_ENTROPY = 4.0
 _ENTROPY_VALUES = 64
 _FSST_MIN_LENGTH = 5
 _FSST_MIN_BYTES = 32 << 10
+# Values longer than this are compressed without being asked, if a sample shrinks by at least the share below.
+_HUGE_VALUE = 32 << 10
+_HUGE_VALUE_SAVING = 0.1
+_COMPRESS_MIN_BYTES = 32 << 10
 _INTEGER_BITS = (8, 16, 32, 64)
 
 
@@ -222,14 +226,34 @@ class _Choice:
             page = self._variable_dictionary(values)
             if page is not None:
                 return page
-        coded = self._fsst(values)
-        if coded is not None:
-            encoding = v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
-            values = coded.values
+        compressed = self._compressed_each(values) if zipped else None
+        if compressed is not None:
+            values, level = compressed
+            encoding = v2_1.general(encoding, "zstd", level)
+        else:
+            coded = self._fsst(values)
+            if coded is not None:
+                encoding = v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
+                values = coded.values
         if zipped:
             zipped_page = kernels.encode_full_zip_variable(values, levels)
             return v2_1.full_zip_page(zipped_page, encoding, levels, bits_per_offset=values.offset_bits)
         return self._mini_block(kernels.VariableValues(values), encoding)
+
+    def _compressed_each(self, values: kernels.VariableInput) -> tuple[kernels.VariableInput, int] | None:
+        """Values of a full-zip page compressed one by one, and the level: on request, or if they are huge.
+
+        Always zstd: readers exist that fail on LZ4 where a page has nulls.
+        """
+        wanted = self._compression in _GENERAL_SCHEMES
+        huge = values.longest > _HUGE_VALUE and not self._compression
+        if values.total_bytes < _COMPRESS_MIN_BYTES or not (wanted or huge):
+            return None
+        level = (self._level or 0) if self._compression == "zstd" else 0
+        found = kernels.compress_each(
+            values, kernels.Scheme.ZSTD, level, 0.0 if wanted else _HUGE_VALUE_SAVING
+        )
+        return None if found is None else (found, level)
 
     def _fsst(self, values: kernels.VariableInput) -> kernels.FsstPage | None:
         """Text of some size, unless the field's metadata ask for something else."""
