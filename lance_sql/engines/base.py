@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from lance_engine.dataset import Dataset
+from lance_engine.errors import LanceError
 
 from lance_sql.errors import EngineNotInstalledError
 
@@ -36,6 +37,9 @@ class Query(Protocol):
     def to_table(self) -> pa.Table: ...
 
     def to_reader(self) -> pa.RecordBatchReader: ...
+
+    def translate(self, error: Exception) -> LanceError:
+        """Our error for one that was raised while the rows of `to_reader` were read."""
 
 
 class Engine(Protocol):

@@ -9,13 +9,14 @@ over and not applied again. There is no native plug-in, so the DataFusion major 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionConfig, SessionContext, Table, udtf
 from datafusion.catalog import SchemaProvider
+from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.errors import translated
@@ -164,11 +165,14 @@ class DataFusionEngine:
 
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         if not text.strip():
-            return DataFusionQuery(None)
+            return DataFusionQuery(None, self.translate)
         try:
-            return DataFusionQuery(self.context.sql(text, param_values=_named(params)))
+            return DataFusionQuery(self.context.sql(text, param_values=_named(params)), self.translate)
         except Exception as error:
-            raise translated(error, self.name) from None
+            raise self.translate(error) from None
+
+    def translate(self, error: Exception) -> LanceError:
+        return translated(error, self.name, (table.table for table in self._tables.values()))
 
     def explain(self, text: str, params: Parameters) -> tuple[str, list[ScanReport]]:
         for table in self._tables.values():
@@ -222,8 +226,9 @@ def _named(params: Parameters) -> dict[str, Any] | None:
 class DataFusionQuery:
     """A planned DataFrame, None for a text without a statement."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, translate: Callable[[Exception], LanceError]) -> None:
         self._frame = frame
+        self.translate = translate
 
     def to_table(self) -> pa.Table:
         if self._frame is None:
@@ -231,7 +236,7 @@ class DataFusionQuery:
         try:
             return self._frame.to_arrow_table()
         except Exception as error:
-            raise translated(error, "datafusion") from None
+            raise self.translate(error) from None
 
     def to_reader(self) -> pa.RecordBatchReader:
         if self._frame is None:
@@ -239,4 +244,4 @@ class DataFusionQuery:
         try:
             return pa.RecordBatchReader.from_stream(self._frame)
         except Exception as error:
-            raise translated(error, "datafusion") from None
+            raise self.translate(error) from None

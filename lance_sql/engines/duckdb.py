@@ -9,12 +9,12 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
 from lance_engine.expr import columns_of
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.from_duckdb import from_duckdb
@@ -179,9 +179,12 @@ class DuckDBEngine:
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         try:
-            return DuckDBQuery(self.connection.sql(text, params=params))
+            return DuckDBQuery(self.connection.sql(text, params=params), self.translate)
         except (duckdb.Error, RuntimeError) as error:
-            raise translated(error, self.name) from None
+            raise self.translate(error) from None
+
+    def translate(self, error: Exception) -> LanceError:
+        return translated(error, self.name, (source.table for source in self._tables.values()))
 
     def explain(self, text: str, params: Parameters) -> tuple[str, list[ScanReport]]:
         plan = self.query("EXPLAIN " + text, params).to_table()
@@ -222,8 +225,11 @@ def _as_tuple(value: Any) -> tuple[str, ...]:
 class DuckDBQuery:
     """A relation, None for a text without a statement."""
 
-    def __init__(self, relation: duckdb.DuckDBPyRelation | None) -> None:
+    def __init__(
+        self, relation: duckdb.DuckDBPyRelation | None, translate: Callable[[Exception], LanceError]
+    ) -> None:
         self._relation = relation
+        self.translate = translate
 
     def to_table(self) -> pa.Table:
         if self._relation is None:
@@ -231,7 +237,7 @@ class DuckDBQuery:
         try:
             return self._relation.to_arrow_table()
         except (duckdb.Error, RuntimeError) as error:
-            raise translated(error, "duckdb") from None
+            raise self.translate(error) from None
 
     def to_reader(self) -> pa.RecordBatchReader:
         if self._relation is None:
@@ -239,4 +245,4 @@ class DuckDBQuery:
         try:
             return self._relation.to_arrow_reader()
         except (duckdb.Error, RuntimeError) as error:
-            raise translated(error, "duckdb") from None
+            raise self.translate(error) from None

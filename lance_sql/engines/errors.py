@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, LanceError
 
+from lance_sql.engines.table import EngineTable
 from lance_sql.errors import SqlError
 
 #: The engines' own class names in front of their messages.
@@ -22,16 +24,20 @@ _COLUMN_REMEDY = {
 }
 
 
-def translated(error: Exception, engine: str) -> LanceError:
-    """Our error for an exception that `engine` raised; one of ours is returned as it is."""
+def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()) -> LanceError:
+    """Our error for one that `engine` raised, which may have begun as ours in a scan of one of `tables`."""
     if isinstance(error, LanceError):
         return error
+    for table in tables:
+        if table.failure is not None:
+            failure, table.failure = table.failure, None
+            return failure
     message = _PREFIX.sub("", str(error).strip())
     if _COLUMN.search(message):
         return ColumnNotFoundError(message, remedy=_COLUMN_REMEDY[engine], engine=engine)
-    table = _TABLE.search(message)
-    if table is not None:
-        name = table["duckdb"] or table["datafusion"].removeprefix("datafusion.public.")
+    missing = _TABLE.search(message)
+    if missing is not None:
+        name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
         return DatasetNotFoundError(
             f"there is no table {name!r}",
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",

@@ -63,13 +63,14 @@ class TableScanner:
         splits: Sequence[ScanSplit] | None = None,
         batch_size: int | None = None,
     ) -> None:
+        self._table = table
         self._scanner = table.scan(columns, filter, splits=splits, batch_size=batch_size)
         self.dataset_schema: pa.Schema = table.schema
         self.projected_schema: pa.Schema = self._scanner.schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches; safe on threads that Python did not start. Zero columns keep their row count."""
-        return guarded(self._scanner.to_batches)
+        return guarded(lambda: self._table.batches(self._scanner))
 
     def to_table(self) -> pa.Table:
         return self._scanner.to_table()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from lance_engine.errors import LanceError
 
 from lance_sql.query.statement import SYSTEM_COLUMNS
 
@@ -33,6 +34,8 @@ class EngineTable:
         self.dataset = dataset
         self.name = name or dataset.uri
         self.system_columns = tuple(system_columns)
+        #: the last error of a scan; engines pass on no more than its text
+        self.failure: LanceError | None = None
         own = dataset.schema
         fields = [own.field(index) for index in range(len(own.names))]
         fields += [pa.field(column, pa.uint64(), nullable=False) for column in self.system_columns]
@@ -52,20 +55,26 @@ class EngineTable:
         return self.dataset.count_rows()
 
     def scan(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> Scanner:
-        """The scan of the declared columns, still in the dataset's own types; `to_declared` converts."""
+        """A scan of the declared columns, in the dataset's own types: `batches` and `reader` convert."""
         return self.dataset.scan(
             columns=self.schema.names if columns is None else columns, filter=filter, **options
         )
 
+    def batches(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
+        """The batches of a scan in the declared types. An error is kept in `failure` besides being raised."""
+        schema = self._declared(scanner)
+        convert = not self.converted.isdisjoint(schema.names)
+        try:
+            for batch in scanner.to_batches():
+                yield batch.cast(schema) if convert else batch
+        except LanceError as error:
+            self.failure = error
+            raise
+
     def reader(self, columns: Sequence[str] | None = None, filter: Any = None) -> pa.RecordBatchReader:
-        """The batches of a scan in the declared types."""
+        """A scan as a stream, in the declared types."""
         scanner = self.scan(columns, filter)
-        if self.converted.isdisjoint(scanner.schema.names):
-            return scanner.to_reader()
-        schema = pa.schema([self.schema.field(name) for name in scanner.schema.names])
+        return pa.RecordBatchReader.from_batches(self._declared(scanner), self.batches(scanner))
 
-        def converted() -> Iterator[pa.RecordBatch]:
-            for batch in scanner.to_reader():
-                yield batch.cast(schema)
-
-        return pa.RecordBatchReader.from_batches(schema, converted())
+    def _declared(self, scanner: Scanner) -> pa.Schema:
+        return pa.schema([self.schema.field(name) for name in scanner.schema.names])

@@ -30,8 +30,12 @@ def text_table(table: pa.Table, max_rows: int) -> str:
         return _footer(table, max_rows)
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     for field in table.schema:
-        side = "right" if _is_number(field.type) else "left"
-        grid.add_column(Text(field.name), justify=side, no_wrap=True, min_width=len(field.name))
+        grid.add_column(
+            Text(field.name),
+            justify="right" if _is_number(field.type) else "left",
+            no_wrap=True,
+            min_width=len(field.name),
+        )
     for row in _values(table, max_rows):
         grid.add_row(*(Text(value) for value in row))
     names_width = sum(len(name) + 3 for name in table.schema.names)
@@ -44,7 +48,7 @@ def text_table(table: pa.Table, max_rows: int) -> str:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def html_table(table: pa.Table, max_rows: int) -> str:

@@ -55,7 +55,7 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._table is not None or self._error is not None:
             return self.arrow().to_reader()
-        stream = Stream(self._query.to_reader())
+        stream = Stream(self._query)
         self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
@@ -112,11 +112,19 @@ class QueryResult:
 
 
 class Stream:
-    """The batches of a reader, which can be told to read the rest at once."""
+    """The batches of a query while it runs; can be told to read the rest at once."""
 
-    def __init__(self, reader: pa.RecordBatchReader) -> None:
+    def __init__(self, query: Query) -> None:
+        reader = query.to_reader()
         self.schema: pa.Schema = reader.schema
-        self._source: Iterator[pa.RecordBatch] = iter(reader)
+        self._source: Iterator[pa.RecordBatch] = self._read(reader, query)
+
+    @staticmethod
+    def _read(reader: pa.RecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except Exception as error:
+            raise query.translate(error) from None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self

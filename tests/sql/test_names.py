@@ -196,6 +196,20 @@ def test_run_time_errors_are_ours(connection):
         connection.sql("SELECT CAST(label AS INTEGER) FROM measurements").arrow()
 
 
+def test_errors_of_a_scan_reach_the_user_as_they_are(tmp_path, engine):
+    """A data file that is gone: the engine's wrapping is taken off, the class stays."""
+    lance_sql.write(pa.table({"x": [1, 2]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine=engine) as connection:
+        for data_file in (tmp_path / "t.lance" / "data").iterdir():
+            data_file.unlink()
+        result = connection.sql("SELECT x FROM t")
+        for read in (result.arrow, lambda: list(connection.sql("SELECT x FROM t"))):
+            with pytest.raises(lance_sql.LanceError) as caught:
+                read()
+            assert not isinstance(caught.value, lance_sql.SqlError)
+            assert "registered" not in str(caught.value)
+
+
 def test_unknown_engine():
     with pytest.raises(lance_sql.LanceError, match="duckdb, datafusion"):
         lance_sql.connect(engine="oracle")
