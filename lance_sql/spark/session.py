@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
@@ -17,6 +20,8 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     problem = java_problem()
     if problem is not None:
         raise RuntimeError(problem)
+    # Else Spark starts whatever "python3" is, which need not have this package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.driver.memory": memory,
         "spark.driver.host": "127.0.0.1",
