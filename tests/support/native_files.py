@@ -56,15 +56,19 @@ class NativeFile:
 
     def range(self, start: int, stop: int) -> pa.Table:
         """Rows [start, stop)."""
-        overlay = self._reader.overlay(self._leaves, [(start, stop)])
-        batch = self._columns.decode_range(start, stop, [] if overlay is None else [overlay])
+        with self._reader._placed():
+            overlay = self._reader.overlay(self._leaves, [(start, stop)])
+        with self._reader._placed():
+            batch = self._columns.decode_range(start, stop, [] if overlay is None else [overlay])
         return self._import(batch)
 
     def rows_at(self, rows: Sequence[int]) -> pa.Table:
         """Single rows, in rising order."""
         numbers = np.array(rows, np.uint32)
-        overlay = self._reader.overlay(self._leaves, [(row, row + 1) for row in rows])
-        batch = self._columns.decode_rows(numbers, [] if overlay is None else [overlay])
+        with self._reader._placed():
+            overlay = self._reader.overlay(self._leaves, [(row, row + 1) for row in rows])
+        with self._reader._placed():
+            batch = self._columns.decode_rows(numbers, [] if overlay is None else [overlay])
         return self._import(batch)
 
     def _import(self, batch: kernels.DecodedBatch) -> pa.Table:

@@ -267,6 +267,8 @@ class MiniBlock : public Page {
     const uint16_t row_start = static_cast<uint16_t>(levels_.max_rep());
     for (size_t chunk = first; chunk < last; ++chunk) {
       OpenChunk open = open_chunk(source, chunk, scratch);
+      check(continues_[chunk] || open.num_levels == 0 || open.rep[0] == row_start,
+            "a chunk does not start with the row that the repetition index names");
       uint64_t from = 0, skipped = 0;
       if (chunk == first) {
         uint64_t row = row_start_[chunk];

@@ -6,6 +6,7 @@ from typing import Any
 
 from lance_engine import kernels
 from lance_engine.encodings import compressive
+from lance_engine.encodings.v2_1.layers import layers_of
 from lance_engine.format.container import PageMetadata
 
 
@@ -13,7 +14,7 @@ def page(message: Any, metadata: PageMetadata) -> kernels.Page:
     return kernels.constant_page(
         rows=metadata.rows,
         buffers=list(metadata.buffers),
-        layers=bytes(message.layers),
+        layers=layers_of(message),
         inline_value=message.inline_value if message.HasField("inline_value") else None,
         rep=_optional_block(message, "rep_compression"),
         def_=_optional_block(message, "def_compression"),

@@ -7,6 +7,7 @@ from typing import Any
 from lance_engine import kernels
 from lance_engine.encodings import compressive
 from lance_engine.encodings.v2_1 import fixed_size_list, general, variable
+from lance_engine.encodings.v2_1.layers import layers_of
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.container import PageMetadata
 
@@ -15,7 +16,7 @@ def page(message: Any, metadata: PageMetadata) -> kernels.Page:
     common = {
         "rows": metadata.rows,
         "buffers": list(metadata.buffers),
-        "layers": bytes(message.layers),
+        "layers": layers_of(message),
         "bits_rep": message.bits_rep,
         "bits_def": message.bits_def,
         "num_items": message.num_items,
