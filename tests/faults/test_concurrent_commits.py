@@ -55,6 +55,6 @@ def test_no_append_is_lost(tmp_path: Path) -> None:
     assert [fragment.id for fragment in snapshot.fragments] == list(range(PROCESSES * COMMITS))
     ids = [row_id for fragment in snapshot.fragments for row_id in snapshot.row_ids(fragment).tolist()]
     assert ids == list(range(PROCESSES * COMMITS * ROWS))
-    left = {file.name for file in Path(path, "_versions").iterdir() if file.name.startswith(".tmp")}
+    left = {file.name for file in Path(path, "_versions").iterdir() if file.name.endswith(".tmp")}
     assert left == set()
     assert len(list(Path(path, "_transactions").iterdir())) == snapshot.version
