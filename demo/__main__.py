@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -63,6 +64,7 @@ class Demo:
         start = time.perf_counter()
         self.heading("TPC-H", f"scale factor {self.scale}, generated as Parquet")
         generate(self.parquet, self.scale)
+        shutil.rmtree(self.lance, ignore_errors=True)
         with ExitStack() as stack:
             engines = {"DuckDB over Parquet": over_parquet(self.parquet)}
             problem = java_problem()

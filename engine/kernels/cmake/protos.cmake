@@ -24,4 +24,9 @@ add_custom_command(
   COMMENT "Generating protobuf modules")
 add_custom_target(protos ALL DEPENDS ${generated})
 file(WRITE "${PB_OUTPUT}/${PB_PACKAGE}/__init__.py" "\"\"\"Generated from /protos at build time.\"\"\"\n")
-install(DIRECTORY "${PB_OUTPUT}/${PB_PACKAGE}/" DESTINATION ${PB_PACKAGE} FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
+# An editable install keeps them in the source tree, where type checkers look.
+set(PB_DESTINATION ${PB_PACKAGE})
+if("${SKBUILD_STATE}" STREQUAL "editable")
+  set(PB_DESTINATION "${CMAKE_CURRENT_SOURCE_DIR}/../${PB_PACKAGE}")
+endif()
+install(DIRECTORY "${PB_OUTPUT}/${PB_PACKAGE}/" DESTINATION ${PB_DESTINATION} FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
