@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
-from lance_engine.expr import columns_of
+from lance_engine.expr import Node, columns_of
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.from_duckdb import from_duckdb
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.errors import translated
+from lance_sql.engines.selectivity import estimated_share
 from lance_sql.engines.table import EngineTable
 from lance_sql.query.statement import SYSTEM_COLUMNS, parse, versioned_name
 
@@ -36,6 +37,11 @@ __all__ = ["DuckDBTable", "install", "register"]
 
 Pushdown = Literal["auto", "all", "none"]
 
+#: A predicate that at most this share of the rows passes is left to our scan ...
+_SELECTIVE_SHARE = 1 / 32
+#: ... of tables with at least so many rows: smaller ones are read in the time that a sample takes.
+_MIN_ROWS_TO_SAMPLE = 1 << 18
+
 _LANCE_SCAN = """CREATE OR REPLACE TEMP MACRO lance_scan(path) AS TABLE
 SELECT * FROM query_table('"' || replace(path, '"', '""') || '"')"""
 
@@ -43,9 +49,10 @@ SELECT * FROM query_table('"' || replace(path, '"', '""') || '"')"""
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     """One dataset as a DuckDB scan source.
 
-    An accepted predicate is ours alone: DuckDB does not apply it again, and sees the unfiltered row count. So
-    ``pushdown="auto"`` accepts what lets the scan skip data, that is predicates over row ids and addresses,
-    and leaves the rest to DuckDB's own vectorised filter; ``"all"`` and ``"none"`` are there for measuring.
+    An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the unfiltered row
+    count. So ``pushdown="auto"`` accepts what lets the scan skip most of the data: predicates over row ids
+    and addresses, and in large local tables those that few rows of a sample pass. The rest stays with
+    DuckDB's own vectorised filter. ``"all"`` and ``"none"`` are there for measuring.
     """
 
     #: the snapshot is immutable, so the schema is too
@@ -57,6 +64,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.obj = self
         self.table = table
         self.pushdown = pushdown
+        #: predicate -> the share of rows that pass it; a statement is planned more than once
+        self._shares: dict[str, float] = {}
 
     def __arrow_c_schema__(self) -> object:
         return self.table.schema.__arrow_c_schema__()
@@ -70,13 +79,29 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
+        if self.pushdown == "none":
+            return False
         try:
-            columns = columns_of(from_duckdb(predicate, self.table.schema))
+            tree = from_duckdb(predicate, self.table.schema)
         except InvalidFilterError:
             return False
-        if self.pushdown == "none" or not self.table.converted.isdisjoint(columns):
+        columns = columns_of(tree)
+        if not self.table.converted.isdisjoint(columns):
             return False
-        return self.pushdown == "all" or columns <= set(SYSTEM_COLUMNS)
+        return self.pushdown == "all" or columns <= set(SYSTEM_COLUMNS) or self._is_selective(tree)
+
+    def _is_selective(self, tree: Node) -> bool:
+        """Whether few enough rows pass that reading the other columns for these alone wins."""
+        if self.table.num_rows < _MIN_ROWS_TO_SAMPLE:
+            return False
+        text = str(tree)
+        if text not in self._shares:
+            try:
+                share = estimated_share(self.table.dataset, tree)
+            except (LanceError, OSError):  # the scan itself will meet and report it
+                share = None
+            self._shares[text] = 1.0 if share is None else share
+        return self._shares[text] <= _SELECTIVE_SHARE
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
