@@ -34,7 +34,7 @@ class Variable : public ValueDecoder {
       target[i] = offset + shift;
     }
     check(disorder == 0, "string offsets decrease");
-    std::memcpy(out.data.extend(end - start), buffer.data + start, end - start);
+    if (end != start) std::memcpy(out.data.extend(end - start), buffer.data + start, end - start);
   }
 };
 
