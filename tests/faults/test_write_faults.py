@@ -70,6 +70,22 @@ def test_structs_without_fields_hold_no_nulls(tmp_path: Path) -> None:
     assert not files(tmp_path)
 
 
+def test_lists_of_booleans_too_wide_for_a_chunk(tmp_path: Path) -> None:
+    row = [None, *[True] * 100_000]
+    with pytest.raises(UnsupportedTypeError, match="Cast the items to int8"):
+        write_dataset(pa.table({"b": pa.array([row], pa.list_(pa.bool_(), len(row)))}), tmp_path)
+    assert not files(tmp_path)
+
+
+@pytest.mark.parametrize("item", [pa.list_(pa.bool_(), 3), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_a_row_with_too_many_empty_lists(item: pa.DataType, tmp_path: Path) -> None:
+    value = "x" if pa.types.is_dictionary(item) else [True, False, None]
+    column = pa.array([[[value], *[[]] * 70_000]], pa.list_(pa.list_(item)))
+    with pytest.raises(UnsupportedTypeError, match="Cast the"):
+        write_dataset(pa.table({"c": column}), tmp_path)
+    assert not files(tmp_path)
+
+
 def failing_source(rows: int) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch({"a": list(range(rows))})
     raise ConnectionError("the source is gone")

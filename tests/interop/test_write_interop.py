@@ -8,8 +8,19 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, multi_page_table, versioned
+from corpus import (
+    ITEM_NULLS,
+    NONE,
+    Case,
+    all_cases,
+    difference,
+    multi_page_table,
+    one_column,
+    random_array,
+    versioned,
+)
 from lance.file import LanceFileReader
+from lance_engine.dataset import Dataset
 from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.io.local import LocalStore
 from lance_engine.types import Schema
@@ -177,3 +188,43 @@ def test_large_values(compression: str, words: int, nested: bool, tmp_path: Path
     path = write_file(tmp_path, table, WriteOptions())
     check_reads(path, table)
     assert (path.stat().st_size < table.nbytes * 0.8) == (compression != "none")
+
+
+@pytest.mark.parametrize(
+    "arrow_type",
+    [
+        pa.binary(40_000),
+        pa.list_(pa.float32(), 50_000),
+        pa.list_(pa.bool_(), 4096),
+        pa.list_(pa.bool_(), 2001),
+        pa.list_(pa.list_(pa.bool_(), 999), 5),
+        pa.list_(pa.list_(pa.int8(), 100), 7),
+        pa.list_(pa.binary(300), 2),
+        pa.list_(pa.list_(pa.float32(), 200)),
+    ],
+    ids=str,
+)
+def test_wide_fixed_values(arrow_type: pa.DataType, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for mix in (NONE, ITEM_NULLS):
+        table = one_column(random_array(arrow_type, 40, mix, rng))
+        check_reads(write_file(tmp_path, table, WriteOptions()), table)
+
+
+@pytest.mark.parametrize("leaf", [pa.int32(), pa.bool_(), pa.string(), pa.list_(pa.float32(), 2)], ids=str)
+def test_few_values_among_many_empty_lists(leaf: pa.DataType, tmp_path: Path) -> None:
+    value = {"int32": 7, "bool": True, "string": "text"}.get(str(leaf), [1.0, None])
+    empty: list[object] = []
+    rows: list[object] = [
+        [[value, None]],
+        *[empty] * 150_000,
+        [[value]],
+        *[None] * 60_000,
+        [[value], [], [value]],
+    ]
+    crowded = [[value], *[empty] * 80_000, [value, value]]
+    table = one_column(pa.array([*rows, crowded, *rows[:5]], pa.list_(pa.list_(leaf))))
+    path = write_file(tmp_path, table, WriteOptions())
+    check_reads(path, table)
+    write_dataset(table, tmp_path / "d")
+    assert not difference(Dataset.open(str(tmp_path / "d")).scan().to_table(), table)

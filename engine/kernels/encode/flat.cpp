@@ -64,7 +64,7 @@ FixedSizeListValues::FixedSizeListValues(std::vector<FixedSizeListLayer> layers,
     if (layer.validity.present()) row_bits += per_layer;
   }
   chunk_ = fixed_chunk(row_bits);
-  if (item_bits == 1 && chunk_ < 8) chunk_ = 8;  // bit items: chunks of whole bytes
+  if (items_per_row_ * item_bits % 8 != 0 && chunk_ < 8) chunk_ = 8;  // chunks of whole bytes
 }
 
 unsigned FixedSizeListValues::buffers() const {

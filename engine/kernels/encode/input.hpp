@@ -30,9 +30,8 @@ struct Bytes {
 
   // Checks that values [offset, offset + count) of `bits` each lie inside the buffer.
   void require_values(uint64_t bits, uint64_t offset, uint64_t count) const {
-    constexpr uint64_t kLimit = uint64_t{1} << 48;  // keeps the product below 2^64
-    require(bits >= 1 && bits <= (uint64_t{1} << 15) * 8 && offset <= kLimit && count <= kLimit,
-            "value range out of bounds");
+    constexpr uint64_t kLimit = uint64_t{1} << 48;  // keeps the product below 2^128
+    require(bits >= 1 && bits <= kLimit && offset <= kLimit && count <= kLimit, "value range out of bounds");
     const unsigned __int128 end = static_cast<unsigned __int128>(offset + count) * bits;
     require((end + 7) / 8 <= data.size(), "buffer is shorter than its values");
   }

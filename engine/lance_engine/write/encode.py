@@ -2,16 +2,13 @@
 
 The choice is made per page from its own values. Order of trial: nothing but nulls; values too large for
 chunks; a dictionary; then, for values as wide as an integer, whichever of run lengths, bit-packing and plain
-values is smallest. General compression is used only where the field's metadata ask for it.
+values is smallest. General compression is used where the field's metadata ask for it, and for huge values.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
@@ -19,14 +16,29 @@ from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import Buffer, Dictionary, EncodedPage
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.kernels import Levels
 from lance_engine.types import Field
-from lance_engine.write.leaves import Leaf, leaves_of, validity
+from lance_engine.write.leaves import Leaf, leaves_of
+from lance_engine.write.values import (
+    INTEGER_BITS,
+    FixedValues,
+    ListLayer,
+    byte_entropy,
+    fixed_values,
+    is_variable,
+    list_layers,
+    offset_bits,
+    value_bytes,
+    variable_values,
+    widen_bits,
+    without_nulls,
+)
 
 # Values from this mean size on are stored whole, one by one (format 2.1, full-zip layout).
 FULL_ZIP_BYTES = 256
 # No single value in a chunk may be longer: two of them must fit into the 32 KiB of a 2.1 chunk.
 _LONGEST_CHUNKED_VALUE = 4096
+# Bits of a list of booleans: eight rows with two layers of validity must fit into that as well.
+_WIDEST_CHUNKED_ROW = 10_000
 _DICTIONARY_MIN_VALUES = 100
 _DICTIONARY_MAX_ITEMS = 100_000
 _DICTIONARY_MAX_SHARE = 0.8
@@ -37,24 +49,12 @@ _STRUCTURAL_KEY = "lance-encoding:structural-encoding"
 _BYTE_SPLIT_KEY = "lance-encoding:bss"
 _GENERAL_SCHEMES = ("lz4", "zstd")
 _SPLIT_ENTROPY = 4.0
-_ENTROPY_VALUES = 64
 _FSST_MIN_LENGTH = 5
 _FSST_MIN_BYTES = 32 << 10
 # Values longer than this are compressed without being asked, if a sample shrinks by at least the share below.
 _HUGE_VALUE = 32 << 10
 _HUGE_VALUE_SAVING = 0.1
 _COMPRESS_MIN_BYTES = 32 << 10
-_INTEGER_BITS = (8, 16, 32, 64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """`count` values of `bits` each, from value number `offset` of `buffer` on."""
-
-    buffer: Buffer
-    bits: int
-    offset: int
-    count: int
 
 
 def encode_column(array: pa.Array, field: Field, version: tuple[int, int]) -> list[list[EncodedPage]]:
@@ -75,7 +75,7 @@ def _leaf_pages(
     if levels.valid_slots == 0 or levels.longest_invisible_run * 4 <= levels.budget:
         return [_encode_leaf(leaf, version)]
     if len(array) == 1:
-        return [_encode_leaf(leaf, version, full_zip=True)]
+        return [_encode_leaf(leaf, version, must_zip=True)]
     half = len(array) // 2
     pages: list[EncodedPage] = []
     for part in (array.slice(0, half), array.slice(half)):
@@ -83,20 +83,20 @@ def _leaf_pages(
     return pages
 
 
-def _encode_leaf(leaf: Leaf, version: tuple[int, int], full_zip: bool = False) -> EncodedPage:
+def _encode_leaf(leaf: Leaf, version: tuple[int, int], must_zip: bool = False) -> EncodedPage:
     array, levels, types = leaf.array, leaf.levels, pa.types
     if types.is_struct(array.type):
         return _encode_empty_struct(leaf)
     if levels.valid_slots == 0:
         return v2_1.all_null_page(levels)
-    choice = _Choice(leaf, version, full_zip or leaf.field.metadata.get(_STRUCTURAL_KEY) == "fullzip")
+    choice = _Choice(leaf, version, must_zip)
     if types.is_dictionary(array.type):
         return choice.dictionary()
     if types.is_fixed_size_list(array.type):
         return choice.fixed_size_list()
-    if _is_variable(array.type):
+    if is_variable(array.type):
         return choice.variable()
-    return choice.fixed(_fixed_values(array))
+    return choice.fixed(fixed_values(array))
 
 
 def _encode_empty_struct(leaf: Leaf) -> EncodedPage:
@@ -112,13 +112,14 @@ def _encode_empty_struct(leaf: Leaf) -> EncodedPage:
 class _Choice:
     """The ways one leaf page can be stored."""
 
-    def __init__(self, leaf: Leaf, version: tuple[int, int], full_zip: bool) -> None:
+    def __init__(self, leaf: Leaf, version: tuple[int, int], must_zip: bool) -> None:
         self._leaf = leaf
         self._array: pa.Array = leaf.array
         self._levels = leaf.levels
-        self._full_zip = full_zip
+        self._must_zip = must_zip
         self._large_chunks = version >= (2, 2)
         metadata = leaf.field.metadata
+        self._full_zip = must_zip or metadata.get(_STRUCTURAL_KEY) == "fullzip"
         self._compression = metadata.get(_COMPRESSION_KEY, "").lower()
         level = metadata.get(_LEVEL_KEY, "")
         self._level = int(level) if level.lstrip("-").isdigit() else None
@@ -127,11 +128,11 @@ class _Choice:
 
     # ---- fixed width -----------------------------------------------------------------------------
 
-    def fixed(self, values: _Fixed) -> EncodedPage:
+    def fixed(self, values: FixedValues) -> EncodedPage:
         levels = self._levels
         if self._full_zip or values.bits >= FULL_ZIP_BYTES * 8:
-            return self._fixed_full_zip(values if values.bits > 1 else _widen_bits(values))
-        values = _without_nulls(values, levels)
+            return self._fixed_full_zip(values if values.bits > 1 else widen_bits(values))
+        values = without_nulls(values, levels)
         if values.bits in self._dictionary_bits:
             page = self._fixed_dictionary(values)
             if page is not None:
@@ -139,16 +140,16 @@ class _Choice:
         encoded, encoding = self._compact(values)
         return self._mini_block(encoded, encoding)
 
-    def _fixed_full_zip(self, values: _Fixed) -> EncodedPage:
+    def _fixed_full_zip(self, values: FixedValues) -> EncodedPage:
         levels, encoding = self._levels, v2_1.flat(values.bits)
         if levels.max_rep == 0 and levels.max_def == 0:
-            return v2_1.plain_full_zip_page(_value_bytes(values), encoding, levels, values.bits)
+            return v2_1.plain_full_zip_page(value_bytes(values), encoding, levels, values.bits)
         page = kernels.encode_full_zip_fixed(
             values.buffer, values.bits, values.offset, values.count, [], levels
         )
         return v2_1.full_zip_page(page, encoding, levels, bits_per_value=values.bits)
 
-    def _fixed_dictionary(self, values: _Fixed) -> EncodedPage | None:
+    def _fixed_dictionary(self, values: FixedValues) -> EncodedPage | None:
         size = values.count * values.bits // 8
         limits = _dictionary_limits(values.count, size)
         if limits is None:
@@ -160,10 +161,10 @@ class _Choice:
             return None
         return self._with_dictionary(found, v2_1.flat(values.bits))
 
-    def _compact(self, values: _Fixed) -> tuple[kernels.MiniBlockValues, pb.CompressiveEncoding]:
+    def _compact(self, values: FixedValues) -> tuple[kernels.MiniBlockValues, pb.CompressiveEncoding]:
         """The smallest of run lengths, bit-packing and plain values."""
         arguments = (values.buffer, values.bits, values.offset, values.count)
-        if values.bits in _INTEGER_BITS and self._compression != "none":
+        if values.bits in INTEGER_BITS and self._compression != "none":
             if self._splits_bytes(values):
                 return kernels.ByteStreamSplitValues(*arguments), v2_1.byte_stream_split(values.bits)
             packed, runs = kernels.integer_statistics(*arguments)
@@ -174,30 +175,39 @@ class _Choice:
                 return kernels.BitpackedValues(*arguments), v2_1.inline_bitpacking(values.bits)
         return kernels.FlatValues(*arguments), v2_1.flat(values.bits)
 
-    def _splits_bytes(self, values: _Fixed) -> bool:
+    def _splits_bytes(self, values: FixedValues) -> bool:
         """Whether to split values into byte streams: only to prepare compression, where bytes look alike."""
         wanted = self._leaf.field.metadata.get(_BYTE_SPLIT_KEY, "auto")
         if self._compression not in _GENERAL_SCHEMES or values.bits not in (32, 64) or wanted == "off":
             return False
-        return wanted == "on" or _byte_entropy(values) < _SPLIT_ENTROPY
+        return wanted == "on" or byte_entropy(values) < _SPLIT_ENTROPY
 
     # ---- lists of fixed size ---------------------------------------------------------------------
 
     def fixed_size_list(self) -> EncodedPage:
         levels = self._levels
-        layers, items = _list_layers(self._array, levels)
+        layers, items = list_layers(self._array, levels)
         per_row = math.prod(dimension for dimension, _, _ in layers)
         described = [(dimension, bitmap is not None) for dimension, bitmap, _ in layers]
         encoding = v2_1.fixed_size_list(described, items.bits)
-        whole_bytes = (per_row * items.bits) % 8 == 0
-        if (self._full_zip or per_row * items.bits >= FULL_ZIP_BYTES * 8) and whole_bytes:
+        row_bits = per_row * items.bits
+        # Full-zip rows are whole bytes, and readers exist that fail on those with bits and their validity.
+        nulls = any(has_validity for _, has_validity in described)
+        can_zip = row_bits % 8 == 0 and not (items.bits == 1 and nulls)
+        if can_zip and (self._full_zip or row_bits >= FULL_ZIP_BYTES * 8):
             return self._list_full_zip(layers, items, encoding)
+        if self._must_zip or row_bits > _WIDEST_CHUNKED_ROW:
+            raise UnsupportedTypeError(
+                f"A fixed-size list of {per_row} booleans is too wide for this page",
+                column=self._leaf.path,
+                remedy="Cast the items to int8",
+            )
         rows = levels.slots
         values = kernels.FixedSizeListValues(layers, items.buffer, items.bits, items.offset, rows)
         return self._mini_block(values, encoding, compress=False)
 
     def _list_full_zip(
-        self, layers: list[_ListLayer], items: _Fixed, encoding: pb.CompressiveEncoding
+        self, layers: list[ListLayer], items: FixedValues, encoding: pb.CompressiveEncoding
     ) -> EncodedPage:
         levels = self._levels
         bits, validity_bytes, per_row = items.bits, 0, 1
@@ -206,7 +216,7 @@ class _Choice:
             validity_bytes += (per_row + 7) // 8 if bitmap is not None else 0
         bits = per_row * items.bits + validity_bytes * 8
         if levels.max_rep == 0 and levels.max_def == 0 and validity_bytes == 0 and items.bits % 8 == 0:
-            return v2_1.plain_full_zip_page(_value_bytes(items), encoding, levels, bits)
+            return v2_1.plain_full_zip_page(value_bytes(items), encoding, levels, bits)
         page = kernels.encode_full_zip_fixed(
             items.buffer, items.bits, items.offset, levels.slots, layers, levels
         )
@@ -215,7 +225,7 @@ class _Choice:
     # ---- variable width --------------------------------------------------------------------------
 
     def variable(self) -> EncodedPage:
-        values, levels = _variable_values(self._array, self._levels), self._levels
+        values, levels = variable_values(self._array, self._levels), self._levels
         encoding = v2_1.variable(values.offset_bits)
         zipped = (
             self._full_zip
@@ -274,12 +284,12 @@ class _Choice:
         self, found: kernels.DictionaryPage, encoding: pb.CompressiveEncoding
     ) -> EncodedPage:
         dictionary = Dictionary(found.take_items(), encoding, found.num_items)
-        indices = _Fixed(found.take_indices(), _INDEX_BITS, 0, self._levels.slots)
+        indices = FixedValues(found.take_indices(), _INDEX_BITS, 0, self._levels.slots)
         return self._mini_block(*self._compact(indices), dictionary=dictionary)
 
     def dictionary(self) -> EncodedPage:
         """An Arrow dictionary array, stored with the dictionary it has."""
-        if self._full_zip:
+        if self._must_zip:
             raise UnsupportedTypeError(
                 "A row of this dictionary column has too many list levels for any page",
                 column=self._leaf.path,
@@ -290,16 +300,16 @@ class _Choice:
             # Items cannot be null: re-encoding moves the nulls into the indices.
             array = array.dictionary_decode().dictionary_encode().cast(array.type)
         items = array.dictionary
-        keys = _without_nulls(_fixed_values(array.indices), self._levels)
-        if _is_variable(items.type):
-            bits = _offset_bits(items.type)
+        keys = without_nulls(fixed_values(array.indices), self._levels)
+        if is_variable(items.type):
+            bits = offset_bits(items.type)
             encoding = v2_1.variable(bits)
             content: Buffer = v2_1.variable_block(
                 (memoryview(item.as_buffer()).tobytes() for item in items), bits
             )
         else:
-            fixed = _fixed_values(items)
-            content, encoding = _value_bytes(fixed), v2_1.flat(fixed.bits)
+            fixed = fixed_values(items)
+            content, encoding = value_bytes(fixed), v2_1.flat(fixed.bits)
         dictionary = Dictionary(content, encoding, len(items))
         return self._mini_block(*self._compact(keys), dictionary=dictionary)
 
@@ -324,108 +334,11 @@ class _Choice:
         return packed if _data_size(packed) < _data_size(plain) else plain
 
 
-# ---- what pages are made of --------------------------------------------------------------------------
-
-
-def _fixed_values(array: pa.Array) -> _Fixed:
-    """The value buffer of a fixed-width array, addressable at the width of its values."""
-    bits = array.type.bit_width
-    buffer = array.buffers()[1]
-    width = bits // 8 if bits in _INTEGER_BITS else 1
-    if buffer is not None and width and buffer.address % width:
-        buffer = pa.py_buffer(buffer.to_pybytes())
-    return _Fixed(buffer, bits, array.offset, len(array))
-
-
-def _without_nulls(values: _Fixed, levels: Levels) -> _Fixed:
-    """The values with neighbours repeated under nulls, so that nulls do not widen what is packed."""
-    if levels.valid_slots == levels.slots or values.bits % 8:
-        return values
-    filled = kernels.fill_nulls(values.buffer, values.bits, values.offset, levels)
-    return _Fixed(filled, values.bits, 0, values.count)
-
-
-def _value_bytes(values: _Fixed) -> Buffer:
-    """The bytes of exactly these values; whole bytes are not copied."""
-    if values.bits % 8:
-        bits = np.unpackbits(np.frombuffer(values.buffer, np.uint8), bitorder="little")
-        return np.packbits(bits[values.offset : values.offset + values.count], bitorder="little")
-    width = values.bits // 8
-    start = values.offset * width
-    return memoryview(values.buffer).cast("B")[start : start + values.count * width]
-
-
-def _widen_bits(values: _Fixed) -> _Fixed:
-    """One byte per bit, as full-zip pages hold booleans."""
-    bits = np.unpackbits(np.frombuffer(values.buffer, np.uint8), bitorder="little")
-    return _Fixed(bits[values.offset : values.offset + values.count], 8, 0, values.count)
-
-
-# Dimension, validity bitmap of the items if any is null, first bit of it.
-_ListLayer: TypeAlias = tuple[int, Any, int]
-
-
-def _list_layers(array: pa.Array, levels: Levels) -> tuple[list[_ListLayer], _Fixed]:
-    """The layers of a fixed-size list array, outermost first, and its innermost items."""
-    layers: list[_ListLayer] = []
-    # Items below a null list do not count as null; `visible` tells them apart, one flag per list.
-    visible: np.ndarray | None = None
-    if levels.valid_slots < levels.slots:
-        visible = np.asarray(levels.null_slots()) == 0
-    while pa.types.is_fixed_size_list(array.type):
-        dimension = array.type.list_size
-        items = array.values.slice(array.offset * dimension, len(array) * dimension)
-        if isinstance(items, pa.ExtensionArray):
-            items = items.storage
-        bitmap = validity(items)
-        if visible is not None:
-            visible = np.repeat(visible, dimension)
-        if bitmap is not None:
-            valid = np.asarray(items.is_valid())
-            if visible is not None and not (visible & ~valid).any():
-                bitmap = None
-            visible = valid if visible is None else visible & valid
-        layers.append((dimension, bitmap, items.offset))
-        array = items
-    return layers, _fixed_values(array)
-
-
-def _variable_values(array: pa.Array, levels: Levels) -> kernels.VariableInput:
-    _, offsets, data = array.buffers()
-    return kernels.VariableInput(offsets, data, _offset_bits(array.type), array.offset, len(array), levels)
-
-
-def _offset_bits(arrow_type: pa.DataType) -> int:
-    return 64 if pa.types.is_large_string(arrow_type) or pa.types.is_large_binary(arrow_type) else 32
-
-
-def _is_variable(arrow_type: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(arrow_type)
-        or types.is_binary(arrow_type)
-        or types.is_large_string(arrow_type)
-        or types.is_large_binary(arrow_type)
-    )
-
-
 def _dictionary_limits(count: int, size: int) -> tuple[int, int] | None:
     """The most items and bytes (dictionary and indices) that are worth it; None for tiny pages."""
     if count < _DICTIONARY_MIN_VALUES:
         return None
     return min(count // 2, _DICTIONARY_MAX_ITEMS), int(size * _DICTIONARY_MAX_SHARE)
-
-
-def _byte_entropy(values: _Fixed) -> float:
-    """Mean Shannon entropy in bits over the byte positions of the first values."""
-    width = values.bits // 8
-    sample = np.frombuffer(_value_bytes(values), np.uint8)[: _ENTROPY_VALUES * width].reshape(-1, width)
-    total = 0.0
-    for position in range(width):
-        counts = np.bincount(sample[:, position])
-        shares = counts[counts > 0] / len(sample)
-        total -= float((shares * np.log2(shares)).sum())
-    return total / width
 
 
 def _data_size(page: EncodedPage) -> int:
