@@ -190,12 +190,13 @@ def build_node(
         return kernels.struct_node(children)
     if field.logical_type == "struct" and not field.children:
         return kernels.struct_node([])
-    if field.logical_type in ("list", "list.struct", "large_list", "large_list.struct"):
+    if field.logical_type in ("list", "list.struct", "large_list", "large_list.struct", "map"):
         large = field.logical_type.startswith("large")
         layer = "large_list" if large else "list"
         return kernels.list_node(build_node(field.children[0], find_leaf, (layer, *above), name + "."), large)
+    kind = "packed struct" if field.is_packed else field.logical_type
     raise UnsupportedFeatureError(
-        f"A column of type '{field.logical_type}' cannot be read",
+        f"A column of type '{kind}' cannot be read",
         column=name,
         remedy="Leave the column out of the projection",
     )
