@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import os
 import re
@@ -53,8 +54,16 @@ def code_blocks(page: Path) -> Iterator[Block]:
 
 
 def run_python(block: Block, namespace: dict[str, object]) -> None:
-    """Execute in `namespace`, which the blocks of one page share; tracebacks show the page's line numbers."""
-    exec(compile("\n" * (block.line - 1) + block.code, str(block.page), "exec"), namespace)
+    """Execute in `namespace`, which the blocks of one page share; tracebacks show the page's line numbers.
+
+    Every bare expression is shown as a notebook would: a query result only runs when somebody looks at it.
+    """
+    page = str(block.page)
+    for statement in ast.parse("\n" * (block.line - 1) + block.code, page).body:
+        if isinstance(statement, ast.Expr):
+            repr(eval(compile(ast.Expression(statement.value), page, "eval"), namespace))
+        else:
+            exec(compile(ast.Module([statement], []), page, "exec"), namespace)
 
 
 def run_sql(block: Block) -> None:
@@ -62,7 +71,7 @@ def run_sql(block: Block) -> None:
     import lance_sql
 
     for statement in filter(None, (part.strip() for part in block.code.split(";"))):
-        lance_sql.sql(statement)
+        repr(lance_sql.sql(statement))
 
 
 def run_bash(block: Block) -> None:

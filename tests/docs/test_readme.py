@@ -69,3 +69,12 @@ def test_a_block_in_an_unknown_language_fails(tmp_path: Path) -> None:
     (block,) = code_blocks(page)
     with pytest.raises(pytest.fail.Exception, match="ruby"):
         run(block, {})
+
+
+def test_a_query_that_is_only_shown_does_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("```python\nimport lance_sql\nlance_sql.sql(\"SELECT error('ran')\")\n```\n")
+    (block,) = code_blocks(page)
+    with pytest.raises(Exception, match="ran"):
+        run(block, {})
