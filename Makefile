@@ -7,6 +7,7 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTEST_ARGS ?=
+BENCH_SCALE ?= 0.1
 BIN := .venv/bin
 STAMPS := .venv/stamps
 BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos -type f)
@@ -68,8 +69,8 @@ format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/clang-format -i $(KERNELS)
 
-bench: $(STAMPS)/demo  ## Time scans, takes and SQL against Parquet (larger data: BENCH_SCALE=1)
-	@$(BIN)/python -m demo.bench
+bench: $(STAMPS)/demo  ## Time scans, lookups and the TPC-H queries against Parquet (BENCH_SCALE=1 for more data)
+	@$(BIN)/python -m demo.bench --scale $(BENCH_SCALE)
 
 setup: $(STAMPS)/dev  ## Only create .venv and build
 
