@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,10 +36,10 @@ class Query(Protocol):
 
     def to_table(self) -> pa.Table: ...
 
-    def to_reader(self) -> pa.RecordBatchReader: ...
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]: ...
 
     def translate(self, error: Exception) -> LanceError:
-        """Our error for one that was raised while the rows of `to_reader` were read."""
+        """Our error for one that was raised while the batches of `stream` were read."""
 
 
 class Engine(Protocol):

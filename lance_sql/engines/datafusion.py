@@ -9,7 +9,7 @@ over and not applied again. There is no native plug-in, so the DataFusion major 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -142,7 +142,8 @@ class DataFusionEngine:
 
     def __init__(self, context: SessionContext | None) -> None:
         if context is None:
-            context = SessionContext(SessionConfig().with_information_schema(True))
+            # Parquet, CSV and JSON files are tables by their path, as in DuckDB.
+            context = SessionContext(SessionConfig().with_information_schema(True)).enable_url_table()
         self.context = context
         self._tables: dict[str, DataFusionTable] = {}
 
@@ -238,10 +239,13 @@ class DataFusionQuery:
         except Exception as error:
             raise self.translate(error) from None
 
-    def to_reader(self) -> pa.RecordBatchReader:
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        # Not RecordBatchReader.from_stream: pyarrow frees the native stream without the GIL, and with it
+        # Python objects of the scan. That crashes when garbage collection does it in a call from DataFusion.
         if self._frame is None:
-            return pa.table({}).to_reader()
+            return pa.schema([]), iter(())
         try:
-            return pa.RecordBatchReader.from_stream(self._frame)
+            batches = self._frame.execute_stream()
         except Exception as error:
             raise self.translate(error) from None
+        return self._frame.schema(), (batch.to_pyarrow() for batch in batches)

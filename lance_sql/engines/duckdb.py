@@ -264,10 +264,11 @@ class DuckDBQuery:
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error) from None
 
-    def to_reader(self) -> pa.RecordBatchReader:
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._relation is None:
-            return pa.table({}).to_reader()
+            return pa.schema([]), iter(())
         try:
-            return self._relation.to_arrow_reader()
+            reader = self._relation.to_arrow_reader()
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error) from None
+        return reader.schema, iter(reader)

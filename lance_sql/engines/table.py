@@ -33,10 +33,10 @@ class EngineTable:
     ) -> None:
         self.dataset = dataset
         self.name = name or dataset.uri
-        self.system_columns = tuple(system_columns)
         #: the last error of a scan; engines pass on no more than its text
         self.failure: LanceError | None = None
         own = dataset.schema
+        self.system_columns = tuple(column for column in system_columns if column not in own.names)
         fields = [own.field(index) for index in range(len(own.names))]
         fields += [pa.field(column, pa.uint64(), nullable=False) for column in self.system_columns]
         if declare is not None:

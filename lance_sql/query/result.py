@@ -115,14 +115,13 @@ class Stream:
     """The batches of a query while it runs; can be told to read the rest at once."""
 
     def __init__(self, query: Query) -> None:
-        reader = query.to_reader()
-        self.schema: pa.Schema = reader.schema
-        self._source: Iterator[pa.RecordBatch] = self._read(reader, query)
+        self.schema, batches = query.stream()
+        self._source = self._read(batches, query)
 
     @staticmethod
-    def _read(reader: pa.RecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
+    def _read(batches: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
         try:
-            yield from reader
+            yield from batches
         except Exception as error:
             raise query.translate(error) from None
 

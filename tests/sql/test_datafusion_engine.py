@@ -95,3 +95,34 @@ def test_the_interpreter_exits_while_threads_scan(tmp_path):
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert (found.returncode, found.stderr) == (0, "")
         assert "2 rows" in found.stdout
+
+
+ABANDON_A_STREAM = """
+import gc, sys
+import lance_sql
+from lance_sql.engines.partitions import TableScanner
+
+def abandon():
+    batches = iter(lance_sql.sql(sys.argv[1], engine="datafusion"))
+    next(batches)
+    cycle = [batches]
+    cycle.append(cycle)
+
+def collect_first(self, *arguments, **options):
+    gc.collect()
+    plain_init(self, *arguments, **options)
+
+gc.disable()
+abandon()
+plain_init, TableScanner.__init__ = TableScanner.__init__, collect_first
+print(lance_sql.sql(sys.argv[1], engine="datafusion").arrow().num_rows)
+"""
+
+
+def test_an_abandoned_stream_is_freed_inside_a_scan(warehouse):
+    """Garbage collection may run in a call from DataFusion and free what another query holds."""
+    statement = f"SELECT * FROM '{warehouse}/measurements.lance'"
+    found = subprocess.run(
+        [sys.executable, "-c", ABANDON_A_STREAM, statement], capture_output=True, text=True
+    )
+    assert (found.returncode, found.stderr, found.stdout) == (0, "", "12\n")

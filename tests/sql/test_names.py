@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, VersionNotFoundError
 
@@ -23,6 +24,17 @@ def test_paths_in_every_position(warehouse, engine):
         GROUP BY name ORDER BY name
     """
     assert lance_sql.sql(text, engine=engine).fetchall() == [("Bob", 1), ("Cyd", 2)]
+
+
+def test_files_of_other_formats_join(warehouse, engine, tmp_path):
+    pq.write_table(
+        pa.table({"country": ["US", "UK"], "continent": ["America", "Europe"]}), tmp_path / "c.parquet"
+    )
+    text = f"""
+        SELECT continent, count(*) FROM '{warehouse}/customers.lance' c
+        JOIN '{tmp_path}/c.parquet' p ON c.country = p.country GROUP BY continent ORDER BY continent
+    """
+    assert lance_sql.sql(text, engine=engine).fetchall() == [("America", 2), ("Europe", 1)]
 
 
 def test_relative_paths_are_relative_to_the_working_directory(warehouse, engine, monkeypatch):
