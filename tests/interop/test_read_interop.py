@@ -208,6 +208,38 @@ def test_columns_added_later_live_in_other_files(tmp_path: Path, version: str) -
     assert difference(ours.take([3, 1 << 32, 3]), expected.take([3, 400, 3])) == ""
 
 
+def coded(prefix: str) -> pa.Table:
+    """A hundred words by 8-bit codes."""
+    words = pa.array([f"{prefix}{number}" for number in range(100)])
+    return pa.table({"value": pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), words)})
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_pages_with_more_words_than_codes(tmp_path: Path, version: str) -> None:
+    """Each page has a dictionary of its own; together their words exceed the codes of the type."""
+    batches = [batch for prefix in "abc" for batch in coded(prefix).to_batches()]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    uri = str(tmp_path / "coded.lance")
+    lance.write_dataset(reader, uri, data_storage_version=version, data_cache_bytes=1)
+    ours = Dataset.open(uri)
+    words = [f"{prefix}{number}" for prefix in "abc" for number in range(100)]
+    table = ours.scan().to_table()
+    assert table.schema == batches[0].schema
+    assert table["value"].to_pylist() == words
+    assert ours.take(range(300)).to_pydict()["value"] == words
+
+
+def test_maps_of_coded_words(tmp_path: Path) -> None:
+    arrow_type = pa.map_(pa.string(), pa.dictionary(pa.int8(), pa.string()))
+    plain = pa.array([[("a", "x"), ("b", "y")], None, [], [("c", "x")]], pa.map_(pa.string(), pa.string()))
+    words = plain.items.dictionary_encode().cast(arrow_type.item_type)
+    maps = pa.MapArray.from_arrays(plain.offsets, plain.keys, words, type=arrow_type, mask=plain.is_null())
+    write_dataset(tmp_path / "maps.lance", pa.table({"value": maps}), "2.2")
+    table = Dataset.open(str(tmp_path / "maps.lance")).scan().to_table()
+    assert table.schema.field("value").type == arrow_type
+    assert table["value"].to_pylist() == plain.to_pylist()
+
+
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_columns_of_several_pages(tmp_path: Path, version: str) -> None:
     table = multi_page_table()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine import kernels
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import projected_schema
@@ -37,12 +39,18 @@ def take(
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
 
-    def read(part: npt.NDArray[np.uint64]) -> pa.RecordBatch:
+    def read(part: npt.NDArray[np.uint64]) -> list[pa.RecordBatch]:
         reader = reader_for(int(part[0] >> np.uint64(32)))
-        return reader.projection(names).read_rows(part.astype(np.uint32))
+        try:
+            return [reader.projection(names).read_rows(part.astype(np.uint32))]
+        except kernels.BatchTooLargeError:
+            if len(part) == 1:
+                raise
+            return [batch for half in np.array_split(part, 2) for batch in read(half)]
 
     parts = _parts(addresses)
-    table = pa.Table.from_batches(ordered_map(read, iter(parts), len(parts)), schema=schema)
+    batches = ordered_map(read, iter(parts), len(parts))
+    table = pa.Table.from_batches(chain.from_iterable(batches), schema=schema)
     if order is None:
         return table
     places = np.empty(len(order), dtype=np.int64)
