@@ -285,3 +285,31 @@ def build_variable_dictionary(
 def build_fixed_dictionary(
     values: Any, bits: int, offset: int, count: int, max_items: int, max_bytes: int
 ) -> DictionaryPage | None: ...
+
+# ---- encode: zones -----------------------------------------------------------------------------------
+
+class ZoneKind(Enum):
+    BOOL = 0
+    SIGNED = 1
+    UNSIGNED = 2
+    FLOAT = 3
+    TEXT = 4
+    BYTES = 5
+
+class ZoneStatistics:
+    """Minimum, maximum and null count per zone of `zone_rows` rows, from row `first_row` of a column on.
+
+    `width` is that of a value in bytes: 1 for BOOL, 0 for TEXT and BYTES.
+    """
+
+    zones: int
+    rows: int
+    def __init__(self, kind: ZoneKind, width: int, zone_rows: int, first_row: int) -> None: ...
+    def add_fixed(self, values: Any, offset: int, levels: Levels) -> None: ...
+    def add_variable(self, values: VariableInput, levels: Levels) -> None: ...
+    def append(self, next: ZoneStatistics) -> None: ...
+    def bounds(self, upper: bool) -> tuple[_Bytes, _Bytes, _Bytes]:
+        """Per zone whether the bound is known (one byte) and where it ends in the data (uint64); the data."""
+
+    def null_counts(self) -> _Bytes:
+        """Per zone (uint32)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 import pytest
 from hypothesis import HealthCheck, given, settings
-from lance_engine.expr import ColumnStatistics, evaluate, may_match, must_match, parse_sql
-from lance_engine.expr.statistics import truncated_maximum
+from lance_engine.expr import ColumnStatistics, evaluate, match_zones, parse_sql
 from lance_engine.expr.value_types import value_type
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -235,51 +234,49 @@ def test_statistics_never_contradict_the_answer(
     answer = evaluate(node, batch).to_pylist()
     known = data.draw(st.integers(0, 2))
     statistics = {
-        parts: _weakened(found, data) if known == 1 else found
-        for parts, found in _statistics(batch).items()
+        parts: held
+        for parts, held in _statistics(batch, data.draw if known == 1 else None).items()
         if known != 2 or data.draw(st.booleans())
     }
+    found = match_zones(node, statistics, 1)
     if any(truth is True for truth in answer):
-        assert may_match(node, statistics), f"{node} matches but may not"
-    if must_match(node, statistics):
+        assert found.may[0], f"{node} matches but may not"
+    if found.must[0]:
         assert all(truth is True for truth in answer), f"{node} must match but does not"
 
 
-def _statistics(batch: pa.RecordBatch) -> dict[tuple[str, ...], ColumnStatistics]:
+def _statistics(
+    batch: pa.RecordBatch, draw: Callable[..., Any] | None
+) -> dict[tuple[str, ...], ColumnStatistics]:
     found = {}
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if at.is_struct(array.type):
             for field in array.type:
-                found[(name, field.name)] = _column_statistics(pc.struct_field(array, [field.name]))
-        found[(name,)] = _column_statistics(array)
+                found[(name, field.name)] = _column_statistics(pc.struct_field(array, [field.name]), draw)
+        found[(name,)] = _column_statistics(array, draw)
     return found
 
 
-def _column_statistics(array: pa.Array) -> ColumnStatistics:
-    nulls = array.null_count
-    nans = None
+def _column_statistics(array: pa.Array, draw: Callable[..., Any] | None = None) -> ColumnStatistics:
+    """The statistics of a zone; with `draw`, known less well: no counts, no bounds, truncated strings."""
+    rows, nulls = np.array([len(array)]), np.array([array.null_count])
     array = array.dictionary_decode() if at.is_dictionary(array.type) else array
     array = array.cast(value_type(array.type)).drop_null()
+    nans = None
     if at.is_floating(array.type):
-        nans = pc.is_nan(array).true_count
-        array = array.filter(pc.invert(pc.is_nan(array)))
-    if at.is_struct(array.type) or len(array) == 0:
-        return ColumnStatistics(len(array) + nulls + (nans or 0), None, None, nulls, nans)
-    order = array.take(pc.sort_indices(array))
-    return ColumnStatistics(len(array) + nulls + (nans or 0), order[0], order[-1], nulls, nans)
-
-
-def _weakened(found: ColumnStatistics, data: st.DataObject) -> ColumnStatistics:
-    """The same rows, known less well: missing counts, missing bounds, truncated strings."""
-    draw = data.draw
-    minimum, maximum = found.minimum, found.maximum
-    if minimum is not None and at.is_string(minimum.type) and draw(st.booleans()):
-        minimum = pa.scalar(minimum.as_py()[:1])
-        maximum = truncated_maximum(pa.scalar(maximum.as_py()[:1])) if maximum is not None else None
-    return ColumnStatistics(
-        found.row_count,
-        minimum if draw(st.booleans()) else None,
-        maximum if draw(st.booleans()) else None,
-        found.null_count if draw(st.booleans()) else None,
-        found.nan_count if draw(st.booleans()) else None,
-    )
+        nan = pc.is_nan(array)
+        nans = np.array([nan.true_count])
+        array = array.filter(pc.invert(nan))
+    minimum = maximum = None
+    if not at.is_struct(array.type) and len(array):
+        order = array.take(pc.sort_indices(array))
+        minimum, maximum = order.slice(0, 1), order.slice(len(order) - 1)
+    if draw is not None:
+        if minimum is not None and at.is_string(minimum.type) and draw(st.booleans()):
+            minimum = pc.utf8_slice_codeunits(minimum, 0, 1)
+            maximum = pa.array([maximum[0].as_py()[:1] + "\U0010ffff"])
+        minimum = minimum if draw(st.booleans()) else None
+        maximum = maximum if draw(st.booleans()) else None
+        nulls = nulls if draw(st.booleans()) else None
+        nans = nans if draw(st.booleans()) else None
+    return ColumnStatistics.from_counts(rows, minimum, maximum, nulls, nans)

@@ -19,6 +19,7 @@
 #include "encode/levels.hpp"
 #include "encode/mini_block.hpp"
 #include "encode/values.hpp"
+#include "encode/zones.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -266,6 +267,42 @@ void bind_analysis(nb::module_& m) {
       "values"_a.none(), "bits"_a, "offset"_a, "count"_a, "max_items"_a, "max_bytes"_a);
 }
 
+void bind_zones(nb::module_& m) {
+  nb::enum_<ZoneKind>(m, "ZoneKind")
+      .value("BOOL", ZoneKind::kBool)
+      .value("SIGNED", ZoneKind::kSigned)
+      .value("UNSIGNED", ZoneKind::kUnsigned)
+      .value("FLOAT", ZoneKind::kFloat)
+      .value("TEXT", ZoneKind::kText)
+      .value("BYTES", ZoneKind::kBytes);
+  nb::class_<ZoneStatistics>(m, "ZoneStatistics")
+      .def(nb::init<ZoneKind, unsigned, uint64_t, uint64_t>(), "kind"_a, "width"_a, "zone_rows"_a,
+           "first_row"_a)
+      .def(
+          "add_fixed",
+          [](ZoneStatistics& zones, nb::object values, uint64_t offset, const Levels& levels) {
+            const Bytes bytes = borrow(values);
+            nb::gil_scoped_release nogil;
+            zones.add_fixed(bytes, offset, levels);
+          },
+          "values"_a.none(), "offset"_a, "levels"_a)
+      .def("add_variable", &ZoneStatistics::add_variable, "values"_a, "levels"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("append", &ZoneStatistics::append, "next"_a)
+      .def_prop_ro("zones", &ZoneStatistics::zones)
+      .def_prop_ro("rows", &ZoneStatistics::rows)
+      .def(
+          "bounds",
+          [](const ZoneStatistics& zones, bool upper) {
+            ZoneStatistics::Bounds bounds = zones.bounds(upper);
+            return std::make_tuple(copy_out(bounds.known), copy_out(bounds.ends), hand_over(bounds.data));
+          },
+          "upper"_a)
+      .def(
+          "null_counts", [](const ZoneStatistics& zones) { return copy_out(zones.null_counts()); },
+          nb::rv_policy::move);
+}
+
 }  // namespace
 
 void bind_encode(nb::module_& m) {
@@ -273,6 +310,7 @@ void bind_encode(nb::module_& m) {
   bind_values(m);
   bind_pages(m);
   bind_analysis(m);
+  bind_zones(m);
 }
 
 }  // namespace lance

@@ -3,17 +3,17 @@
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.from_sql import parse_sql
-from lance_engine.expr.statistics import ColumnStatistics, may_match, must_match
+from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Node, columns_of, conjuncts
 
 __all__ = [
     "ColumnStatistics",
     "Node",
+    "ZoneMatch",
     "columns_of",
     "conjuncts",
     "evaluate",
     "from_arrow",
-    "may_match",
-    "must_match",
+    "match_zones",
     "parse_sql",
 ]

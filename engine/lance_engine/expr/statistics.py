@@ -1,104 +1,128 @@
-"""Zones: what a filter can be over a set of rows of which only statistics are known.
+"""Zones: what a filter can be over sets of rows of which only statistics are known.
 
-`may_match` says whether the filter can be true for any of the rows, `must_match` whether it is true for all
-of them. Both are conservative: what is unknown may match and need not match. They come from one computation,
-the set of truth values that a node can take over the rows.
+A filter *may* match a zone if it can be true for any of its rows, and *must* match it if it is true for all
+of them. Both verdicts are conservative: what is unknown may match and need not match. They come from one
+computation, the set of truth values that each node can take over the rows, for all zones at once.
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, reduce
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
-from lance_engine.expr.value_types import MILLISECONDS_PER_DAY, PER_SECOND, is_bytes, is_number, is_text
+from lance_engine.expr.value_types import is_bytes, is_text, value_type
+
+Bools = npt.NDArray[np.bool_]
+Flags: TypeAlias = "np.bool_ | Bools"
+Bound: TypeAlias = "pa.Array | pa.Scalar | None"
+
+_YES, _NO = np.True_, np.False_
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Statistics of one column, or struct field, over the rows of a zone; None stands for unknown.
+    """Statistics of one column, or struct field, over n zones: every array has one element per zone.
 
-    `minimum` and `maximum` bound the values that are neither null nor NaN; they need not be attained, so that
-    a truncated string is a fine minimum, and `truncated_maximum` of it a fine maximum. A bound that is NaN
-    says nothing. `null_count` counts nulls (of a struct field also those of the structs around it),
-    `nan_count` NaN values.
+    `minimum` and `maximum` bound the values that are neither null nor NaN; null stands for an unknown bound,
+    None for no bound at all. They need not be attained, so that a truncated string is a fine minimum. `null`,
+    `held` and `nan` tell whether a zone may hold nulls (of a struct field also those of the structs around
+    it), values that are neither null nor NaN, and NaN.
     """
 
-    row_count: int
-    minimum: pa.Scalar | None = None
-    maximum: pa.Scalar | None = None
-    null_count: int | None = None
-    nan_count: int | None = None
+    minimum: pa.Array | None
+    maximum: pa.Array | None
+    null: Bools
+    held: Bools
+    nan: Bools
+
+    @classmethod
+    def from_counts(
+        cls,
+        rows: npt.NDArray[np.int64],
+        minimum: pa.Array | None = None,
+        maximum: pa.Array | None = None,
+        null_count: npt.NDArray[np.int64] | None = None,
+        nan_count: npt.NDArray[np.int64] | None = None,
+    ) -> ColumnStatistics:
+        """Statistics of zones of so many rows; counts are None where unknown, bounds that are NaN ignored."""
+        valid = rows if null_count is None else rows - null_count
+        return cls(
+            _without_nan(minimum),
+            _without_nan(maximum),
+            (rows if null_count is None else null_count) > 0,
+            (valid if nan_count is None else valid - nan_count) > 0,
+            (valid if nan_count is None else nan_count) > 0,
+        )
+
+    def take(self, zones: npt.NDArray[np.int64]) -> ColumnStatistics:
+        """The statistics of some zones, or of parts of them, in this order."""
+        minimum, maximum = (
+            None if bound is None else bound.take(pa.array(zones)) for bound in (self.minimum, self.maximum)
+        )
+        return ColumnStatistics(minimum, maximum, self.null[zones], self.held[zones], self.nan[zones])
 
 
 #: Statistics by the parts of a column's path: ``{("a",): ..., ("b", "c"): ...}``; absent columns are unknown.
 ZoneStatistics = Mapping[tuple[str, ...], ColumnStatistics]
 
 
-def may_match(node: Node, statistics: ZoneStatistics) -> bool:
-    """Whether predicate `node` can be true for some row of the zone. False is a proof that no row matches."""
-    return not _is_empty(statistics) and _truths(node, statistics).true
+class ZoneMatch(NamedTuple):
+    """Per zone: whether the filter can be true for some row, and whether it is true for every row."""
+
+    may: Bools
+    must: Bools
 
 
-def must_match(node: Node, statistics: ZoneStatistics) -> bool:
-    """Whether predicate `node` is true for every row of the zone. True is a proof that all rows match."""
-    if _is_empty(statistics):
-        return True
+def match_zones(node: Node, statistics: ZoneStatistics, zones: int) -> ZoneMatch:
+    """What predicate `node` is over each of `zones` zones.
+
+    `may` False is a proof that no row of the zone matches, `must` True that all rows do.
+    """
     found = _truths(node, statistics)
-    return not found.false and not found.unknown
-
-
-def truncated_maximum(prefix: pa.Scalar) -> pa.Scalar | None:
-    """An upper bound of all strings or blobs that start with `prefix`; None when there is none."""
-    following = _successor(prefix.as_py())
-    return None if following is None else pa.scalar(following, prefix.type)
+    return ZoneMatch(
+        np.broadcast_to(found.true, zones), np.broadcast_to(~(found.false | found.unknown), zones)
+    )
 
 
 class _Truths(NamedTuple):
-    """The truth values that a predicate may take over the rows of a zone."""
+    """The truth values that a predicate may take over the rows of each zone."""
 
-    true: bool
-    false: bool
-    unknown: bool
+    true: Flags
+    false: Flags
+    unknown: Flags
+
+
+_ANY = _Truths(_YES, _YES, _YES)
 
 
 class _Range(NamedTuple):
     """The values that a node may take; `low` and `high` bound those that are neither null nor NaN."""
 
-    low: Any
-    high: Any
-    held: bool
+    low: Bound
+    high: Bound
+    held: Flags
     """Whether there may be values that are neither null nor NaN."""
-    nan: bool
-    null: bool
+    nan: Flags
+    null: Flags
 
 
 def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
     match node:
         case And(operands):
-            parts = [_truths(operand, statistics) for operand in operands]
-            return _Truths(
-                all(part.true for part in parts),
-                any(part.false for part in parts),
-                any(part.unknown for part in parts) and all(part.true or part.unknown for part in parts),
-            )
+            return reduce(_and, (_truths(operand, statistics) for operand in operands))
         case Or(operands):
-            parts = [_truths(operand, statistics) for operand in operands]
-            return _Truths(
-                any(part.true for part in parts),
-                all(part.false for part in parts),
-                any(part.unknown for part in parts) and all(part.false or part.unknown for part in parts),
-            )
+            return reduce(_or, (_truths(operand, statistics) for operand in operands))
         case Not(operand):
-            inner = _truths(operand, statistics)
-            return _Truths(inner.false, inner.true, inner.unknown)
+            return _not(_truths(operand, statistics))
         case Comparison(op, left, right) if left == right:
             return _same(op, _range(left, statistics))
         case Comparison(op, left, right):
@@ -111,142 +135,196 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
             return _match(node, _range(operand, statistics))
         case Literal(value):
             held = value.as_py()
-            return _Truths(held is True, held is False, held is None)
+            return _Truths(np.bool_(held is True), np.bool_(held is False), np.bool_(held is None))
         case Column():
             # A boolean column is a comparison with TRUE.
-            return _compare("=", _range(node, statistics), _Range(True, True, True, False, False))
+            return _compare("=", _range(node, statistics), _constant(pa.scalar(True)))
         case _:
-            return _Truths(True, True, True)
+            return _ANY
 
 
-def _is_empty(statistics: ZoneStatistics) -> bool:
-    return any(found.row_count == 0 for found in statistics.values())
+def _and(left: _Truths, right: _Truths) -> _Truths:
+    unknown = (left.unknown & (right.true | right.unknown)) | (left.true & right.unknown)
+    return _Truths(left.true & right.true, left.false | right.false, unknown)
+
+
+def _or(left: _Truths, right: _Truths) -> _Truths:
+    return _not(_and(_not(left), _not(right)))
+
+
+def _not(inner: _Truths) -> _Truths:
+    return _Truths(inner.false, inner.true, inner.unknown)
 
 
 def _range(node: Node, statistics: ZoneStatistics) -> _Range:
     if isinstance(node, Literal):
-        key = _key(node.value, node.type)
-        return _Range(key, key, key is not None, _is_nan(node.value), not node.value.is_valid)
-    floating = at.is_floating(node.type)
+        return _constant(node.value)
+    floating = np.bool_(at.is_floating(node.type))
     known = statistics.get(node.parts) if isinstance(node, Column) else None
     if known is None:
-        return _Range(None, None, True, floating, True)
-    null = known.row_count > 0 if known.null_count is None else known.null_count > 0
-    valid = known.row_count - (known.null_count or 0)
-    nan = floating and (valid > 0 if known.nan_count is None else known.nan_count > 0)
-    held = valid - ((known.nan_count or 0) if floating else 0) > 0
-    return _Range(_key(known.minimum, node.type), _key(known.maximum, node.type), held, nan, null)
+        return _Range(None, None, _YES, floating, _YES)
+    low, high = _bound(known.minimum, node.type), _bound(known.maximum, node.type)
+    return _Range(low, high, known.held, known.nan & floating, known.null)
 
 
-def _is_nan(value: pa.Scalar) -> bool:
-    return bool(at.is_floating(value.type) and value.is_valid and math.isnan(value.as_py()))
+def _constant(value: pa.Scalar) -> _Range:
+    nan = at.is_floating(value.type) and value.is_valid and value.as_py() != value.as_py()
+    held = value.is_valid and not nan
+    bound = _single(value) if held else None
+    return _Range(bound, bound, np.bool_(held), np.bool_(nan), np.bool_(not value.is_valid))
 
 
-def _key(value: pa.Scalar | None, kind: pa.DataType) -> Any:
-    """A Python value that orders as the scalar does in a column of type `kind`; None where there is none."""
-    if value is None or not value.is_valid or _is_nan(value):
+def _bound(bound: pa.Array | None, kind: pa.DataType) -> pa.Array | None:
+    """A bound in the type in which values of type `kind` are compared; None if it says nothing of them."""
+    if bound is None:
         return None
-    if isinstance(value, (pa.DictionaryScalar, pa.ExtensionScalar)):
-        return _key(value.value, kind)
-    same = value.type == kind or any(test(value.type) and test(kind) for test in (is_number, is_text))
-    if at.is_temporal(kind) and at.is_temporal(value.type):
-        return _instant(value) if value.type.id == kind.id else None
-    if is_bytes(kind) and isinstance(held := value.as_py(), bytes):
-        return held
-    return value.as_py() if same else None
+    held = bound.storage if isinstance(bound, pa.ExtensionArray) else bound
+    if held.type != kind:
+        alike = value_type(held.type).id == kind.id or any(
+            test(value_type(held.type)) and test(kind)
+            for test in (at.is_integer, at.is_floating, is_text, is_bytes)
+        )
+        try:
+            held = held.cast(kind) if alike else None
+        except pa.ArrowInvalid:
+            held = None
+    return None if held is None else _single(held)
 
 
-def _instant(value: pa.Scalar) -> int:
-    """A count of nanoseconds, so that units compare."""
-    if at.is_date32(value.type):
-        return int(value.value) * MILLISECONDS_PER_DAY * 1_000_000
-    return int(value.value) * (
-        1_000_000_000 // (1_000 if at.is_date64(value.type) else PER_SECOND[value.type.unit])
-    )
+def _single(values: Any) -> Any:
+    """Half floats have no comparison kernels; single precision holds their values exactly."""
+    return values.cast(pa.float32()) if at.is_float16(values.type) else values
+
+
+def _without_nan(bound: pa.Array | None) -> pa.Array | None:
+    if bound is None or not at.is_floating(bound.type):
+        return bound
+    nan = pc.is_nan(_single(bound))
+    return pc.if_else(nan, pa.scalar(None, bound.type), bound) if nan.true_count else bound
 
 
 def _same(op: str, operand: _Range) -> _Truths:
-    held = operand.held or operand.nan
-    holds = op in ("=", "<=", ">=")
-    return _Truths(held and holds, held and not holds, operand.null)
+    held = operand.held | operand.nan
+    holds = np.bool_(op in ("=", "<=", ">="))
+    return _Truths(held & holds, held & ~holds, operand.null)
 
 
 def _compare(op: str, left: _Range, right: _Range) -> _Truths:
     if op in (">", ">="):
         return _compare("<" if op == ">" else "<=", right, left)
     if op == "<>":
-        equal = _compare("=", left, right)
-        return _Truths(equal.false, equal.true, equal.unknown)
-    unknown = left.null or right.null
-    if not (left.held or left.nan) or not (right.held or right.nan):
-        # One side is null throughout, or there are no rows.
-        return _Truths(False, False, unknown)
-    true = false = False
-    if left.held and right.held:
-        if op == "=":
-            true = _reaches(left.low, right.high, True) and _reaches(right.low, left.high, True)
-            false = not (left.low is not None and left.low == left.high == right.low == right.high)
-        else:
-            true = _reaches(left.low, right.high, op == "<=")
-            false = _reaches(right.low, left.high, op == "<")
+        return _not(_compare("=", left, right))
+    if op == "=":
+        true = _reaches(left.low, right.high, True) & _reaches(right.low, left.high, True)
+        false = ~(_equal(left.low, left.high) & _equal(right.low, right.high) & _equal(left.low, right.low))
+    else:
+        true = _reaches(left.low, right.high, op == "<=")
+        false = _reaches(right.low, left.high, op == "<")
+    held = left.held & right.held
     # NaN equals itself and is greater than every other value.
-    if left.nan and right.nan:
-        true, false = true or op != "<", false or op == "<"
-    if left.nan and right.held:
-        false = True
-    if left.held and right.nan:
-        true, false = true or op != "=", false or op == "="
-    return _Truths(true, false, unknown)
+    both, right_only = left.nan & right.nan, left.held & right.nan
+    true = (held & true) | (both & np.bool_(op != "<")) | (right_only & np.bool_(op != "="))
+    false = (held & false) | (both & np.bool_(op == "<")) | (right_only & np.bool_(op == "="))
+    return _Truths(true, false | (left.nan & right.held), left.null | right.null)
 
 
-def _reaches(low: Any, high: Any, equal: bool) -> bool:
+def _reaches(low: Bound, high: Bound, equal: bool) -> Flags:
     """Whether a value at or above `low` can be below one (or equal one) at or below `high`."""
-    if low is None or high is None:
-        return True
-    return bool(low <= high if equal else low < high)
+    return _tested(pc.less_equal if equal else pc.less, low, high, unknown=True)
+
+
+def _equal(left: Bound, right: Bound) -> Flags:
+    """Whether two bounds are known to be equal."""
+    return _tested(pc.equal, left, right, unknown=False)
+
+
+def _tested(test: Callable[[Bound, Bound], Any], left: Bound, right: Bound, *, unknown: bool) -> Flags:
+    if left is None or right is None or left.type != right.type:
+        return np.bool_(unknown)
+    result = test(left, right)
+    if isinstance(result, pa.Scalar):
+        return np.bool_(result.as_py() if result.is_valid else unknown)
+    found: Bools = pc.fill_null(result, unknown).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _member(node: In, operand: _Range) -> _Truths:
-    keys, nan = _sorted_keys(node)
-    low, high = operand.low, operand.high
-    first = 0 if low is None else bisect_left(keys, low)
-    within = first < len(keys) and (high is None or keys[first] <= high)
+    keys, has_nan = _sorted_keys(node)
+    nan, listed_null = np.bool_(has_nan), np.bool_(node.has_null)
+    # Where the values at or above `low` begin among the keys, and where those at or below `high` end.
+    first = _positions(keys, operand.low, node.values.type, "left", 0)
+    last = _positions(keys, operand.high, node.values.type, "right", len(keys))
+    within = np.asarray(first < last)
     # Bounds that meet on one of the values leave nothing else.
-    only = within and low is not None and low == high
-    true = (operand.held and within) or (operand.nan and nan)
-    false = (operand.held and not only) or (operand.nan and not nan)
+    only = within & _equal(operand.low, operand.high)
+    true = (operand.held & within) | (operand.nan & nan)
+    false = (operand.held & ~only) | (operand.nan & ~nan)
     # Next to a NULL in the list, what equals none of the values is unknown.
-    return _Truths(true, false and not node.has_null, operand.null or (false and node.has_null))
+    return _Truths(true, false & ~listed_null, operand.null | (false & listed_null))
+
+
+def _positions(
+    keys: npt.NDArray[Any], bound: Bound, kind: pa.DataType, side: Any, unknown: int
+) -> npt.NDArray[np.intp] | int:
+    if not isinstance(bound, pa.Array) or bound.type != _comparing_type(kind):
+        return unknown
+    positions = np.full(len(bound), unknown, dtype=np.intp)
+    known = bound.is_valid().to_numpy(zero_copy_only=False)
+    positions[known] = np.searchsorted(keys, _keys(bound.drop_null()), side)
+    return positions
 
 
 @lru_cache(maxsize=32)
-def _sorted_keys(node: In) -> tuple[list[Any], bool]:
-    """The values of a list as sorted keys, and whether NaN is among them; kept, since many zones ask."""
-    keys = [_key(value, node.values.type) for value in node.values]
-    return sorted(key for key in keys if key is not None), any(map(_is_nan, node.values))
+def _sorted_keys(node: In) -> tuple[npt.NDArray[Any], bool]:
+    """The values of a list in ascending order, and whether NaN is among them; kept for other fragments."""
+    values = _single(node.values)
+    has_nan = False
+    if at.is_floating(values.type):
+        nan = pc.is_nan(values)
+        has_nan = bool(nan.true_count)
+        values = values.filter(pc.invert(nan))
+    return np.sort(_keys(values)), has_nan
+
+
+def _comparing_type(kind: pa.DataType) -> pa.DataType:
+    return pa.float32() if at.is_float16(kind) else kind
+
+
+def _keys(values: pa.Array) -> npt.NDArray[Any]:
+    """Values without nulls as numpy sorts them: numbers, or Python strings, bytes and decimals."""
+    if at.is_temporal(values.type):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    if at.is_primitive(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    keys = np.empty(len(values), dtype=object)
+    keys[:] = values.to_pylist()
+    return keys
 
 
 def _null_test(operand: Node, negated: bool, statistics: ZoneStatistics) -> _Truths:
     if at.is_boolean(operand.type) and not isinstance(operand, (Column, Literal)):
         inner = _truths(operand, statistics)
-        null, held = inner.unknown, inner.true or inner.false
+        null, held = inner.unknown, inner.true | inner.false
     else:
         found = _range(operand, statistics)
-        null, held = found.null, found.held or found.nan
-    return _Truths(held, null, False) if negated else _Truths(null, held, False)
+        null, held = found.null, found.held | found.nan
+    return _Truths(held, null, _NO) if negated else _Truths(null, held, _NO)
 
 
 def _match(node: Match, operand: _Range) -> _Truths:
     prefix = _prefix(node)
-    if not operand.held or prefix is None:
+    if prefix is None:
         return _Truths(operand.held, operand.held, operand.null)
-    following = _successor(prefix)
-    true = _reaches(prefix, operand.high, True) and (
-        following is None or operand.low is None or operand.low < following
-    )
-    whole = node.kind == "starts_with" and operand.low is not None and operand.low >= prefix
-    inside = whole and (following is None or (operand.high is not None and operand.high < following))
-    return _Truths(true, not inside, operand.null)
+    kind = node.operand.type
+    first, following = pa.scalar(prefix, kind), _successor(prefix)
+    after = None if following is None else pa.scalar(following, kind)
+    true = _reaches(first, operand.high, True) & _reaches(operand.low, after, False)
+    inside: Flags = _NO
+    if node.kind == "starts_with":
+        inside = _tested(pc.less_equal, first, operand.low, unknown=False)
+        if after is not None:
+            inside = inside & _tested(pc.less, operand.high, after, unknown=False)
+    return _Truths(operand.held & true, operand.held & ~inside, operand.null)
 
 
 def _prefix(node: Match) -> str | None:
@@ -263,14 +341,11 @@ def _prefix(node: Match) -> str | None:
     return prefix
 
 
-def _successor(prefix: Any) -> Any:
-    """The least string (or bytes) above all that start with `prefix`; None when there is none."""
-    if isinstance(prefix, bytes):
-        held = prefix.rstrip(b"\xff")
-        return held[:-1] + bytes([held[-1] + 1]) if held else None
-    held_text = prefix.rstrip("\U0010ffff")
-    if not held_text:
+def _successor(prefix: str) -> str | None:
+    """The least string above all that start with `prefix`; None when there is none."""
+    held = prefix.rstrip("\U0010ffff")
+    if not held:
         return None
-    code = ord(held_text[-1]) + 1
+    code = ord(held[-1]) + 1
     # The surrogates are no characters.
-    return held_text[:-1] + chr(0xE000 if code == 0xD800 else code)
+    return held[:-1] + chr(0xE000 if code == 0xD800 else code)

@@ -6,10 +6,10 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.expr import ColumnStatistics, may_match, must_match, parse_sql
-from lance_engine.expr.statistics import truncated_maximum
+from lance_engine.expr import ColumnStatistics, match_zones, parse_sql
 
 SCHEMA = pa.schema(
     {
@@ -28,22 +28,31 @@ SCHEMA = pa.schema(
 NAN = float("nan")
 
 
-def zone(
-    low: Any, high: Any, nulls: int | None = 0, nans: int | None = None, rows: int = 10
-) -> ColumnStatistics:
-    return ColumnStatistics(10, _scalar(low), _scalar(high), nulls, nans)
+def zone(low: Any, high: Any, nulls: int | None = 0, nans: int | None = None) -> ColumnStatistics:
+    """Statistics of a single zone of ten rows."""
+    return ColumnStatistics.from_counts(
+        np.array([10]), _bound(low), _bound(high), _count(nulls), _count(nans)
+    )
 
 
-def _scalar(value: Any) -> pa.Scalar | None:
-    return None if value is None else value if isinstance(value, pa.Scalar) else pa.scalar(value)
+UNKNOWN = ColumnStatistics.from_counts(np.array([10]))
+
+
+def _bound(value: Any) -> pa.Array | None:
+    if value is None:
+        return None
+    return pa.repeat(value, 1) if isinstance(value, pa.Scalar) else pa.array([value])
+
+
+def _count(value: int | None) -> np.ndarray | None:
+    return None if value is None else np.array([value])
 
 
 def verdict(text: str, **zones: ColumnStatistics) -> str:
     """'all', 'some' (some rows may match) or 'none'."""
     statistics = {tuple(name.split("__")): held for name, held in zones.items()}
-    node = parse_sql(text, SCHEMA)
-    may, must = may_match(node, statistics), must_match(node, statistics)
-    assert may or not must or all(held.row_count == 0 for held in zones.values())
+    (may,), (must,) = match_zones(parse_sql(text, SCHEMA), statistics, 1)
+    assert may or not must
     return "all" if must else "some" if may else "none"
 
 
@@ -122,7 +131,7 @@ def test_missing_statistics_may_match() -> None:
         "i IN (1, 2)",
     ):
         assert verdict(text) == "some"
-        assert verdict(text, i=ColumnStatistics(10)) == "some"
+        assert verdict(text, i=UNKNOWN) == "some"
     assert verdict("i < 10", i=zone(10, None)) == "none"
     assert verdict("i > 10", i=zone(10, None)) == "some"
     assert verdict("i > 10", i=zone(None, 10)) == "none"
@@ -161,15 +170,10 @@ def test_strings_and_prefixes() -> None:
 
 def test_truncated_bounds() -> None:
     # Values run from "apple..." to "apricot..."; only three characters were kept.
-    held = zone("app", truncated_maximum(pa.scalar("apr")))
+    held = zone("app", "aps")
     assert verdict("s = 'apricot'", s=held) == "some"
     assert verdict("s >= 'aps'", s=held) == "some"
     assert verdict("s > 'aps'", s=held) == "none"
-    assert truncated_maximum(pa.scalar("a\U0010ffff")) == pa.scalar("b")
-    assert truncated_maximum(pa.scalar("\ud7ff")) == pa.scalar("\ue000")
-    assert truncated_maximum(pa.scalar("")) is None
-    assert truncated_maximum(pa.scalar(b"a\xff\xff")) == pa.scalar(b"b")
-    assert truncated_maximum(pa.scalar(b"\xff")) is None
 
 
 def test_other_types() -> None:
@@ -196,13 +200,35 @@ def test_two_columns() -> None:
     assert verdict("i < j", i=zone(1, 5), j=zone(5, 9)) == "some"
 
 
-def test_an_empty_zone_matches_nowhere_and_everywhere() -> None:
-    empty = ColumnStatistics(0)
-    for text in ("i = 1", "f > 1", "i IS NULL", "i NOT IN (1)", "s LIKE 'a%'", "abs(i) > 1"):
-        statistics = {("i",): empty, ("f",): empty, ("s",): empty}
-        node = parse_sql(text, SCHEMA)
-        assert not may_match(node, statistics)
-        assert must_match(node, statistics)
+def test_zones_are_judged_one_by_one() -> None:
+    statistics = ColumnStatistics.from_counts(
+        np.array([5, 5, 5, 5]),
+        pa.array([1, 10, None, 4], pa.int32()),
+        pa.array([9, 19, None, 4], pa.int32()),
+        np.array([0, 0, 5, 1]),
+    )
+    found = match_zones(parse_sql("i < 10", SCHEMA), {("i",): statistics}, 4)
+    assert found.may.tolist() == [True, False, False, True]
+    assert found.must.tolist() == [True, False, False, False]
+    found = match_zones(parse_sql("i IN (4, 12)", SCHEMA), {("i",): statistics}, 4)
+    assert found.may.tolist() == [True, True, False, True]
+    assert found.must.tolist() == [False, False, False, False]
+    parts = statistics.take(np.array([3, 3, 0]))
+    assert match_zones(parse_sql("i = 4", SCHEMA), {("i",): parts}, 3).may.tolist() == [True, True, True]
+    assert match_zones(parse_sql("i > 4", SCHEMA), {("i",): parts}, 3).may.tolist() == [False, False, True]
+    assert match_zones(parse_sql("TRUE", SCHEMA), {}, 2).must.tolist() == [True, True]
+
+
+def test_lists_of_any_type() -> None:
+    day = datetime.date(2020, 1, 5)
+    assert verdict("day IN (DATE '2020-01-01', DATE '2020-01-09')", day=zone(day, day)) == "none"
+    assert verdict("day IN (DATE '2020-01-01', DATE '2020-01-05')", day=zone(day, day)) == "all"
+    assert verdict("d IN (1.5, 3.5)", d=zone(Decimal("1.60"), Decimal("3.40"))) == "none"
+    assert verdict("s IN ('b', 'y')", s=zone("a", "c")) == "some"
+    assert verdict("s IN ('b', 'y')", s=zone("c", "x")) == "none"
+    assert verdict("s IN ('b', 'y')", s=zone("c", None)) == "some"
+    assert verdict("b IN ('a'::blob, 'z'::blob)", b=zone(b"b", b"c")) == "none"
+    assert verdict("f IN (0.0, 5.0)", f=zone(-0.0, -0.0, nans=0)) == "all"
 
 
 def test_a_long_list_is_searched_not_scanned() -> None:
