@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-
-from google.protobuf import any_pb2
+from collections.abc import Mapping, Sequence
 
 from lance_engine.encodings.v2_1.encode import Buffer, EncodedPage
+from lance_engine.format.container import (
+    ALIGNMENT,
+    COLUMN_ENCODING,
+    PADDING,
+    direct_encoding,
+    serialize_footer,
+)
 from lance_engine.format.pb import encodings_pb2, file_pb2, file_v2_pb2
 from lance_engine.format.schema import bytes_metadata, schema_to_messages
 from lance_engine.io.store import Sink
 from lance_engine.types import Schema
 
-_ALIGNMENT = 64
-_PADDING = b"H" * _ALIGNMENT
-_FOOTER = struct.Struct("<QQQIIHH4s")
+_GAP = PADDING * ALIGNMENT
 _RANGE = struct.Struct("<QQ")
-_PAGE_LAYOUT_URL = "/lance.encodings21.PageLayout"
-_COLUMN_ENCODING_URL = "/lance.encodings.ColumnEncoding"
+_PAGE_LAYOUT = "lance.encodings21.PageLayout"
 
 
 class FileWriter:
@@ -34,7 +36,7 @@ class FileWriter:
         self._version = version
         self._position = 0
         values = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
-        encoding = _direct(_COLUMN_ENCODING_URL, values.SerializeToString())
+        encoding = direct_encoding(COLUMN_ENCODING, values.SerializeToString())
         self._columns = [file_v2_pb2.ColumnMetadata(encoding=encoding) for _ in schema.leaves()]
         self._rows = [0] * len(self._columns)
 
@@ -46,19 +48,29 @@ class FileWriter:
     def write_page(self, column: int, page: EncodedPage) -> None:
         """Append a page to a column, numbered as in `Schema.leaves`."""
         entry = self._columns[column].pages.add(length=page.rows, priority=self._rows[column])
-        entry.encoding.CopyFrom(_direct(_PAGE_LAYOUT_URL, page.layout.SerializeToString()))
+        entry.encoding.CopyFrom(direct_encoding(_PAGE_LAYOUT, page.layout.SerializeToString()))
         for buffer in page.buffers:
             position, size = self._write_buffer(buffer)
             entry.buffer_offsets.append(position)
             entry.buffer_sizes.append(size)
         self._rows[column] += page.rows
 
-    def finish(self, rows: int) -> int:
-        """Complete the file with everything behind the pages; returns its size in bytes."""
+    def write_column_buffer(self, column: int, buffer: Buffer) -> None:
+        """Append a buffer that belongs to a column as a whole."""
+        position, size = self._write_buffer(buffer)
+        self._columns[column].buffer_offsets.append(position)
+        self._columns[column].buffer_sizes.append(size)
+
+    def finish(self, rows: int, metadata: Mapping[str, str] | None = None) -> int:
+        """Complete the file with everything behind the pages; returns its size in bytes.
+
+        `metadata` are entries of the file's schema beside those of the dataset's.
+        """
         if any(written != rows for written in self._rows):
             raise ValueError(f"columns with {sorted(set(self._rows))} rows in a file of {rows} rows")
         schema = file_pb2.Schema(
-            fields=schema_to_messages(self._schema), metadata=bytes_metadata(self._schema.metadata)
+            fields=schema_to_messages(self._schema),
+            metadata=bytes_metadata({**self._schema.metadata, **(metadata or {})}),
         )
         descriptor = file_pb2.FileDescriptor(schema=schema, length=rows)
         global_buffers = [self._write_raw(descriptor.SerializeToString())]
@@ -67,17 +79,15 @@ class FileWriter:
         column_table = self._write_table(columns)
         global_table = self._write_table(global_buffers)
         counts = (len(global_buffers), len(columns))
-        self._write_raw(
-            _FOOTER.pack(metadata_start, column_table, global_table, *counts, *self._version, b"LANC")
-        )
+        self._write_raw(serialize_footer(metadata_start, column_table, global_table, *counts, self._version))
         return self._position
 
     def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:
         data = memoryview(buffer)
         position, size = self._write_raw(data.cast("B") if data.nbytes else b"")
-        gap = -size % _ALIGNMENT
+        gap = -size % ALIGNMENT
         if gap:
-            self._write_raw(_PADDING[:gap])
+            self._write_raw(_GAP[:gap])
         return position, size
 
     def _write_raw(self, data: bytes | memoryview) -> tuple[int, int]:
@@ -88,10 +98,3 @@ class FileWriter:
 
     def _write_table(self, ranges: Sequence[tuple[int, int]]) -> int:
         return self._write_raw(b"".join(_RANGE.pack(*item) for item in ranges))[0]
-
-
-def _direct(type_url: str, value: bytes) -> file_v2_pb2.Encoding:
-    message = any_pb2.Any(type_url=type_url, value=value)
-    return file_v2_pb2.Encoding(
-        direct=file_v2_pb2.DirectEncoding(encoding=message.SerializeToString(deterministic=True))
-    )

@@ -27,6 +27,8 @@ _LEGACY = {(0, 0), (0, 1), (0, 2)}
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 
+COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:
@@ -71,6 +73,27 @@ def parse_footer(data: bytes, file_size: int) -> Footer:
     if not (columns <= column_table <= end and tables_fit and num_global >= 1):
         raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a copy")
     return Footer(columns, column_table, global_table, num_global, num_columns, version)
+
+
+def serialize_footer(
+    columns: int,
+    column_table: int,
+    global_table: int,
+    num_global_buffers: int,
+    num_columns: int,
+    version: tuple[int, int],
+) -> bytes:
+    """The last 40 bytes of a file: where its tables start, how long they are, and its version."""
+    counts = (num_global_buffers, num_columns)
+    return _FOOTER.pack(columns, column_table, global_table, *counts, *version, MAGIC)
+
+
+def direct_encoding(name: str, value: bytes) -> file_v2_pb2.Encoding:
+    """An encoding stored in place: the name of a message type and its bytes."""
+    message = any_pb2.Any(type_url=f"/{name}", value=value)
+    return file_v2_pb2.Encoding(
+        direct=file_v2_pb2.DirectEncoding(encoding=message.SerializeToString(deterministic=True))
+    )
 
 
 def parse_offset_table(data: bytes, count: int, limit: int) -> tuple[tuple[int, int], ...]:

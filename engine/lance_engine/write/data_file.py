@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from lance_engine.encodings.v2_1.encode import EncodedPage
 from lance_engine.file.writer import FileWriter
+from lance_engine.format.zone_maps import ZoneMapPlace, serialize_zone_map_place
 from lance_engine.io.store import Sink
+from lance_engine.kernels import ZoneStatistics
 from lance_engine.types import Field, Schema
 from lance_engine.write.encode import encode_column
+from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
+from lance_engine.write.zones import joined_statistics, zone_map, zone_statistics
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
 _PENDING_PAGES = 6
@@ -31,6 +36,15 @@ class _Column:
     leaves: int
     pieces: list[pa.Array] = dataclasses.field(default_factory=list)
     bytes: int = 0
+    first_row: int = 0
+    """Number of the first row of `pieces` in the file."""
+
+
+class _EncodedLeaf(NamedTuple):
+    """Some rows of a leaf: its pages, and its statistics unless it gets no zone map."""
+
+    pages: list[EncodedPage]
+    zones: ZoneStatistics | None
 
 
 class DataFileWriter:
@@ -44,9 +58,11 @@ class DataFileWriter:
         self, sink: Sink, schema: Schema, options: WriteOptions, executor: ThreadPoolExecutor
     ) -> None:
         self._file = FileWriter(sink, schema, options.version)
-        self._version = options.version
+        self._options = options
         self._executor = executor
-        self._pending: deque[tuple[int, Future[list[list[EncodedPage]]]]] = deque()
+        self._pending: deque[tuple[int, Future[list[_EncodedLeaf]]]] = deque()
+        self._leaves = list(schema.leaves())
+        self._zones: list[list[ZoneStatistics]] = [[] for _ in self._leaves]
         self._columns: list[_Column] = []
         first_leaf = 0
         for top in schema.fields:
@@ -79,7 +95,11 @@ class DataFileWriter:
             if column.pieces:
                 self._cut(column)
         self._drain(0)
-        return self._file.finish(self.rows)
+        metadata = {}
+        if self._options.zone_maps:
+            self._write_zone_maps()
+            metadata = serialize_zone_map_place(ZoneMapPlace(self._options.zone_rows, column_buffer=0))
+        return self._file.finish(self.rows, metadata)
 
     def _cut(self, column: _Column) -> None:
         """Turn everything buffered into pages of about equal length."""
@@ -97,7 +117,8 @@ class DataFileWriter:
         column.pieces, column.bytes = [], 0
 
     def _submit(self, column: _Column, pieces: list[pa.Array]) -> None:
-        task = self._executor.submit(_encode, pieces, column.field, self._version)
+        task = self._executor.submit(_encode, pieces, column.field, column.first_row, self._options)
+        column.first_row += sum(len(piece) for piece in pieces)
         self._pending.append((column.first_leaf, task))
         self._drain(_PENDING_PAGES)
 
@@ -105,13 +126,27 @@ class DataFileWriter:
         """Write finished pages in the order they were cut until at most `limit` are pending."""
         while len(self._pending) > limit:
             first_leaf, task = self._pending.popleft()
-            for leaf, pages in enumerate(task.result()):
-                for page in pages:
-                    self._file.write_page(first_leaf + leaf, page)
+            for leaf, encoded in enumerate(task.result(), first_leaf):
+                for page in encoded.pages:
+                    self._file.write_page(leaf, page)
+                if encoded.zones is not None:
+                    self._zones[leaf].append(encoded.zones)
+
+    def _write_zone_maps(self) -> None:
+        for leaf, parts in enumerate(self._zones):
+            if parts:
+                statistics = joined_statistics(parts)
+                self._file.write_column_buffer(leaf, zone_map(self._leaves[leaf], statistics))
 
 
-def _encode(pieces: list[pa.Array], top: Field, version: tuple[int, int]) -> list[list[EncodedPage]]:
-    return encode_column(_joined(pieces), top, version)
+def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOptions) -> list[_EncodedLeaf]:
+    array = _joined(pieces)
+    leaves = leaves_of(array, top)
+    pages = encode_column(array, top, options.version, leaves)
+    zones: list[ZoneStatistics | None] = [None] * len(leaves)
+    if options.zone_maps:
+        zones = [zone_statistics(leaf, options.zone_rows, first_row) for leaf in leaves]
+    return [_EncodedLeaf(*leaf) for leaf in zip(pages, zones, strict=True)]
 
 
 def _joined(pieces: list[pa.Array]) -> pa.Array:

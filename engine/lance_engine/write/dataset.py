@@ -37,6 +37,8 @@ def write_dataset(
     data_storage_version: str | None = None,
     max_rows_per_file: int = 1 << 20,
     max_bytes_per_file: int = 90 << 30,
+    zone_maps: bool = True,
+    zone_rows: int = 8192,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
@@ -45,7 +47,8 @@ def write_dataset(
     `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
     ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
-    that of the dataset for ``append`` and 2.1 otherwise. `progress` is called with rows and bytes so far.
+    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps` and `zone_rows` are those of
+    `WriteOptions`. `progress` is called with rows and bytes so far.
 
     When anything fails nothing is committed and no data file is left behind.
     """
@@ -57,6 +60,8 @@ def write_dataset(
         data_storage_version=storage_version_for(data_storage_version, current if mode == "append" else None),
         max_rows_per_file=max_rows_per_file,
         max_bytes_per_file=max_bytes_per_file,
+        zone_maps=zone_maps,
+        zone_rows=zone_rows,
         progress=progress,
     )
     if mode == "create" and current is not None:

@@ -8,6 +8,7 @@ values is smallest. General compression is used where the field's metadata ask f
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -57,12 +58,15 @@ _HUGE_VALUE_SAVING = 0.1
 _COMPRESS_MIN_BYTES = 32 << 10
 
 
-def encode_column(array: pa.Array, field: Field, version: tuple[int, int]) -> list[list[EncodedPage]]:
+def encode_column(
+    array: pa.Array, field: Field, version: tuple[int, int], leaves: Sequence[Leaf] | None = None
+) -> list[list[EncodedPage]]:
     """Encode consecutive rows of a top-level column: for each leaf column in order, its pages.
 
-    A leaf usually gets one page; long runs of empty and null lists force more.
+    A leaf usually gets one page; long runs of empty and null lists force more. `leaves` are those of the
+    array where the caller has them already.
     """
-    leaves = leaves_of(array, field)
+    leaves = leaves_of(array, field) if leaves is None else leaves
     return [_leaf_pages(array, field, number, leaf, version) for number, leaf in enumerate(leaves)]
 
 

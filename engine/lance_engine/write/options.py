@@ -11,6 +11,7 @@ from lance_engine.errors import UnsupportedFeatureError
 Progress = Callable[[int, int], None]
 
 DEFAULT_VERSION = "2.1"
+_COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
 _VERSIONS = {"2.1": (2, 1), "2.2": (2, 2)}
 
 
@@ -21,7 +22,8 @@ class WriteOptions:
     A file ends at whichever of `max_rows_per_file` and `max_bytes_per_file` comes first; rows are not split.
     `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
     `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
-    name, temporary ones included, so that what a failed job wrote can be found.
+    name, temporary ones included, so that what a failed job wrote can be found. `zone_maps` adds minimum,
+    maximum and null count of every `zone_rows` rows to the columns that have an order.
     """
 
     data_storage_version: str = DEFAULT_VERSION
@@ -31,12 +33,16 @@ class WriteOptions:
     buffer_bytes: int = 512 << 20
     threads: int = 2
     file_tag: str = ""
+    zone_maps: bool = True
+    zone_rows: int = 8192
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.zone_rows >= 1 << 32:
+            raise ValueError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
         if self.data_storage_version not in _VERSIONS:
             raise UnsupportedFeatureError(
                 f"Data files of version {self.data_storage_version} cannot be written",

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lance::encode {
+
+// At most `limit` bytes that are not greater than `value`. Text stays valid UTF-8; nothing for text that is
+// not.
+std::optional<std::string> truncated_minimum(std::string_view value, size_t limit, bool text);
+
+// About `limit` bytes that are not less than `value`, nor than anything that starts like it where it is cut.
+// Nothing where there are none: when all that is kept is the greatest byte or character.
+std::optional<std::string> truncated_maximum(std::string_view value, size_t limit, bool text);
+
+}  // namespace lance::encode
