@@ -61,7 +61,7 @@ test-all: lint  ## Lint, then every test
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; exit 1; }
-	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql
+	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo
 	@$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 
 format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,7 +111,7 @@ class Demo:
             for table in TABLES:
                 progress.update(task, description=table)
                 source, target = self.parquet / f"{table}.parquet", self.lance / f"{table}.lance"
-                _, seconds = timed(lambda source=source, target=target: write(source, target))
+                _, seconds = timed(partial(write, source, target))
                 sizes = (f"{size(path) / 1e6:.1f}" for path in (source, target))
                 shown.add_row(table, f"{lance_sql.open(target).count_rows():,}", *sizes, f"{seconds:.2f}")
                 progress.advance(task)
@@ -123,7 +124,7 @@ class Demo:
         for number in QUERY_NUMBERS:
             text, cells, expected = query_text(number), [], None
             for name, run in engines.items():
-                answer, seconds = timed(lambda run=run, text=text: run(text))
+                answer, seconds = timed(partial(run, text))
                 if expected is None:
                     expected = answer
                     cells.append(f"{seconds * 1000:.0f} ms")

@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import datafusion
@@ -106,13 +107,7 @@ def query_cases(parquet: Path, lance: Path, wrong: list[str]) -> list[Case]:
             text, name = query_text(number), f"Q{number} {engine}"
             if not same(over_datasets(text), over_files(text)):
                 wrong.append(name)
-            cases.append(
-                (
-                    name,
-                    lambda run=over_files, text=text: run(text),
-                    lambda run=over_datasets, text=text: run(text),
-                )
-            )
+            cases.append((name, partial(over_files, text), partial(over_datasets, text)))
     return cases
 
 

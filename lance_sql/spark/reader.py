@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lance_sql.spark.options import Options
-from lance_sql.spark.types import arrow_schema, spark_schema, to_spark
+from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema, to_spark
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS = 65_536
@@ -50,9 +50,8 @@ class LanceReader(DataSourceReader):
         self._options = options
         self._version = dataset.version
         self._schema = schema
-        missing = [
-            name for name in schema.names if name not in dataset.schema.names and not name.startswith("_row")
-        ]
+        known = ROW_NUMBER_COLUMNS.union(dataset.schema.names)
+        missing = [name for name in schema.names if name not in known]
         if missing:
             raise ColumnNotFoundError(
                 f"Version {dataset.version} has no column '{missing[0]}'",

@@ -94,6 +94,7 @@ def test_an_empty_data_frame(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t.lance"
     save(spark.range(0), path)
     assert lance.dataset(path).to_table().equals(pa.table({"id": pa.array([], pa.int64())}))
+    assert spark.read.format("lance").load(str(path)).collect() == []
     save(spark.range(0), path)
     assert lance.dataset(path).version == 1
 
