@@ -107,7 +107,7 @@ def check_fault(
     page: Page, error: type[LanceError], match: str | None = None, schema: pa.Schema = SCHEMA
 ) -> None:
     with pytest.raises(error, match=match) as caught:
-        read(page, schema)
+        read(page, schema, page.length)
     assert caught.value.place["path"] == "file.lance"
     assert str(caught.value.place["column"]).startswith("value")
     assert caught.value.place["page"] == 0

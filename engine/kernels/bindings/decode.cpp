@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -12,7 +13,10 @@
 #include "core/source.hpp"
 #include "decode/column.hpp"
 #include "decode/page.hpp"
+#include "decode/structural_field.hpp"
 #include "decode/unpack.hpp"
+#include "decode/v2_0/array_decoder.hpp"
+#include "decode/v2_0/nested_field.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -58,6 +62,15 @@ struct DecodedBatch {
   }
 };
 
+DecodedBatch* decode(const Columns& columns, const Selection& selection, const Overlays& overlays) {
+  auto batch = std::make_unique<DecodedBatch>();
+  {
+    nb::gil_scoped_release release;
+    columns.decode(selection, overlays, batch->array);
+  }
+  return batch.release();
+}
+
 LeafKind leaf_kind(const std::string& kind) {
   if (kind == "null") return LeafKind::kNull;
   if (kind == "bits") return LeafKind::kBits;
@@ -67,16 +80,33 @@ LeafKind leaf_kind(const std::string& kind) {
   throw std::invalid_argument("unknown kind of leaf " + kind);
 }
 
-LayerKind layer_kind(const std::string& kind) {
-  if (kind == "item") return LayerKind::kItem;
-  if (kind == "list") return LayerKind::kList;
-  if (kind == "large_list") return LayerKind::kLargeList;
-  throw std::invalid_argument("unknown kind of layer " + kind);
+// "item", "list", "large_list", or "fixed_size_list:N".
+Layer layer(const std::string& text) {
+  if (text == "item") return {LayerKind::kItem};
+  if (text == "list") return {LayerKind::kList};
+  if (text == "large_list") return {LayerKind::kLargeList};
+  const std::string prefix = "fixed_size_list:";
+  if (text.starts_with(prefix)) {
+    uint64_t dimension = std::stoull(text.substr(prefix.size()));
+    check(dimension > 0 && dimension <= UINT32_MAX, "a fixed-size list has an impossible dimension");
+    return {LayerKind::kFixedSizeList, dimension};
+  }
+  throw std::invalid_argument("unknown kind of layer " + text);
+}
+
+using PackedChildren = std::vector<std::tuple<std::string, uint32_t, std::vector<uint64_t>>>;
+
+std::vector<LeafType> leaf_types(const PackedChildren& children) {
+  std::vector<LeafType> types;
+  for (const auto& [kind, width, dims] : children) types.push_back({leaf_kind(kind), width, dims});
+  return types;
 }
 
 void bind_sources(nb::module_& m) {
   nb::class_<Source>(m, "Source")
       .def_prop_ro("size", &Source::size)
+      .def_prop_ro("identity",
+                   [](const Source& source) { return reinterpret_cast<uintptr_t>(source.identity()); })
       .def(
           "read",
           [](const Source& source, uint64_t offset, uint64_t length) {
@@ -222,6 +252,15 @@ void bind_pages(nb::module_& m) {
       "num_rep"_a, "num_def"_a);
 }
 
+void bind_blobs(nb::module_& m) {
+  m.def(
+      "blob_page",
+      [](PagePtr descriptors, const RangeList& buffers, const nb::bytes& layers, bool v2_0) {
+        return make_blob(std::move(descriptors), to_ranges(buffers), to_bytes(layers), v2_0);
+      },
+      "descriptors"_a, "buffers"_a, "layers"_a, "v2_0"_a);
+}
+
 void bind_columns(nb::module_& m) {
   nb::class_<LeafColumn>(m, "LeafColumn")
       .def_prop_ro("rows", &LeafColumn::rows)
@@ -243,8 +282,8 @@ void bind_columns(nb::module_& m) {
       [](std::string name, const std::string& kind, uint32_t width, std::vector<uint64_t> dims,
          const std::vector<std::string>& path, std::vector<PagePtr> pages,
          std::shared_ptr<const Source> source) {
-        std::vector<LayerKind> layers;
-        for (const std::string& layer : path) layers.push_back(layer_kind(layer));
+        std::vector<Layer> layers;
+        for (const std::string& step : path) layers.push_back(layer(step));
         return std::make_shared<LeafColumn>(std::move(name),
                                             LeafType{leaf_kind(kind), width, std::move(dims)},
                                             std::move(layers), std::move(pages), std::move(source));
@@ -254,46 +293,53 @@ void bind_columns(nb::module_& m) {
   nb::class_<Node>(m, "Node");
   m.def(
       "leaf_node",
-      [](LeafColumnPtr leaf) { return NodePtr(new Node{Node::Kind::kLeaf, {}, std::move(leaf)}); }, "leaf"_a);
+      [](LeafColumnPtr leaf, const PackedChildren& packed) {
+        return NodePtr(new Node{Node::Kind::kLeaf, {}, std::move(leaf), leaf_types(packed)});
+      },
+      "leaf"_a, "packed"_a = PackedChildren{});
   m.def(
       "struct_node",
       [](std::vector<NodePtr> children) {
-        return NodePtr(new Node{Node::Kind::kStruct, std::move(children), nullptr});
+        return NodePtr(new Node{Node::Kind::kStruct, std::move(children), nullptr, {}});
       },
       "children"_a);
   m.def(
       "list_node",
       [](NodePtr child, bool large) {
         return NodePtr(
-            new Node{large ? Node::Kind::kLargeList : Node::Kind::kList, {std::move(child)}, nullptr});
+            new Node{large ? Node::Kind::kLargeList : Node::Kind::kList, {std::move(child)}, nullptr, {}});
       },
       "child"_a, "large"_a);
+  m.def(
+      "fixed_size_list_node",
+      [](NodePtr child, uint64_t dimension) {
+        return NodePtr(new Node{Node::Kind::kFixedSizeList, {std::move(child)}, nullptr, {}, dimension});
+      },
+      "child"_a, "dimension"_a);
+
+  nb::class_<Field>(m, "Field");
+  m.def(
+      "structural_field", [](NodePtr root) { return FieldPtr(new StructuralField(std::move(root))); },
+      "root"_a);
 
   nb::class_<DecodedBatch>(m, "DecodedBatch").def_prop_ro("address", [](const DecodedBatch& batch) {
     return reinterpret_cast<uintptr_t>(&batch.array);
   });
   nb::class_<Columns>(m, "Columns")
-      .def(nb::init<std::vector<NodePtr>>(), "fields"_a)
+      .def(nb::init<std::vector<FieldPtr>>(), "fields"_a)
       .def(
           "decode_range",
           [](const Columns& columns, uint64_t begin, uint64_t end, const Overlays& overlays) {
-            auto batch = std::make_unique<DecodedBatch>();
-            {
-              nb::gil_scoped_release release;
-              columns.decode_range(begin, end, overlays, batch->array);
-            }
-            return batch.release();
+            if (begin > end) throw std::invalid_argument("a range of rows ends before it begins");
+            RowRange range{begin, end};
+            return decode(columns, Selection::of(std::span<const RowRange>(&range, 1)), overlays);
           },
           "begin"_a, "end"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
       .def(
           "decode_rows",
           [](const Columns& columns, const Rows& rows, const Overlays& overlays) {
-            auto batch = std::make_unique<DecodedBatch>();
-            {
-              nb::gil_scoped_release release;
-              columns.decode_rows(rows.data(), rows.shape(0), overlays, batch->array);
-            }
-            return batch.release();
+            return decode(columns, Selection::of(std::span<const uint32_t>(rows.data(), rows.shape(0))),
+                          overlays);
           },
           "rows"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership);
 }
@@ -331,13 +377,77 @@ void bind_unpack(nb::module_& m) {
   m.def("set_cache_limit", &set_cache_limit, "bytes"_a);
 }
 
+void bind_v2_0(nb::module_& m) {
+  using namespace v2_0;
+  nb::class_<ArrayDecoder>(m, "ArrayDecoder");
+  m.def(
+      "array_flat",
+      [](std::pair<uint64_t, uint64_t> buffer, uint64_t bits, const std::string& scheme) {
+        Compression how = scheme.empty() ? Compression::kNone : compression(scheme);
+        return v2_0::make_flat({buffer.first, buffer.second}, bits, how);
+      },
+      "buffer"_a, "bits_per_value"_a, "compression"_a);
+  m.def("array_all_null", &make_all_null);
+  m.def("array_nullable", &make_nullable, "validity"_a, "values"_a);
+  m.def(
+      "array_fixed_size_list",
+      [](uint64_t dimension, ArrayDecoderPtr items) {
+        return v2_0::make_fixed_size_list(dimension, std::move(items));
+      },
+      "dimension"_a, "items"_a);
+  m.def("array_binary", &make_binary, "indices"_a, "bytes_"_a, "null_adjustment"_a);
+  m.def("array_fixed_size_binary", &make_fixed_size_binary, "bytes_"_a, "byte_width"_a);
+  m.def(
+      "array_fsst",
+      [](ArrayDecoderPtr binary, const nb::bytes& table) {
+        return v2_0::make_fsst(std::move(binary), {static_cast<const uint8_t*>(table.data()), table.size()});
+      },
+      "binary"_a, "symbol_table"_a);
+  m.def(
+      "array_dictionary",
+      [](ArrayDecoderPtr indices, unsigned index_width, ArrayDecoderPtr items, uint64_t count, bool shifted,
+         const std::string& kind, uint32_t width) {
+        return make_dictionary(std::move(indices), index_width, std::move(items), count, shifted,
+                               LeafType{leaf_kind(kind), width, {}});
+      },
+      "indices"_a, "index_width"_a, "items"_a, "count"_a, "shifted"_a, "kind"_a, "width"_a);
+  m.def(
+      "array_bitpacked",
+      [](std::pair<uint64_t, uint64_t> buffer, unsigned packed_bits, unsigned bits, bool is_signed) {
+        return make_bitpacked({buffer.first, buffer.second}, packed_bits, bits, is_signed);
+      },
+      "buffer"_a, "packed_bits"_a, "bits"_a, "signed_"_a);
+  m.def(
+      "array_bitpacked_for_non_neg",
+      [](std::pair<uint64_t, uint64_t> buffer, unsigned packed_bits, unsigned bits) {
+        return make_bitpacked_for_non_neg({buffer.first, buffer.second}, packed_bits, bits);
+      },
+      "buffer"_a, "packed_bits"_a, "bits"_a);
+  m.def("array_page", &make_page, "rows"_a, "decoder"_a);
+  m.def("array_struct_field", &make_struct_field, "children"_a);
+  m.def(
+      "array_list_field",
+      [](std::string name,
+         const std::vector<std::tuple<uint64_t, ArrayDecoderPtr, uint64_t, uint64_t>>& pages,
+         std::shared_ptr<const Source> source, FieldPtr items, bool large) {
+        std::vector<ListPage> list_pages;
+        for (const auto& [rows, offsets, adjustment, num_items] : pages)
+          list_pages.push_back({rows, offsets, adjustment, num_items});
+        return make_list_field(std::move(name), std::move(list_pages), std::move(source), std::move(items),
+                               large);
+      },
+      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a);
+}
+
 }  // namespace
 
 void bind_decode(nb::module_& m) {
   bind_sources(m);
   bind_value_decoders(m);
   bind_pages(m);
+  bind_blobs(m);
   bind_columns(m);
+  bind_v2_0(m);
   bind_unpack(m);
 }
 

@@ -16,7 +16,14 @@ struct CorruptData : std::runtime_error {
 
 // A range of the file was asked for that nobody has fetched yet.
 struct NotResident : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  NotResident(const void* source, uint64_t offset, uint64_t length)
+      : std::runtime_error("bytes of the file were not fetched"),
+        source(source),
+        offset(offset),
+        length(length) {}
+  const void* source;  // the file, as `Source::identity`
+  uint64_t offset;
+  uint64_t length;
 };
 
 inline void check(bool ok, const char* what) {

@@ -64,9 +64,7 @@ Span SegmentSource::view(uint64_t offset, uint64_t length) const {
   static const uint8_t nothing[kSlack] = {};
   if (length == 0) return {nothing, 0};
   Span found = find(offset, length);
-  if (!found.data)
-    throw NotResident("bytes " + std::to_string(offset) + " to " + std::to_string(offset + length) +
-                      " were not fetched");
+  if (!found.data) throw NotResident(identity(), offset, length);
   return found;
 }
 

@@ -20,6 +20,8 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   uint64_t size() const { return size_; }
+  // Tells files apart; the same for a source and those derived from it.
+  virtual const void* identity() const { return this; }
   // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
   virtual Span view(uint64_t offset, uint64_t length) const = 0;
   // Whether arrays may keep pointing into the source for as long as they hold it.
@@ -60,6 +62,7 @@ class SegmentSource : public Source {
   // Adding a range again changes nothing; spans handed out stay valid as long as the source.
   void add(uint64_t offset, Span bytes);
   Span view(uint64_t offset, uint64_t length) const override;
+  const void* identity() const override { return parent_ ? parent_->identity() : this; }
   bool holds(uint64_t offset, uint64_t length) const { return find(offset, length).data != nullptr; }
 
  private:

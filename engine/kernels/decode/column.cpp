@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "decode/arrow_export.hpp"
-
 namespace lance {
 
-LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<LayerKind> path,
-                       std::vector<PagePtr> pages, std::shared_ptr<const Source> source)
+LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
+                       std::shared_ptr<const Source> source)
     : name_(std::move(name)),
       type_(std::move(type)),
       path_(std::move(path)),
@@ -47,16 +45,9 @@ void LeafColumn::visit_pages(uint64_t begin, uint64_t end, Visit visit) const {
   }
 }
 
-const Source& LeafColumn::source_for(const Overlays& overlays) const {
-  for (const auto& [base, overlay] : overlays)
-    if (base == source_) return *overlay;
-  return *source_;
-}
-
 void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
   uint64_t rows = end - begin;
-  bool nested =
-      std::any_of(path_.begin(), path_.end(), [](LayerKind kind) { return kind != LayerKind::kItem; });
+  bool nested = std::any_of(path_.begin(), path_.end(), [](const Layer& layer) { return layer.list(); });
   if (!nested) {
     if (type_.kind == LeafKind::kFixed) out.values.data.reserve(rows * out.values.value_bytes());
     if (type_.variable()) out.values.offsets.reserve((rows + 1) * type_.offset_width());
@@ -69,12 +60,16 @@ void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
   }
 }
 
-// Rows that stand in a mapped file as Arrow wants them are pointed at, not copied.
-bool LeafColumn::alias(const Page& page, const Source& source, uint64_t begin, uint64_t end,
-                       LeafOutput& out) const {
-  Span bytes = page.alias_range(source, begin, end);
-  if (!bytes.data || reinterpret_cast<uintptr_t>(bytes.data) % 8 != 0) return false;
-  uint64_t rows = end - begin;
+// Rows that stand in one place of a mapped file as Arrow wants them are pointed at, not copied.
+bool LeafColumn::alias(const RowRange& range, const Source& source, LeafOutput& out) const {
+  if (!source.aliasable() || type_.kind != LeafKind::kFixed) return false;
+  uint64_t rows = range.end - range.begin;
+  Span bytes;
+  visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
+    if (to - from == rows) bytes = pages_[i]->alias_range(source, from, to);
+  });
+  bool usable = bytes.data && reinterpret_cast<uintptr_t>(bytes.data) % 8 == 0;
+  if (!usable || bytes.size != rows * out.values.value_bytes()) return false;
   out.values.alias(bytes, source_, rows);
   for (LayerValues& layer : out.layers) layer.validity.append_valid(rows);
   uint64_t items = rows;
@@ -83,26 +78,30 @@ bool LeafColumn::alias(const Page& page, const Source& source, uint64_t begin, u
   return true;
 }
 
-void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
+void LeafColumn::decode(const Selection& selection, const Overlays& overlays, LeafOutput& out,
+                        Scratch& scratch) const {
+  const Source& source = overlaid(source_, overlays);
+  if (selection.by_rows) return decode_rows(selection.rows, source, out, scratch);
+  if (selection.ranges.size() == 1 && alias(selection.ranges[0], source, out)) return;
+  for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, source, out, scratch);
+}
+
+void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
                               Scratch& scratch) const {
-  const Source& source = source_for(overlays);
-  bool reserved = false;
+  if (out.values.length() == 0) reserve(begin, end, out);
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
-    if (to - from == end - begin && alias(*pages_[i], source, from, to, out)) return;
-    if (!std::exchange(reserved, true)) reserve(begin, end, out);
     pages_[i]->decode_range(source, from, to, out, scratch);
   });
 }
 
-void LeafColumn::decode_rows(const uint32_t* rows, size_t count, const Overlays& overlays, LeafOutput& out,
+void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& source, LeafOutput& out,
                              Scratch& scratch) const {
-  if (!count) return;
-  const Source& source = source_for(overlays);
+  if (rows.empty()) return;
   std::vector<uint32_t> local;
   size_t next = 0;
-  visit_pages(rows[0], uint64_t{rows[count - 1]} + 1, [&](size_t i, uint64_t, uint64_t) {
+  visit_pages(rows.front(), uint64_t{rows.back()} + 1, [&](size_t i, uint64_t, uint64_t) {
     local.clear();
-    for (; next < count && rows[next] < starts_[i + 1]; ++next) {
+    for (; next < rows.size() && rows[next] < starts_[i + 1]; ++next) {
       check(rows[next] >= starts_[i], "rows to take must ascend");
       local.push_back(static_cast<uint32_t>(rows[next] - starts_[i]));
     }
@@ -110,7 +109,7 @@ void LeafColumn::decode_rows(const uint32_t* rows, size_t count, const Overlays&
     pages_[i]->prepare(source);
     pages_[i]->decode_rows(source, local.data(), local.size(), out, scratch);
   });
-  check(next == count, "rows to take must ascend");
+  check(next == rows.size(), "rows to take must ascend");
 }
 
 std::vector<Range> LeafColumn::metadata_ranges(uint64_t begin, uint64_t end) const {
@@ -125,59 +124,18 @@ std::vector<Range> LeafColumn::data_ranges(uint64_t begin, uint64_t end) const {
   std::vector<Range> ranges;
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
     pages_[i]->prepare(*source_);
-    for (const Range& range : pages_[i]->data_ranges(from, to)) ranges.push_back(range);
+    for (const Range& range : pages_[i]->data_ranges(*source_, from, to)) ranges.push_back(range);
   });
   return ranges;
 }
 
-namespace {
-
-void collect_leaves(const Node& node, std::vector<LeafColumnPtr>& leaves) {
-  if (node.leaf) leaves.push_back(node.leaf);
-  for (const NodePtr& child : node.children) collect_leaves(*child, leaves);
-}
-
-Scratch& thread_scratch() {
+void Columns::decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const {
   thread_local Scratch scratch;
-  return scratch;
-}
-
-}  // namespace
-
-Columns::Columns(std::vector<NodePtr> fields) : fields_(std::move(fields)) {
-  for (const NodePtr& field : fields_) collect_leaves(*field, leaves_);
-}
-
-void Columns::decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, ArrowArray& out) const {
-  check(begin <= end, "a range of rows ends before it begins");
-  std::vector<LeafOutput> outputs;
-  outputs.reserve(leaves_.size());
-  for (const LeafColumnPtr& leaf : leaves_) {
-    outputs.emplace_back(leaf->type(), leaf->path());
-    leaf->decode_range(begin, end, overlays, outputs.back(), thread_scratch());
-  }
-  assemble(outputs, end - begin, out);
-}
-
-void Columns::decode_rows(const uint32_t* rows, size_t count, const Overlays& overlays,
-                          ArrowArray& out) const {
-  std::vector<LeafOutput> outputs;
-  outputs.reserve(leaves_.size());
-  for (const LeafColumnPtr& leaf : leaves_) {
-    outputs.emplace_back(leaf->type(), leaf->path());
-    leaf->decode_rows(rows, count, overlays, outputs.back(), thread_scratch());
-  }
-  assemble(outputs, count, out);
-}
-
-void Columns::assemble(std::vector<LeafOutput>& outputs, uint64_t rows, ArrowArray& out) const {
+  uint64_t rows = selection.count();
   ArrayBuilder root(rows);
-  Validity all_valid;
-  all_valid.append_valid(rows);
-  root.add_validity(all_valid);
-  size_t leaf = 0;
-  for (const NodePtr& field : fields_) {
-    ArrayBuilder child = export_node(*field, 0, outputs, leaf, rows);
+  root.add_all_valid();
+  for (const FieldPtr& field : fields_) {
+    ArrayBuilder child = field->decode(selection, overlays, scratch);
     check(child.length() == rows, "a column has another number of rows than its table");
     root.add_child(std::move(child));
   }

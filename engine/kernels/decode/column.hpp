@@ -5,43 +5,50 @@
 #include <vector>
 
 #include "core/arrow_abi.hpp"
+#include "decode/array_builder.hpp"
 #include "decode/page.hpp"
+#include "decode/selection.hpp"
 
 namespace lance {
 
 // Sources to read instead of the ones that the columns were built with, for the bytes of one batch.
 using Overlays = std::vector<std::pair<std::shared_ptr<const Source>, std::shared_ptr<const Source>>>;
 
+inline const Source& overlaid(const std::shared_ptr<const Source>& source, const Overlays& overlays) {
+  for (const auto& [base, overlay] : overlays)
+    if (base == source) return *overlay;
+  return *source;
+}
+
 // All pages of one leaf in one file.
 class LeafColumn {
  public:
-  LeafColumn(std::string name, LeafType type, std::vector<LayerKind> path, std::vector<PagePtr> pages,
+  LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
              std::shared_ptr<const Source> source);
 
   const std::string& name() const { return name_; }
   const LeafType& type() const { return type_; }
-  const std::vector<LayerKind>& path() const { return path_; }
+  const std::vector<Layer>& path() const { return path_; }
   const std::shared_ptr<const Source>& source() const { return source_; }
   uint64_t rows() const { return starts_.back(); }
 
-  void decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
-                    Scratch& scratch) const;
-  // `rows` ascending; a row may repeat.
-  void decode_rows(const uint32_t* rows, size_t count, const Overlays& overlays, LeafOutput& out,
-                   Scratch& scratch) const;
+  void decode(const Selection& selection, const Overlays& overlays, LeafOutput& out, Scratch& scratch) const;
   std::vector<Range> metadata_ranges(uint64_t begin, uint64_t end) const;
   std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const;
 
  private:
+  void decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+                    Scratch& scratch) const;
+  void decode_rows(std::span<const uint32_t> rows, const Source& source, LeafOutput& out,
+                   Scratch& scratch) const;
   template <typename Visit>
   void visit_pages(uint64_t begin, uint64_t end, Visit visit) const;
-  const Source& source_for(const Overlays& overlays) const;
   void reserve(uint64_t begin, uint64_t end, LeafOutput& out) const;
-  bool alias(const Page& page, const Source& source, uint64_t begin, uint64_t end, LeafOutput& out) const;
+  bool alias(const RowRange& range, const Source& source, LeafOutput& out) const;
 
   std::string name_;
   LeafType type_;
-  std::vector<LayerKind> path_;
+  std::vector<Layer> path_;
   std::vector<PagePtr> pages_;
   std::vector<uint64_t> starts_;  // first row of each page, then the number of rows
   std::shared_ptr<const Source> source_;
@@ -49,30 +56,26 @@ class LeafColumn {
 
 using LeafColumnPtr = std::shared_ptr<const LeafColumn>;
 
-// The shape of one top-level field over its leaves.
-struct Node {
-  enum class Kind : uint8_t { kLeaf, kStruct, kList, kLargeList };
-  Kind kind;
-  std::vector<std::shared_ptr<const Node>> children;
-  LeafColumnPtr leaf;
+// A field of a projection, nested ones with everything below them.
+class Field {
+ public:
+  virtual ~Field() = default;
+  // The selected slots as an Arrow array.
+  virtual ArrayBuilder decode(const Selection& selection, const Overlays& overlays,
+                              Scratch& scratch) const = 0;
 };
 
-using NodePtr = std::shared_ptr<const Node>;
+using FieldPtr = std::shared_ptr<const Field>;
 
 // The columns of a projection; decodes them together into one Arrow struct array.
 class Columns {
  public:
-  explicit Columns(std::vector<NodePtr> fields);
+  explicit Columns(std::vector<FieldPtr> fields) : fields_(std::move(fields)) {}
 
-  void decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, ArrowArray& out) const;
-  void decode_rows(const uint32_t* rows, size_t count, const Overlays& overlays, ArrowArray& out) const;
-  const std::vector<LeafColumnPtr>& leaves() const { return leaves_; }
+  void decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const;
 
  private:
-  void assemble(std::vector<LeafOutput>& outputs, uint64_t rows, ArrowArray& out) const;
-
-  std::vector<NodePtr> fields_;
-  std::vector<LeafColumnPtr> leaves_;
+  std::vector<FieldPtr> fields_;
 };
 
 }  // namespace lance

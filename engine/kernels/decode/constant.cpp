@@ -22,7 +22,7 @@ class ConstantPage : public Page {
   }
 
   std::vector<Range> metadata_ranges() const override { return buffers_; }
-  std::vector<Range> data_ranges(uint64_t, uint64_t) const override { return {}; }
+  std::vector<Range> data_ranges(const Source&, uint64_t, uint64_t) const override { return {}; }
 
  protected:
   void check_type(const LeafType& type) const override {

@@ -22,6 +22,27 @@ Dictionary::Dictionary(const LeafType& type, const BlockDecoder& decoder, Span b
   }
 }
 
+Dictionary::Dictionary(LeafValues&& values, uint64_t count) : count_(count), width_(values.type().width) {
+  if (values.type().variable()) {
+    starts_ = std::make_unique<uint64_t[]>(count);
+    lengths_ = std::make_unique<uint32_t[]>(count);
+    unsigned width = values.type().offset_width();
+    auto offset = [&](uint64_t i) -> uint64_t {
+      const uint8_t* at = values.offsets.data() + i * width;
+      return width == 4 ? load<uint32_t>(at) : load<uint64_t>(at);
+    };
+    for (uint64_t i = 0; i < count; ++i) {
+      starts_[i] = offset(i);
+      uint64_t length = offset(i + 1) - starts_[i];
+      check(length <= UINT32_MAX, "a dictionary value is impossibly long");
+      lengths_[i] = static_cast<uint32_t>(length);
+      longest_ = std::max(longest_, length);
+    }
+  }
+  values_ = std::move(values.data);
+  values_.reserve(1);  // fixed-size copies read past the end, even of nothing
+}
+
 // Width of an offset in bits, start of the bytes, count + 1 offsets, bytes.
 void Dictionary::read_strings(Span block) {
   auto bits = block.at<uint32_t>(0);

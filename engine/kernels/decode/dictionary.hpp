@@ -13,6 +13,9 @@ class Dictionary {
   Dictionary(const LeafType& type, const BlockDecoder& decoder, Span buffer, uint64_t count,
              Scratch& scratch);
 
+  // Values that were decoded by other means.
+  Dictionary(LeafValues&& values, uint64_t count);
+
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 

@@ -30,7 +30,7 @@ class FullZip : public Page {
     return indexed_ ? std::vector<Range>{buffer_range(1)} : std::vector<Range>{};
   }
 
-  std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const override {
+  std::vector<Range> data_ranges(const Source&, uint64_t begin, uint64_t end) const override {
     if (begin >= end) return {};
     uint64_t from = row_offset(begin);
     return {{buffer_range(0).offset + from, row_offset(end) - from}};

@@ -48,13 +48,15 @@ class LeafValues {
     data.clear();
   }
 
+  // Counts values whose parts were appended one by one.
+  void add_length(uint64_t count) { length_ += count; }
+
   const LeafType& type() const { return *type_; }
   uint64_t length() const { return length_; }
   uint64_t value_bytes() const { return type_->width * items_; }
 
   // Room for `count` more fixed-width values.
   uint8_t* extend_fixed(uint64_t count) {
-    own();
     length_ += count;
     return data.extend(count * value_bytes());
   }
@@ -74,7 +76,7 @@ class LeafValues {
   }
   void append_placeholders(uint64_t count);
 
-  // Points to bytes in the file instead of copying them; only for the first values of an array.
+  // Points to bytes in the file instead of copying them; these are then all the values there are.
   void alias(Span bytes, std::shared_ptr<const Source> owner, uint64_t count) {
     aliased = bytes;
     alias_owner = std::move(owner);
@@ -89,13 +91,6 @@ class LeafValues {
   std::vector<Validity> item_validity;  // one per dimension of a fixed-size list, outermost first
 
  private:
-  void own() {
-    if (!aliased.data) return;
-    std::memcpy(data.extend(aliased.size), aliased.data, aliased.size);
-    aliased = {};
-    alias_owner.reset();
-  }
-
   const LeafType* type_;
   uint64_t items_;
   uint64_t length_ = 0;

@@ -60,10 +60,9 @@ LevelMap::LevelMap(std::vector<uint8_t> layers) {
   }
 }
 
-void LevelMap::check_path(const std::vector<LayerKind>& path) const {
+void LevelMap::check_path(const std::vector<Layer>& path) const {
   bool fits = path.size() == layers_.size();
-  for (size_t i = 0; fits && i < path.size(); ++i)
-    fits = is_list(layers_[i]) == (path[i] != LayerKind::kItem);
+  for (size_t i = 0; fits && i < path.size(); ++i) fits = is_list(layers_[i]) == path[i].list();
   check(fits, "the layers of a page do not fit the nesting of the column");
 }
 
@@ -117,6 +116,14 @@ void LevelMap::unravel(uint16_t* rep, uint16_t* def, uint64_t count, uint64_t nu
     LayerValues& values = out[layer];
     unsigned top = base + levels_of(kind);
     if (!is_list(kind)) {
+      if (values.kind == LayerKind::kFixedSizeList) {
+        // Every item repeats the levels of its list; the first one speaks for all.
+        check(num_lists_ == 0 && count % values.dimension == 0,
+              "a fixed-size list of structs is cut in the middle");
+        count /= values.dimension;
+        children /= values.dimension;
+        for (uint64_t i = 0; def && i < count; ++i) def[i] = def[i * values.dimension];
+      }
       uint64_t before = values.validity.length();
       append_items(layer, def, count, base, lists, values);
       uint64_t appended = values.validity.length() - before;

@@ -8,18 +8,25 @@
 namespace lance {
 
 // One step on the path from the leaf to the root, as the schema has it.
-enum class LayerKind : uint8_t { kItem, kList, kLargeList };
+enum class LayerKind : uint8_t { kItem, kList, kLargeList, kFixedSizeList };
+
+struct Layer {
+  LayerKind kind = LayerKind::kItem;
+  uint64_t dimension = 0;  // of a fixed-size list of structs
+
+  bool list() const { return kind == LayerKind::kList || kind == LayerKind::kLargeList; }
+};
 
 // Validity and, for lists, offsets of one step of the path; grows with the values.
 class LayerValues {
  public:
-  explicit LayerValues(LayerKind kind) : kind(kind) {
+  explicit LayerValues(Layer layer) : kind(layer.kind), dimension(layer.dimension) {
     if (kind == LayerKind::kList) store<int32_t>(offsets.extend(4), 0);
     if (kind == LayerKind::kLargeList) store<int64_t>(offsets.extend(8), 0);
   }
-  bool list() const { return kind != LayerKind::kItem; }
 
   LayerKind kind;
+  uint64_t dimension;
   Validity validity;
   Bytes offsets;
 };
@@ -47,7 +54,7 @@ class LevelMap {
   unsigned max_visible() const { return max_visible_; }
   bool visible(uint16_t def) const { return def <= max_visible_; }
   // Throws unless the page's layers are what the schema says.
-  void check_path(const std::vector<LayerKind>& path) const;
+  void check_path(const std::vector<Layer>& path) const;
 
   // Appends what `count` entries say to the layers of the path. `rep` may be null without lists, `def` when
   // nothing is null or empty. `num_values` is how many leaf slots these entries own. Both arrays are used up.

@@ -40,7 +40,7 @@ class MiniBlock : public Page {
     return ranges;
   }
 
-  std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const override {
+  std::vector<Range> data_ranges(const Source&, uint64_t begin, uint64_t end) const override {
     if (begin >= end) return {};
     auto [first, last] = levels_.has_lists() ? chunks_of_lists(begin, end) : chunks_of_values(begin, end);
     return {{buffer_range(1).offset + byte_start_[first], byte_start_[last] - byte_start_[first]}};
@@ -243,18 +243,16 @@ class MiniBlock : public Page {
   void decode_values(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, LeafValues& indices,
                      Scratch& scratch) const {
     auto [first, last] = chunks_of_values(begin, end);
+    scratch.def.clear();
     for (size_t chunk = first; chunk < last; ++chunk) {
       OpenChunk open = open_chunk(source, chunk, scratch);
       uint64_t skip = begin > value_start_[chunk] ? begin - value_start_[chunk] : 0;
       uint64_t stop = std::min<uint64_t>(end, value_start_[chunk + 1]) - value_start_[chunk];
       uint64_t count = stop - skip;
-      if (open.def) {
-        scratch.def.assign(open.def + skip, open.def + stop);
-        levels_.unravel(nullptr, scratch.def.data(), count, count, out.layers);
-      }
+      if (open.def) scratch.def.insert(scratch.def.end(), open.def + skip, open.def + stop);
       decode_chunk_values(open.values, skip, count, out, indices, scratch);
     }
-    if (!d_.def) levels_.unravel(nullptr, nullptr, end - begin, end - begin, out.layers);
+    levels_.unravel(nullptr, d_.def ? scratch.def.data() : nullptr, end - begin, end - begin, out.layers);
   }
 
   void decode_lists(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, LeafValues& indices,

@@ -2,7 +2,7 @@
 
 namespace lance {
 
-void Page::bind(const LeafType& type, const std::vector<LayerKind>& path) {
+void Page::bind(const LeafType& type, const std::vector<Layer>& path) {
   levels_.check_path(path);
   check_type(type);
   type_ = type;

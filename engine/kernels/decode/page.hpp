@@ -22,8 +22,8 @@ struct Range {
 
 // Everything decoded so far of one leaf column: values, and per layer of the path validity and offsets.
 struct LeafOutput {
-  LeafOutput(const LeafType& type, const std::vector<LayerKind>& path) : values(type) {
-    for (LayerKind kind : path) layers.emplace_back(kind);
+  LeafOutput(const LeafType& type, const std::vector<Layer>& path) : values(type) {
+    for (const Layer& layer : path) layers.emplace_back(layer);
   }
   LeafValues values;
   std::vector<LayerValues> layers;  // leaf first
@@ -39,10 +39,10 @@ class Page {
 
   uint64_t rows() const { return rows_; }
   // Throws unless the page can be read as this type at this place of the schema.
-  void bind(const LeafType& type, const std::vector<LayerKind>& path);
+  void bind(const LeafType& type, const std::vector<Layer>& path);
   // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.
   virtual std::vector<Range> metadata_ranges() const { return {}; }
-  virtual std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const = 0;
+  virtual std::vector<Range> data_ranges(const Source&, uint64_t begin, uint64_t end) const = 0;
   void prepare(const Source& source) const;
 
   // Appends rows [begin, end).
@@ -136,5 +136,8 @@ struct ConstantDescription {
   uint64_t num_def = 0;
 };
 PagePtr make_constant(ConstantDescription description);
+
+// `descriptors` holds 16-byte (position, size) pairs in `buffers`; `v2_0` picks how that version marks nulls.
+PagePtr make_blob(PagePtr descriptors, std::vector<Range> buffers, std::vector<uint8_t> layers, bool v2_0);
 
 }  // namespace lance

@@ -17,6 +17,7 @@ from lance_engine.encodings.v2_1 import (
     general,
     inline_bitpacking,
     out_of_line_bitpacking,
+    packed_struct,
     rle,
     variable,
 )
@@ -32,6 +33,7 @@ COMPRESSIVE: Final[dict[str, ModuleType]] = {
     "byte_stream_split": byte_stream_split,
     "general": general,
     "fixed_size_list": fixed_size_list,
+    "packed_struct": packed_struct,
 }
 
 

@@ -1,4 +1,4 @@
-"""The table of page layouts: from the encoding of a page to the kernel that decodes it."""
+"""The table of page layouts of versions 2.1 and 2.2: from the encoding of a page to its kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
-from lance_engine.encodings.v2_1 import constant, full_zip, mini_block
+from lance_engine.encodings import array
+from lance_engine.encodings.v2_1 import blob, constant, full_zip, mini_block
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.container import EncodedMessage, PageMetadata
 from lance_engine.format.pb import encodings21_pb2
@@ -19,6 +20,7 @@ LAYOUTS: Final[dict[str, ModuleType]] = {
     "mini_block_layout": mini_block,
     "full_zip_layout": full_zip,
     "constant_layout": constant,
+    "blob_layout": blob,
 }
 
 _REMEDY: Final = "Read the file with a newer release, or leave the column out"
@@ -41,6 +43,8 @@ def build_page(metadata: PageMetadata) -> kernels.Page:
 
 def describe_page(encoding: EncodedMessage) -> str:
     """Layout and encodings of a page in one line, such as ``mini-block(fsst(variable))``."""
+    if encoding.name == array.ARRAY_ENCODING:
+        return array.describe(array.parse_array_encoding(encoding))
     if encoding.name != PAGE_LAYOUT:
         return encoding.name
     name, message = _parse(encoding)

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
-from lance_engine.encodings import registry
-from lance_engine.encodings.leaf import leaf_shape
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.container import (
     FOOTER_SIZE,
     ColumnMetadata,
     Footer,
+    PageMetadata,
     parse_column_metadata,
     parse_footer,
     parse_offset_table,
 )
+from lance_engine.format.pb import file_pb2
 from lance_engine.io.coalesce import coalesce
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
-    from lance_engine.types import Field
 
 # The end of a remote file is read in one request of this size: most files' footer and column metadata fit.
 TAIL_SIZE = 64 << 10
 
-SUPPORTED_VERSIONS = ("2.1", "2.2")
+COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
 
 
 class FileReader:
@@ -43,7 +45,7 @@ class FileReader:
         self._store = store
         local = store.local_path(path)
         self._segments: kernels.SegmentSource | None = None
-        with self._placed():
+        with self.placed():
             actual = store.size(path) if local is not None or size is None else size
             if size is not None and size != actual:
                 raise CorruptFileError(
@@ -51,11 +53,11 @@ class FileReader:
                     remedy="Restore the file from a copy, or go back to a version that does not use it",
                 )
             self.size = actual
-            self._source: kernels.Source
+            self.source: kernels.Source
             if local is not None:
-                self._source = kernels.MappedSource.open(local)
+                self.source = kernels.MappedSource.open(local)
             else:
-                self._source = self._segments = kernels.SegmentSource(self.size)
+                self.source = self._segments = kernels.SegmentSource(self.size)
             self.footer = self._read_footer()
         self._columns: dict[int, ColumnMetadata] = {}
         self._table: tuple[tuple[int, int], ...] | None = None
@@ -69,6 +71,17 @@ class FileReader:
     def num_columns(self) -> int:
         return self.footer.num_columns
 
+    @cached_property
+    def descriptor(self) -> Any:
+        """The `FileDescriptor` message of the file: its schema and number of rows."""
+        with self.placed():
+            table = self.read(self.footer.global_table_position, 16)
+            ((position, size),) = parse_offset_table(table, 1, self.size)
+            try:
+                return file_pb2.FileDescriptor.FromString(self.read(position, size))
+            except DecodeError as error:
+                raise CorruptFileError("The schema of the file cannot be parsed") from error
+
     def column_metadata(self, index: int) -> ColumnMetadata:
         """Pages and encodings of one column; parsed on first use."""
         found = self._columns.get(index)
@@ -79,54 +92,26 @@ class FileReader:
                 f"The manifest asks for column number {index}, the file has {self.footer.num_columns}",
                 path=self.path,
             )
-        with self._placed():
+        with self.placed():
             if self._table is None:
                 table = self.read(*self.footer.table_range)
                 self._table = parse_offset_table(table, self.footer.num_columns, self.size)
             metadata = parse_column_metadata(self.read(*self._table[index]), self.size)
         return self._columns.setdefault(index, metadata)
 
-    def leaf(self, field: Field, index: int, layers: Sequence[str], name: str) -> kernels.LeafColumn:
-        """The decoder of one leaf: `layers` is ``item``, ``list`` or ``large_list`` per step, the leaf first.
-
-        `name` is the path of the column, for errors.
-        """
-        if self.version not in SUPPORTED_VERSIONS:
-            raise UnsupportedFeatureError(
-                f"Data files of version {self.version} cannot be read",
-                path=self.path,
-                remedy="Rewrite the dataset with version 2.1",
-            )
-        pages: list[kernels.Page] = []
+    def pages(self, index: int, column: str) -> list[PageMetadata]:
+        """The pages of a column whose own encoding is plain; `column` is its path, for errors."""
         metadata = self.column_metadata(index)
-        with self._placed(column=name):
-            if field.is_blob or field.is_packed:
-                kind = "blob" if field.is_blob else "packed struct"
-                raise UnsupportedFeatureError(
-                    f"A {kind} column cannot be read", remedy="Leave the column out of the projection"
-                )
-            if metadata.encoding.name != "lance.encodings.ColumnEncoding":
+        with self.placed(column=column):
+            if metadata.encoding.name != COLUMN_ENCODING:
                 raise UnsupportedFeatureError(f"The column encoding '{metadata.encoding.name}' is not known")
-            shape = leaf_shape(field.arrow_type)
-        for number, page in enumerate(metadata.pages):
-            with self._placed(column=name, page=number):
-                pages.append(registry.build_page(page))
-        with self._placed(column=name):
-            return kernels.leaf_column(
-                name=name,
-                kind=shape.kind,
-                width=shape.width,
-                dims=shape.dims,
-                path=layers,
-                pages=pages,
-                source=self._source,
-            )
+        return list(metadata.pages)
 
     def read(self, offset: int, length: int) -> bytes:
         """Bytes of the file; fetched and kept where the file is not local."""
         if self._segments is not None and not self._segments.holds(offset, length):
             self._fetch(self._segments, [(offset, length)])
-        return self._source.read(offset, length)
+        return self.source.read(offset, length)
 
     @property
     def is_local(self) -> bool:
@@ -135,15 +120,24 @@ class FileReader:
 
     def overlay(
         self, leaves: Sequence[kernels.LeafColumn], ranges: Sequence[tuple[int, int]]
-    ) -> tuple[kernels.Source, kernels.Source] | None:
-        """Fetch what decoding `ranges` of rows of `leaves` needs; None for a local file."""
+    ) -> tuple[kernels.Source, kernels.Source]:
+        """Fetch what decoding `ranges` of rows of `leaves` needs.
+
+        Gives the source of the file and the one to read in its place. Bytes whose place only the data can
+        tell are not among them: a decoder that misses them says so.
+        """
         if self._segments is None:
-            return None
+            return self.source, self.source
         bounds = [(leaf, begin, end) for leaf in leaves for begin, end in ranges]
         self._fetch(self._segments, [span for leaf, *rows in bounds for span in leaf.metadata_ranges(*rows)])
         batch = kernels.SegmentSource(self._segments)
         self._fetch(batch, [span for leaf, *rows in bounds for span in leaf.data_ranges(*rows)])
         return self._segments, batch
+
+    def fetch(self, target: kernels.Source, offset: int, length: int) -> None:
+        """Fetch a range that a decoder missed into the source made by `overlay`."""
+        if isinstance(target, kernels.SegmentSource):
+            self._fetch(target, [(offset, length)])
 
     def _fetch(self, target: kernels.SegmentSource, ranges: Sequence[tuple[int, int]]) -> None:
         missing = coalesce(span for span in ranges if not target.holds(*span))
@@ -157,7 +151,7 @@ class FileReader:
         return parse_footer(self.read(self.size - length, length), self.size)
 
     @contextmanager
-    def _placed(self, **place: object) -> Iterator[None]:
+    def placed(self, **place: object) -> Iterator[None]:
         """Turn errors of the kernels into ours and add where they happened."""
         try:
             yield
@@ -172,31 +166,3 @@ class FileReader:
                 path=self.path,
                 remedy="Restore the file from a copy, or go back to a version that does not use it",
             ) from error
-
-
-def build_node(
-    field: Field,
-    find_leaf: Callable[[Field, Sequence[str], str], kernels.LeafColumn],
-    above: tuple[str, ...] = (),
-    prefix: str = "",
-) -> kernels.Node:
-    """The decoder tree of a field; `find_leaf(field, layers, name)` supplies its leaves."""
-    name = prefix + field.name
-    if field.is_leaf and field.logical_type != "struct":
-        return kernels.leaf_node(find_leaf(field, ("item", *above), name))
-    if field.logical_type == "struct" and not field.is_leaf:
-        below = ("item", *above)
-        children = [build_node(child, find_leaf, below, name + ".") for child in field.children]
-        return kernels.struct_node(children)
-    if field.logical_type == "struct" and not field.children:
-        return kernels.struct_node([])
-    if field.logical_type in ("list", "list.struct", "large_list", "large_list.struct", "map"):
-        large = field.logical_type.startswith("large")
-        layer = "large_list" if large else "list"
-        return kernels.list_node(build_node(field.children[0], find_leaf, (layer, *above), name + "."), large)
-    kind = "packed struct" if field.is_packed else field.logical_type
-    raise UnsupportedFeatureError(
-        f"A column of type '{kind}' cannot be read",
-        column=name,
-        remedy="Leave the column out of the projection",
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
-from lance_engine.file.reader import FileReader, build_node
+from lance_engine.file.fields import FieldBuilder
+from lance_engine.file.reader import FileReader
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, SYSTEM_FIELDS
 from lance_engine.scan.types import to_declared, without_dictionaries
 
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
     from lance_engine.types import Field
 
+Overlays = list[tuple[kernels.Source, kernels.Source]]
 U32Array = npt.NDArray[np.uint32]
+
+
+class BuiltField(NamedTuple):
+    """A decoder, and per file the leaves whose bytes can be fetched ahead."""
+
+    decoder: kernels.Field
+    leaves: dict[FileReader, list[kernels.LeafColumn]]
 
 
 class FragmentReader:
@@ -31,7 +40,7 @@ class FragmentReader:
         self.fragment = fragment
         self._snapshot = snapshot
         self._files: dict[int, FileReader] = {}
-        self._leaves: dict[int, kernels.LeafColumn] = {}
+        self._built: dict[str, BuiltField] = {}
         self._projections: dict[tuple[str, ...], Projection] = {}
         # Field id -> (file, column); of two files that hold the same field the later one counts.
         self._places = {
@@ -83,23 +92,18 @@ class FragmentReader:
             found = self._files.setdefault(number, reader)
         return found
 
-    def leaf(self, field: Field, layers: Sequence[str], name: str) -> kernels.LeafColumn:
-        found = self._leaves.get(field.id)
+    def built(self, field: Field) -> BuiltField:
+        """The decoder of a top-level field; projections share it."""
+        found = self._built.get(field.name)
         if found is None:
-            number, column = self._places[field.id]
-            leaf = self.file(number).leaf(field, column, layers, name)
-            if leaf.rows != self.rows:
-                raise CorruptFileError(
-                    f"The column has {leaf.rows} rows, its fragment {self.rows}",
-                    path=self.file(number).path,
-                    column=name,
-                )
-            found = self._leaves.setdefault(field.id, leaf)
+            builder = FieldBuilder(self._place, self.rows)
+            decoder = builder.build(field)
+            found = self._built.setdefault(field.name, BuiltField(decoder, builder.leaves))
         return found
 
-    def file_of(self, field: Field) -> int:
-        """Number of the data file that holds a leaf."""
-        return self._places[field.id][0]
+    def _place(self, field: Field) -> tuple[FileReader, int]:
+        number, column = self._places[field.id]
+        return self.file(number), column
 
     def is_stored(self, field: Field) -> bool:
         """Whether the column exists in the files; if not, all its values are null."""
@@ -145,8 +149,8 @@ class Projection:
         self._stored: list[str] = []
         self._missing: dict[str, pa.DataType] = {}
         stored_fields: list[pa.Field] = []
-        nodes: list[kernels.Node] = []
-        leaves: dict[int, list[kernels.LeafColumn]] = {}
+        decoders: list[kernels.Field] = []
+        leaves: dict[FileReader, list[kernels.LeafColumn]] = {}
         for name in names:
             if name in SYSTEM_FIELDS:
                 self._fields.append(SYSTEM_FIELDS[name])
@@ -157,18 +161,18 @@ class Projection:
             if not reader.is_stored(field):
                 self._missing[name] = arrow.type
                 continue
-            nodes.append(build_node(field, reader.leaf))
+            built = reader.built(field)
+            decoders.append(built.decoder)
             self._stored.append(name)
             stored_fields.append(arrow.with_type(without_dictionaries(arrow.type)))
-            for leaf in field.leaves():
-                if leaf.logical_type != "struct":
-                    leaves.setdefault(reader.file_of(leaf), []).append(reader.leaf(leaf, (), name))
+            for file, columns in built.leaves.items():
+                leaves.setdefault(file, []).extend(columns)
         self.schema = pa.schema(self._fields)
         self._decoded = pa.schema(stored_fields)
         self._required = [i for i, field in enumerate(stored_fields) if not field.nullable]
         self._plain = self._decoded.equals(self.schema)
-        self._columns = kernels.Columns(nodes)
-        self._leaves = [(reader.file(number), columns) for number, columns in leaves.items()]
+        self._columns = kernels.Columns(decoders)
+        self._leaves = list(leaves.items())
 
     def read_range(self, begin: int, end: int) -> pa.RecordBatch:
         """Rows [begin, end) of the fragment, deleted ones included.
@@ -176,8 +180,9 @@ class Projection:
         Decoding runs without the interpreter lock. `kernels.BatchTooLargeError` asks for fewer rows.
         """
         with self._reader.placed():
-            overlays = self._overlays([(begin, end)]) if self._is_remote else []
-            batch = self._import(self._columns.decode_range(begin, end, overlays))
+            batch = self._decode(
+                [(begin, end)], lambda overlays: self._columns.decode_range(begin, end, overlays)
+            )
         if self._plain:
             return batch
         return self._complete(batch, end - begin, lambda name: self._reader.system_column(name, begin, end))
@@ -185,19 +190,33 @@ class Projection:
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():
-            overlays = self._overlays([(int(row), int(row) + 1) for row in rows]) if self._is_remote else []
-            batch = self._import(self._columns.decode_rows(rows, overlays))
+            batch = self._decode(
+                ((int(row), int(row) + 1) for row in rows),
+                lambda overlays: self._columns.decode_rows(rows, overlays),
+            )
         if self._plain:
             return batch
         return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
 
-    @property
-    def _is_remote(self) -> bool:
-        return any(not file.is_local for file, _ in self._leaves)
-
-    def _overlays(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[kernels.Source, kernels.Source]]:
-        fetched = (file.overlay(leaves, ranges) for file, leaves in self._leaves)
-        return [pair for pair in fetched if pair is not None]
+    def _decode(
+        self, ranges: Iterable[tuple[int, int]], decode: Callable[[Overlays], kernels.DecodedBatch]
+    ) -> pa.RecordBatch:
+        """Fetch what `ranges` of rows need, where files are not local, and decode."""
+        files = [(file, leaves) for file, leaves in self._leaves if not file.is_local]
+        if not files:
+            return self._import(decode([]))
+        spans = list(ranges)
+        overlays = [file.overlay(leaves, spans) for file, leaves in files]
+        readers = {
+            source.identity: (file, batch) for (file, _), (source, batch) in zip(files, overlays, strict=True)
+        }
+        while True:
+            try:
+                return self._import(decode(overlays))
+            except kernels.NotResidentError as missing:  # only the data could tell that this is needed too
+                source, offset, length = missing.args
+                file, batch = readers[source]
+                file.fetch(batch, offset, length)
 
     def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
         batch = pa.RecordBatch._import_from_c(decoded.address, self._decoded)

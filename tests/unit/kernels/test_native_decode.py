@@ -18,7 +18,7 @@ from lance_engine import kernels
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.reference import bitpacking, compressive
 from lance_engine.reference.values import Fixed, Variable
-from native_files import NativeFile, decoded_type
+from native_files import NativeFile, without_dictionaries
 from pylance_files import write_file
 from random_files import RandomFile, random_files
 
@@ -29,7 +29,7 @@ def check_everywhere(
     """Whole, ranges and single rows of `file` are those of `table`."""
     if table.num_rows == 0:
         return
-    schema = pa.schema([field.with_type(decoded_type(field.type)) for field in table.schema])
+    schema = pa.schema([field.with_type(without_dictionaries(field.type)) for field in table.schema])
     expected = table if schema == table.schema else table.cast(schema)
     assert difference(file.table(), expected) == ""
     for start, stop in ranges:

@@ -41,7 +41,7 @@ def _fixed_layers(encoding: Any) -> fixed_size_list.Layers:
         return fixed_size_list.Layers([], [], encoding.flat.bits_per_value)
     if kind == "fixed_size_list":
         return fixed_size_list.flatten(encoding.fixed_size_list)
-    raise UnsupportedFeatureError(f"A full-zip page of fixed-width '{kind}' values")
+    raise UnsupportedFeatureError(f"A full-zip page of fixed-width '{kind}' values cannot be read")
 
 
 def _variable_codec(encoding: Any) -> tuple[str, bytes]:
@@ -55,4 +55,4 @@ def _variable_codec(encoding: Any) -> tuple[str, bytes]:
         return general.scheme(encoding.general), b""
     if kind is None:
         raise CorruptFileError("A full-zip page does not say how its values are encoded")
-    raise UnsupportedFeatureError(f"A full-zip page of variable-width '{kind}' values")
+    raise UnsupportedFeatureError(f"A full-zip page of variable-width '{kind}' values cannot be read")

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "core/arrow_abi.hpp"
-#include "decode/column.hpp"
+#include "core/bitmap.hpp"
+#include "core/source.hpp"
 
 namespace lance {
 
@@ -15,6 +16,7 @@ class ArrayBuilder {
 
   uint64_t length() const { return length_; }
   void add_validity(Validity& validity);
+  void add_all_valid() { held_->buffers.push_back(nullptr); }
   void add_buffer(Bytes&& bytes);
   void add_alias(Span bytes, std::shared_ptr<const Source> source);
   void add_child(ArrayBuilder&& child);
@@ -38,10 +40,5 @@ class ArrayBuilder {
   uint64_t length_;
   uint64_t null_count_ = 0;
 };
-
-// Builds the array of a node at some depth below the root of its field; takes its leaves from `outputs`, the
-// next one at `leaf`. `rows` is the length where no leaf tells it.
-ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>& outputs, size_t& leaf,
-                         uint64_t rows);
 
 }  // namespace lance

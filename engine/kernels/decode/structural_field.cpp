@@ -1,0 +1,165 @@
+#include "decode/structural_field.hpp"
+
+namespace lance {
+
+namespace {
+
+void add_values(ArrayBuilder& array, LeafValues& values) {
+  switch (values.type().kind) {
+    case LeafKind::kNull:
+      break;
+    case LeafKind::kBits:
+      array.add_buffer(std::move(values.bits.bytes()));
+      break;
+    case LeafKind::kFixed:
+      if (values.aliased.data)
+        array.add_alias(values.aliased, values.alias_owner);
+      else
+        array.add_buffer(std::move(values.data));
+      break;
+    default:
+      array.add_buffer(std::move(values.offsets));
+      array.add_buffer(std::move(values.data));
+  }
+}
+
+// The items of a fixed-size list from dimension `layer` on.
+ArrayBuilder export_items(LeafValues& values, size_t layer) {
+  uint64_t length = values.length();
+  for (size_t i = 0; i <= layer; ++i) length *= values.type().dims[i];
+  ArrayBuilder items(length);
+  check(values.item_validity[layer].length() == length, "a fixed-size list has too few items");
+  items.add_validity(values.item_validity[layer]);
+  if (layer + 1 < values.type().dims.size())
+    items.add_child(export_items(values, layer + 1));
+  else
+    add_values(items, values);
+  return items;
+}
+
+ArrayBuilder export_leaf(LeafOutput& output) {
+  LeafValues& values = output.values;
+  Validity& validity = output.layers.front().validity;
+  check(validity.length() == values.length(), "the levels and the values of a page disagree");
+  ArrayBuilder array(values.length());
+  if (values.type().kind == LeafKind::kNull) return array;
+  array.add_validity(validity);
+  if (values.type().dims.empty())
+    add_values(array, values);
+  else
+    array.add_child(export_items(values, 0));
+  return array;
+}
+
+void append_strided(const LeafValues& rows, uint64_t offset, uint64_t width, Bytes& out) {
+  uint64_t stride = rows.value_bytes();
+  const uint8_t* from = (rows.aliased.data ? rows.aliased.data : rows.data.data()) + offset;
+  uint8_t* to = out.extend(rows.length() * width);
+  for (uint64_t i = 0; i < rows.length(); ++i) std::memcpy(to + i * width, from + i * stride, width);
+}
+
+// Row-major rows of a packed struct, taken apart into its children; none of them is ever null.
+ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
+  LeafValues& rows = output.values;
+  ArrayBuilder array(rows.length());
+  array.add_validity(output.layers.front().validity);
+  uint64_t offset = 0;
+  for (const LeafType& child : node.packed) {
+    LeafValues values(child);
+    uint64_t width = values.value_bytes();
+    append_strided(rows, offset, width, values.data);
+    values.add_length(rows.length());
+    uint64_t items = rows.length();
+    for (size_t i = 0; i < child.dims.size(); ++i)
+      values.item_validity[i].append_valid(items *= child.dims[i]);
+    ArrayBuilder built(rows.length());
+    built.add_all_valid();
+    if (child.dims.empty())
+      add_values(built, values);
+    else
+      built.add_child(export_items(values, 0));
+    array.add_child(std::move(built));
+    offset += width;
+  }
+  return array;
+}
+
+ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>& outputs, size_t& leaf,
+                         uint64_t rows) {
+  if (node.kind == Node::Kind::kLeaf)
+    return node.packed.empty() ? export_leaf(outputs[leaf++]) : export_packed(node, outputs[leaf++]);
+  if (node.kind == Node::Kind::kStruct && node.children.empty()) {
+    ArrayBuilder array(rows);
+    array.add_all_valid();
+    return array;
+  }
+  // Every leaf below repeats the levels of this node; the first one speaks for all.
+  std::vector<LayerValues>& layers = outputs[leaf].layers;
+  LayerValues& own = layers[layers.size() - 1 - depth];
+  uint64_t length = own.validity.length();
+  ArrayBuilder array(length);
+  array.add_validity(own.validity);
+  if (node.kind == Node::Kind::kStruct) {
+    for (const NodePtr& child : node.children) {
+      ArrayBuilder built = export_node(*child, depth + 1, outputs, leaf, length);
+      check(built.length() == length, "the children of a struct have unequal lengths");
+      array.add_child(std::move(built));
+    }
+    return array;
+  }
+  if (node.kind == Node::Kind::kFixedSizeList) {
+    ArrayBuilder child =
+        export_node(*node.children.front(), depth + 1, outputs, leaf, length * node.dimension);
+    check(child.length() == length * node.dimension, "a fixed-size list has too few items");
+    array.add_child(std::move(child));
+    return array;
+  }
+  bool large = node.kind == Node::Kind::kLargeList;
+  const uint8_t* end = own.offsets.data() + own.offsets.size();
+  auto items = static_cast<uint64_t>(large ? load<int64_t>(end - 8) : load<int32_t>(end - 4));
+  check(own.offsets.size() == (length + 1) * (large ? 8 : 4), "a list column has too few offsets");
+  array.add_buffer(std::move(own.offsets));
+  ArrayBuilder child = export_node(*node.children.front(), depth + 1, outputs, leaf, items);
+  check(child.length() == items, "the offsets and the items of a list disagree");
+  array.add_child(std::move(child));
+  return array;
+}
+
+}  // namespace
+
+StructuralField::StructuralField(NodePtr root) : root_(std::move(root)) {
+  collect_leaves(*root_, 1);
+}
+
+void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
+  if (node.kind == Node::Kind::kFixedSizeList) {
+    check(node.dimension > 0 && items_per_row <= UINT32_MAX / node.dimension,
+          "a fixed-size list is impossibly long");
+    items_per_row *= node.dimension;
+  }
+  if (node.leaf) leaves_.push_back({node.leaf, items_per_row});
+  for (const NodePtr& child : node.children) collect_leaves(*child, items_per_row);
+}
+
+ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays& overlays,
+                                     Scratch& scratch) const {
+  std::vector<LeafOutput> outputs;
+  outputs.reserve(leaves_.size());
+  for (const auto& [leaf, items_per_row] : leaves_) {
+    outputs.emplace_back(leaf->type(), leaf->path());
+    if (items_per_row == 1) {
+      leaf->decode(selection, overlays, outputs.back(), scratch);
+      continue;
+    }
+    // Pages below a fixed-size list count its items.
+    std::vector<RowRange> items;
+    selection.visit_ranges([&, factor = items_per_row](uint64_t begin, uint64_t end) {
+      items.push_back({begin * factor, end * factor});
+    });
+    leaf->decode(Selection::of(items), overlays, outputs.back(), scratch);
+  }
+  size_t next = 0;
+  return export_node(*root_, 0, outputs, next, selection.count());
+}
+
+}  // namespace lance

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "decode/column.hpp"
+
+namespace lance {
+
+// The shape of a field over its leaves.
+struct Node {
+  enum class Kind : uint8_t { kLeaf, kStruct, kList, kLargeList, kFixedSizeList };
+  Kind kind;
+  std::vector<std::shared_ptr<const Node>> children;
+  LeafColumnPtr leaf;
+  std::vector<LeafType> packed;  // a leaf that is a packed struct: its children
+  uint64_t dimension = 0;        // items per list of a fixed-size list
+};
+
+using NodePtr = std::shared_ptr<const Node>;
+
+// A field of format 2.1 and later: only leaves are stored, and each carries the levels of everything above
+// it.
+class StructuralField : public Field {
+ public:
+  explicit StructuralField(NodePtr root);
+  ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
+
+ private:
+  struct Leaf {
+    LeafColumnPtr column;
+    uint64_t items_per_row;
+  };
+  void collect_leaves(const Node& node, uint64_t items_per_row);
+
+  NodePtr root_;
+  std::vector<Leaf> leaves_;
+};
+
+}  // namespace lance

@@ -1,0 +1,113 @@
+#include "decode/dictionary.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "decode/v2_0/array_decoder.hpp"
+
+namespace lance::v2_0 {
+namespace {
+
+// Codes into the items of the page; nulls are items (format 2.0, dictionary).
+class DictionaryDecoder : public ArrayDecoder {
+ public:
+  DictionaryDecoder(ArrayDecoderPtr indices, unsigned index_width, ArrayDecoderPtr items, uint64_t count,
+                    bool shifted, LeafType type)
+      : indices_(std::move(indices)),
+        items_(std::move(items)),
+        count_(count),
+        shifted_(shifted),
+        type_(std::move(type)),
+        index_type_{LeafKind::kFixed, index_width, {}} {
+    check(index_width == 1 || index_width == 2 || index_width == 4 || index_width == 8,
+          "dictionary indices must be 8, 16, 32 or 64 bits wide");
+    check(count <= (uint64_t{1} << 31), "a dictionary claims an impossible number of values");
+    check(type_.dims.empty() && (type_.variable() || type_.kind == LeafKind::kFixed),
+          "a dictionary does not fit the type of the column");
+  }
+
+  void load(const Source& source) override {
+    indices_->load(source);
+    items_->load(source);
+    LeafValues values(type_);
+    Validity validity;
+    // Where nulls are code 0, a placeholder takes its place among the items.
+    if (shifted_) {
+      values.append_placeholders(1);
+      validity.append_null(1);
+    }
+    items_->decode(source, 0, count_, {values, validity, 0});
+    uint64_t codes = count_ + shifted_;
+    check(validity.length() == codes, "a dictionary has another number of items than it claims");
+    null_codes_.resize(codes);
+    if (validity.null_count())
+      for (uint64_t code = 0; code < codes; ++code)
+        null_codes_[code] = !get_bit(validity.bits().data(), code);
+    has_nulls_ = validity.null_count() > 0;
+    dictionary_ = std::make_unique<Dictionary>(std::move(values), codes);
+  }
+
+  void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    LeafValues indices(index_type_);
+    Validity ignored;
+    indices_->decode(source, begin, end, {indices, ignored, 0});
+    uint64_t count = end - begin;
+    dictionary_->gather({indices.data.data(), indices.data.size()}, index_type_.width, count, out.values);
+    out.values.add_length(-count);  // the page counts
+    if (!has_nulls_) return out.validity.append_valid(count);
+    for (uint64_t i = 0; i < count; i += 64) {
+      uint64_t step = std::min<uint64_t>(64, count - i);
+      uint64_t word = 0;
+      for (uint64_t k = 0; k < step; ++k)
+        word |= static_cast<uint64_t>(!null_codes_[code(indices.data.data(), i + k)]) << k;
+      out.validity.append_word(word, step, step - static_cast<uint64_t>(std::popcount(word)));
+    }
+  }
+
+  void metadata_ranges(std::vector<Range>& ranges) const override {
+    indices_->metadata_ranges(ranges);
+    items_->all_ranges(ranges);
+  }
+  void all_ranges(std::vector<Range>& ranges) const override {
+    indices_->all_ranges(ranges);
+    items_->all_ranges(ranges);
+  }
+  void data_ranges(const Source& source, uint64_t begin, uint64_t end,
+                   std::vector<Range>& ranges) const override {
+    indices_->data_ranges(source, begin, end, ranges);
+  }
+
+ private:
+  uint64_t code(const uint8_t* indices, uint64_t i) const {
+    switch (index_type_.width) {
+      case 1:
+        return indices[i];
+      case 2:
+        return lance::load<uint16_t>(indices + 2 * i);
+      case 4:
+        return lance::load<uint32_t>(indices + 4 * i);
+      default:
+        return lance::load<uint64_t>(indices + 8 * i);
+    }
+  }
+
+  ArrayDecoderPtr indices_;
+  ArrayDecoderPtr items_;
+  uint64_t count_;
+  bool shifted_;
+  LeafType type_;
+  LeafType index_type_;
+  bool has_nulls_ = false;
+  std::vector<uint8_t> null_codes_;
+  std::unique_ptr<Dictionary> dictionary_;
+};
+
+}  // namespace
+
+ArrayDecoderPtr make_dictionary(ArrayDecoderPtr indices, unsigned index_width, ArrayDecoderPtr items,
+                                uint64_t count, bool shifted, LeafType type) {
+  return std::make_shared<DictionaryDecoder>(std::move(indices), index_width, std::move(items), count,
+                                             shifted, std::move(type));
+}
+
+}  // namespace lance::v2_0

@@ -1,0 +1,121 @@
+#include "decode/v2_0/array_decoder.hpp"
+
+namespace lance::v2_0 {
+namespace {
+
+const LeafType kBitmap{LeafKind::kBits, 0, {}};
+
+// A validity bitmap beside the values (format 2.0, nullable with some nulls).
+class Nullable : public ArrayDecoder {
+ public:
+  Nullable(ArrayDecoderPtr validity, ArrayDecoderPtr values)
+      : validity_(std::move(validity)), values_(std::move(values)) {}
+
+  void load(const Source& source) override {
+    validity_->load(source);
+    values_->load(source);
+  }
+
+  void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    LeafValues bits(kBitmap);
+    Validity ignored;
+    validity_->decode(source, begin, end, {bits, ignored, 0});
+    out.validity.append_bits(bits.bits.data(), 0, end - begin);
+    Validity always;
+    values_->decode(source, begin, end, {out.values, always, out.layer});
+  }
+
+  void metadata_ranges(std::vector<Range>& ranges) const override {
+    validity_->metadata_ranges(ranges);
+    values_->metadata_ranges(ranges);
+  }
+  void all_ranges(std::vector<Range>& ranges) const override {
+    validity_->all_ranges(ranges);
+    values_->all_ranges(ranges);
+  }
+  void data_ranges(const Source& source, uint64_t begin, uint64_t end,
+                   std::vector<Range>& ranges) const override {
+    validity_->data_ranges(source, begin, end, ranges);
+    values_->data_ranges(source, begin, end, ranges);
+  }
+
+ private:
+  ArrayDecoderPtr validity_;
+  ArrayDecoderPtr values_;
+};
+
+// Nothing is stored because everything is null.
+class AllNull : public ArrayDecoder {
+ public:
+  void decode(const Source&, uint64_t begin, uint64_t end, Target out) const override {
+    uint64_t count = end - begin;
+    out.validity.append_null(count);
+    LeafValues& values = out.values;
+    const LeafType& type = values.type();
+    uint64_t items = count;
+    for (size_t layer = out.layer; layer < type.dims.size(); ++layer) {
+      items *= type.dims[layer];
+      values.item_validity[layer].append_valid(items);
+    }
+    if (type.kind == LeafKind::kBits) values.bits.append_same(false, items);
+    if (type.kind == LeafKind::kFixed)
+      std::memset(values.data.extend(items * type.width), 0, items * type.width);
+    for (uint64_t i = 0; type.variable() && i < count; ++i) {
+      if (type.kind == LeafKind::kVariable32)
+        store<int32_t>(values.offsets.extend(4), static_cast<int32_t>(values.data.size()));
+      else
+        store<int64_t>(values.offsets.extend(8), static_cast<int64_t>(values.data.size()));
+    }
+  }
+  void all_ranges(std::vector<Range>&) const override {}
+  void data_ranges(const Source&, uint64_t, uint64_t, std::vector<Range>&) const override {}
+};
+
+// n * dimension items behind n lists.
+class FixedSizeList : public ArrayDecoder {
+ public:
+  FixedSizeList(uint64_t dimension, ArrayDecoderPtr items) : dimension_(dimension), items_(std::move(items)) {
+    check(dimension > 0 && dimension <= (uint64_t{1} << 31), "a fixed-size list is impossibly long");
+  }
+
+  void load(const Source& source) override { items_->load(source); }
+
+  void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    check(!out.innermost() && out.values.type().dims[out.layer] == dimension_,
+          "a fixed-size list page does not fit the type of the column");
+    out.validity.append_valid(end - begin);
+    items_->decode(source, begin * dimension_, end * dimension_,
+                   {out.values, out.values.item_validity[out.layer], out.layer + 1});
+  }
+
+  Span alias(const Source& source, uint64_t begin, uint64_t end) const override {
+    return items_->alias(source, begin * dimension_, end * dimension_);
+  }
+
+  void metadata_ranges(std::vector<Range>& ranges) const override { items_->metadata_ranges(ranges); }
+  void all_ranges(std::vector<Range>& ranges) const override { items_->all_ranges(ranges); }
+  void data_ranges(const Source& source, uint64_t begin, uint64_t end,
+                   std::vector<Range>& ranges) const override {
+    items_->data_ranges(source, begin * dimension_, end * dimension_, ranges);
+  }
+
+ private:
+  uint64_t dimension_;
+  ArrayDecoderPtr items_;
+};
+
+}  // namespace
+
+ArrayDecoderPtr make_all_null() {
+  return std::make_shared<AllNull>();
+}
+
+ArrayDecoderPtr make_nullable(ArrayDecoderPtr validity, ArrayDecoderPtr values) {
+  return std::make_shared<Nullable>(std::move(validity), std::move(values));
+}
+
+ArrayDecoderPtr make_fixed_size_list(uint64_t dimension, ArrayDecoderPtr items) {
+  return std::make_shared<FixedSizeList>(dimension, std::move(items));
+}
+
+}  // namespace lance::v2_0

@@ -1,0 +1,226 @@
+"""From fields of the schema to native decoders, over the columns of one or several data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from lance_engine import kernels
+from lance_engine.encodings import array, registry
+from lance_engine.encodings.leaf import LeafShape, leaf_shape
+from lance_engine.encodings.v2_0.context import PageContext
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.file.reader import FileReader
+from lance_engine.format.container import PageMetadata
+from lance_engine.format.pb import encodings_pb2
+from lance_engine.logical_types import EXTENSION_NAME
+from lance_engine.types import BLOB_V2_EXTENSION, Field
+
+# Where a field is stored: the file, and the number of its (first) column there.
+FindColumn = Callable[[Field], tuple[FileReader, int]]
+
+_LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
+_REMEDY: Final = "Leave the column out of the projection"
+
+
+@dataclass(slots=True)
+class FieldBuilder:
+    """Builds the decoders of fields and collects, per file, the leaves whose bytes can be fetched ahead."""
+
+    find: FindColumn
+    rows: int
+    leaves: dict[FileReader, list[kernels.LeafColumn]] = field(default_factory=dict)
+
+    def build(self, top: Field) -> kernels.Field:
+        """The decoder of a top-level field; every column below it must be stored."""
+        reader, _ = self.find(next(top.leaves()))
+        if reader.version == "2.0":
+            return self._build_2_0(top, top.name, at_top=True)
+        return kernels.structural_field(self._node(top, (), top.name))
+
+    # ---- 2.1 and 2.2: only leaves are stored, with the levels of everything above them ----------------
+
+    def _node(self, node: Field, above: tuple[str, ...], name: str) -> kernels.Node:
+        kind = node.logical_type
+        if kind == "struct" and not node.children:
+            return kernels.struct_node([])
+        if node.is_leaf:
+            return self._leaf_node(node, ("item", *above), name)
+        if kind == "struct":
+            below = ("item", *above)
+            return kernels.struct_node(
+                [self._node(child, below, f"{name}.{child.name}") for child in node.children]
+            )
+        (child,) = node.children
+        if kind in _LISTS or kind == "map":
+            large = kind.startswith("large")
+            below = ("large_list" if large else "list", *above)
+            return kernels.list_node(self._node(child, below, f"{name}.{child.name}"), large)
+        if kind.startswith("fixed_size_list:struct:"):
+            dimension = int(kind.rpartition(":")[2])
+            if dimension < 1:
+                raise UnsupportedFeatureError("A fixed-size list without items", column=name, remedy=_REMEDY)
+            below = (f"fixed_size_list:{dimension}", *above)
+            return kernels.fixed_size_list_node(self._node(child, below, f"{name}.{child.name}"), dimension)
+        raise UnsupportedFeatureError(
+            f"A column of type '{kind}' cannot be read", column=name, remedy=_REMEDY
+        )
+
+    def _leaf_node(self, node: Field, layers: Sequence[str], name: str) -> kernels.Node:
+        if node.metadata.get(EXTENSION_NAME) == BLOB_V2_EXTENSION:
+            raise UnsupportedFeatureError(
+                "A column of blobs of the second kind cannot be read", column=name, remedy=_REMEDY
+            )
+        reader, index = self.find(node)
+        shape, packed = _packed_shape(node, name) if node.is_packed else (_shape(node, name), [])
+        pages = [
+            self._placed_page(reader, name, number, page)
+            for number, page in enumerate(reader.pages(index, name))
+        ]
+        column = self._column(reader, name, shape, layers, pages)
+        per_row = [int(layer.rpartition(":")[2]) for layer in layers if layer.startswith("fixed_size_list")]
+        self._check_rows(reader, name, column.rows, per_row)
+        if not per_row:
+            self.leaves.setdefault(reader, []).append(column)
+        return kernels.leaf_node(column, packed)
+
+    @staticmethod
+    def _placed_page(reader: FileReader, name: str, number: int, page: PageMetadata) -> kernels.Page:
+        with reader.placed(column=name, page=number):
+            return registry.build_page(page)
+
+    @staticmethod
+    def _column(
+        reader: FileReader,
+        name: str,
+        shape: LeafShape,
+        layers: Sequence[str],
+        pages: Sequence[kernels.Page],
+    ) -> kernels.LeafColumn:
+        with reader.placed(column=name):
+            return kernels.leaf_column(
+                name=name,
+                kind=shape.kind,
+                width=shape.width,
+                dims=shape.dims,
+                path=layers,
+                pages=pages,
+                source=reader.source,
+            )
+
+    def _check_rows(self, reader: FileReader, name: str, rows: int, per_row: Sequence[int]) -> None:
+        expected = self.rows
+        for dimension in per_row:
+            expected *= dimension
+        if rows != expected:
+            raise CorruptFileError(
+                f"The column has {rows} rows, its fragment {expected}", path=reader.path, column=name
+            )
+
+    # ---- 2.0: structs and lists have columns of their own ----------------------------------------------
+
+    def _build_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
+        kind = node.logical_type
+        if kind == "struct" and not self._is_packed_2_0(node):
+            children = [
+                self._build_2_0(child, f"{name}.{child.name}", at_top=at_top) for child in node.children
+            ]
+            return kernels.array_struct_field(children)
+        if kind in _LISTS:
+            return self._list_2_0(node, name, at_top=at_top)
+        if kind == "map" or kind.startswith("fixed_size_list:struct"):
+            raise CorruptFileError(f"Version 2.0 cannot hold a column of type '{kind}'", column=name)
+        reader, index = self.find(node)
+        shape, packed = _packed_shape(node, name) if kind == "struct" else (_shape(node, name), [])
+        is_dictionary = kind.startswith("dict:")
+        build = self._blob_page_2_0 if node.is_blob else self._array_page
+        pages = []
+        for number, page in enumerate(reader.pages(index, name)):
+            if page.rows == 0:
+                continue
+            with reader.placed(column=name, page=number):
+                context = PageContext(
+                    page.buffers, reader.column_metadata(index).buffers, shape, is_dictionary
+                )
+                pages.append(build(page, context))
+        column = self._column(reader, name, shape, ("item",), pages)
+        if at_top:
+            self._check_rows(reader, name, column.rows, ())
+            self.leaves.setdefault(reader, []).append(column)
+        return kernels.structural_field(kernels.leaf_node(column, packed))
+
+    @staticmethod
+    def _array_page(page: PageMetadata, context: PageContext) -> kernels.Page:
+        decoder = array.array_decoder(array.parse_array_encoding(page.encoding), context)
+        return kernels.array_page(page.rows, decoder)
+
+    @staticmethod
+    def _blob_page_2_0(page: PageMetadata, context: PageContext) -> kernels.Page:
+        message = array.parse_array_encoding(page.encoding)
+        if message.WhichOneof("array_encoding") != "packed_struct":
+            return FieldBuilder._array_page(page, context)
+        buffer = context.buffer(message.packed_struct.buffer)
+        descriptors = kernels.array_page(page.rows, kernels.array_flat(buffer, 128, ""))
+        return kernels.blob_page(descriptors, [buffer], bytes([3]), v2_0=True)
+
+    def _is_packed_2_0(self, node: Field) -> bool:
+        """Whether a struct is stored row by row; its only page tells, the schema where there is none."""
+        try:
+            reader, index = self.find(node)
+        except KeyError:
+            return False
+        pages = reader.column_metadata(index).pages
+        if not pages:
+            return node.is_packed
+        message = array.parse_array_encoding(pages[0].encoding)
+        return bool(message.WhichOneof("array_encoding") == "packed_struct")
+
+    def _list_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
+        reader, index = self.find(node)
+        (child,) = node.children
+        items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
+        pages = []
+        for number, page in enumerate(reader.pages(index, name)):
+            if page.rows == 0:
+                continue
+            with reader.placed(column=name, page=number):
+                message = array.parse_array_encoding(page.encoding)
+                if message.WhichOneof("array_encoding") != "list":
+                    raise UnsupportedFeatureError("A list whose offsets are stored in another way")
+                stored: encodings_pb2.List = message.list
+                context = PageContext(page.buffers, (), LeafShape("fixed", 8), False)
+                offsets = array.array_decoder(stored.offsets, context)
+                pages.append((page.rows, offsets, stored.null_offset_adjustment, stored.num_items))
+        if at_top:
+            self._check_rows(reader, name, sum(page[0] for page in pages), ())
+        large = node.logical_type.startswith("large")
+        with reader.placed(column=name):
+            return kernels.array_list_field(name, pages, reader.source, items, large)
+
+
+def _shape(node: Field, name: str) -> LeafShape:
+    if node.is_blob:
+        return LeafShape("variable64", 0)
+    try:
+        return leaf_shape(node.arrow_type)
+    except TypeError as error:
+        raise UnsupportedFeatureError(str(error), column=name, remedy=_REMEDY) from error
+
+
+def _packed_shape(node: Field, name: str) -> tuple[LeafShape, list[tuple[str, int, tuple[int, ...]]]]:
+    """The rows of a packed struct, and the shapes of its children."""
+    children = []
+    width = 0
+    for child in node.children:
+        shape = _shape(child, f"{name}.{child.name}")
+        if shape.kind != "fixed":
+            raise UnsupportedFeatureError(
+                "A packed struct with children of variable width cannot be read", column=name, remedy=_REMEDY
+            )
+        items = 1
+        for dimension in shape.dims:
+            items *= dimension
+        width += shape.width * items
+        children.append((shape.kind, shape.width, shape.dims))
+    return LeafShape("fixed", width), children
