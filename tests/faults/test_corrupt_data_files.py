@@ -76,9 +76,9 @@ def test_random_damage(seeds: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", range(8))
+@pytest.mark.parametrize("batch", range(6))
 def test_much_random_damage(seeds: Path, batch: int) -> None:
-    read_damaged(seeds, 1000 + 1500 * batch, 1500)
+    read_damaged(seeds, 1000 + 300 * batch, 300)
 
 
 # ---- one fault at a time ----------------------------------------------------------------------------------
