@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,15 +19,19 @@ def open(
     uri: str | os.PathLike[str],
     version: int | None = None,
     *,
+    tag: str | None = None,
+    as_of: datetime.datetime | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Open the Lance dataset at `uri`, at its newest version unless `version` names another.
+    """Open the Lance dataset at `uri`: its newest version, or the one that another argument names.
 
-    The result is an immutable view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
+    `tag` names a tagged version, `as_of` the one that was the newest at that time (a naive time is local
+    time). The result is an immutable view of that version. Raises `DatasetNotFoundError` and
+    `VersionNotFoundError`.
     """
     from lance_sql.dataset import Dataset
 
-    return Dataset.open(os.fspath(uri), version, storage_options=storage_options)
+    return Dataset.open(os.fspath(uri), version, tag=tag, as_of=as_of, storage_options=storage_options)
 
 
 def write(

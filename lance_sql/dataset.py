@@ -53,19 +53,9 @@ class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
         native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
         pads.UnionDataset.__init__(self, schema, [native])
-        self._storage_options: Mapping[str, Any] | None = None
-
-    @classmethod
-    def open(
-        cls, uri: str, version: int | None = None, *, storage_options: Mapping[str, Any] | None = None
-    ) -> Dataset:
-        dataset = super().open(uri, version, storage_options=storage_options)
-        assert isinstance(dataset, Dataset)
-        dataset._storage_options = storage_options
-        return dataset
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.uri, self.version, self._storage_options)
+        return _reopen, (self.uri, self.version, self.snapshot.storage_options)
 
     # pyarrow.dataset.Dataset
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy.typing as npt
 import pyarrow as pa
@@ -11,17 +12,25 @@ import pyarrow.compute as pc
 
 from lance_engine.expr import Node
 from lance_engine.inspection import Inspector
+from lance_engine.maintenance.delete import delete, truncate
+from lance_engine.maintenance.metadata import update_metadata
+from lance_engine.maintenance.restore import restore
+from lance_engine.maintenance.tags import Tags, select_snapshot
+from lance_engine.maintenance.update import update
+from lance_engine.maintenance.values import Compiler, Value
 from lance_engine.scan import Scanner, ScanSplit, take
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.splits import split_rows
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_snapshot
 
 __all__ = ["Dataset", "ScanSplit"]
 
 
 class Dataset:
-    """One version of a dataset. Immutable; threads may share it, and sharing keeps decoded metadata warm."""
+    """One version of a dataset. Immutable; threads may share it, and sharing keeps decoded metadata warm.
+
+    Operations that change the dataset leave this object as it is: they return the dataset at its new version.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -30,13 +39,20 @@ class Dataset:
 
     @classmethod
     def open(
-        cls, uri: str, version: int | None = None, *, storage_options: Mapping[str, Any] | None = None
-    ) -> Dataset:
-        """Open the dataset at `uri`, its latest version unless `version` names another.
+        cls,
+        uri: str,
+        version: int | None = None,
+        *,
+        tag: str | None = None,
+        as_of: datetime.datetime | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Open the dataset at `uri`: its latest version, or the one that one of the other arguments names.
 
-        DatasetNotFoundError if there is none, VersionNotFoundError if it has no such version.
+        `tag` names a tagged version, `as_of` the one that was the latest at that time (a naive time is local
+        time). DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
         """
-        return cls(open_snapshot(uri, version, storage_options=storage_options))
+        return cls(select_snapshot(uri, version, tag, as_of, storage_options))
 
     @property
     def uri(self) -> str:
@@ -99,6 +115,60 @@ class Dataset:
     def splits(self, count: int) -> list[ScanSplit]:
         """Up to about `count` ranges of rows of similar size that together are the dataset."""
         return split_rows(self.snapshot.fragments, count)
+
+    # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
+    # version it is. When another writer changed the same rows since then, the operation is redone on the
+    # latest version; IncompatibleChangeError tells that it makes no sense there.
+
+    def delete(
+        self, where: str | pc.Expression | Node | None = None, *, row_ids: npt.ArrayLike | None = None
+    ) -> Self:
+        """Delete the rows that pass a filter, or those with these row ids (RowNotFoundError if unknown)."""
+        return self._at(delete(self.snapshot, where, row_ids=row_ids))
+
+    def truncate(self) -> Self:
+        """Delete all rows."""
+        return self._at(truncate(self.snapshot))
+
+    def update(self, values: Mapping[str, Value], where: str | pc.Expression | Node | None = None) -> Self:
+        """Give columns new values in the rows that pass `where`, in all rows without it.
+
+        `values` maps a column to SQL text over the columns of the row as it was, or to a function from the
+        batch of these rows to an array.
+        """
+        return self._at(update(self.snapshot, values, where, compiler=self._compiler))
+
+    def restore(self, version: int | None = None) -> Self:
+        """Make an earlier version, by default the one this object shows, the content of a new version."""
+        return self._at(restore(self.snapshot, self.version if version is None else version))
+
+    def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
+        """Set keys of the table's configuration, or remove those with the value None.
+
+        With `replace` all other keys are removed.
+        """
+        return self._at(update_metadata(self.snapshot, "config", entries, replace=replace))
+
+    def update_metadata(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
+        """As `update_config`, for the metadata of the table."""
+        return self._at(update_metadata(self.snapshot, "table", entries, replace=replace))
+
+    def update_schema_metadata(
+        self, entries: Mapping[str, str | None], *, column: str | None = None, replace: bool = False
+    ) -> Self:
+        """As `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
+        return self._at(update_metadata(self.snapshot, "schema", entries, replace=replace, column=column))
+
+    @property
+    def tags(self) -> Tags:
+        """The names of versions."""
+        return Tags(self.snapshot)
+
+    # Computes SQL text that the engine's own filters do not know; None refuses it.
+    _compiler: Compiler | None = None
+
+    def _at(self, snapshot: Snapshot) -> Self:
+        return type(self)(snapshot)
 
     def _reader(self, fragment_id: int) -> FragmentReader:
         found = self._readers.get(fragment_id)

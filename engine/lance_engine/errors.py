@@ -52,6 +52,10 @@ class VersionNotFoundError(LanceError, LookupError):
     """The dataset exists, the asked version, tag or point in time does not."""
 
 
+class TagExistsError(LanceError, ValueError):
+    """A tag to be created exists already."""
+
+
 class ColumnNotFoundError(LanceError, LookupError):
     """A projection, filter or operation names a column that the schema does not have."""
 
@@ -82,6 +86,10 @@ class InvalidFilterError(LanceError, ValueError):
 
 class CommitConflictError(LanceError):
     """Another writer committed something that touches the same data: read again and redo the work."""
+
+
+class AmbiguousMergeError(LanceError, ValueError):
+    """Several rows of the source of a merge match the same row of the dataset."""
 
 
 class IncompatibleChangeError(LanceError):

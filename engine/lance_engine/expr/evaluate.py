@@ -69,6 +69,21 @@ def evaluate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
         ) from error
 
 
+def evaluate_value(node: Node, batch: pa.RecordBatch, target: pa.DataType | None = None) -> pa.Array:
+    """The value of `node`, of any type, for each row of `batch`, cast to `target` if given.
+
+    Raises `InvalidFilterError` when an operation has no result for some row, or one that does not fit.
+    """
+    try:
+        values = _array(_values(node, batch), len(batch))
+        return values if target is None else convert(values, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InvalidFilterError(
+            f"The value {node} cannot be computed: {error}",
+            remedy="Exclude such rows with a filter, or use TRY_CAST",
+        ) from error
+
+
 def evaluate_constant(node: Node) -> Literal:
     """The value of a node that reads no column."""
     row = pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))

@@ -83,8 +83,13 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
     and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which tell the
     position in the text.
     """
+    return build.require_boolean(parse_value(text, schema))
+
+
+def parse_value(text: str, schema: pa.Schema) -> Node:
+    """The value, of any type, that `text` computes from the columns of `schema`; errors as of `parse_sql`."""
     try:
-        return build.require_boolean(_Reader(text, schema).read(_parsed(text)))
+        return _Reader(text, schema).read(_parsed(text))
     except LanceError as error:
         error.at(filter=text)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,17 @@ def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
     except DecodeError as error:
         raise CorruptFileError("The index section cannot be parsed") from error
     return tuple(_segment(index) for index in message.indices)
+
+
+def retain_indices(data: bytes, field_ids: Collection[int]) -> bytes | None:
+    """The section without the indices of fields that are not in `field_ids`; None if none is left."""
+    try:
+        message = table_pb2.IndexSection.FromString(data)
+    except DecodeError as error:
+        raise CorruptFileError("The index section cannot be parsed") from error
+    kept = [index for index in message.indices if all(field in field_ids for field in index.fields)]
+    retained: bytes = table_pb2.IndexSection(indices=kept).SerializeToString()
+    return retained if kept else None
 
 
 def _segment(message: Any) -> IndexSegment:

@@ -6,6 +6,7 @@ segments.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -108,6 +109,18 @@ def encode_row_id_range(start: int, count: int) -> bytes:
     return data
 
 
+def count_row_ids(data: bytes, limit: int) -> int:
+    """How many ids a serialised RowIdSequence has; CorruptFileError if there are more than `limit`."""
+    try:
+        message = table_pb2.RowIdSequence.FromString(data)
+    except DecodeError as error:
+        raise CorruptFileError("A row id sequence cannot be parsed") from error
+    count = 0
+    for segment in message.segments:
+        count += len(_parse_segment(segment, limit - count))
+    return count
+
+
 def decode_versions(data: bytes, physical_rows: int) -> U64Array:
     """The dataset version of each physical row from a serialised RowDatasetVersionSequence."""
     try:
@@ -131,6 +144,18 @@ def encode_uniform_version(version: int, count: int) -> bytes:
     message = table_pb2.RowDatasetVersionSequence()
     run = message.runs.add(version=version)
     run.span.range.start, run.span.range.end = 0, count
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def encode_versions(versions: U64Array) -> bytes:
+    """A serialised RowDatasetVersionSequence of these versions, one per physical row."""
+    message = table_pb2.RowDatasetVersionSequence()
+    borders = np.flatnonzero(np.diff(versions)) + 1
+    bounds = [0, *borders.tolist(), len(versions)] if len(versions) else [0]
+    for start, end in itertools.pairwise(bounds):
+        run = message.runs.add(version=int(versions[start]))
+        run.span.range.start, run.span.range.end = start, end
     data: bytes = message.SerializeToString()
     return data
 

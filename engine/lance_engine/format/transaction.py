@@ -2,102 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import Fragment, fragment_from_message, fragment_to_message
-from lance_engine.format.manifest import BasePath, base_path_from_message, base_path_to_message
+from lance_engine.format.manifest import base_path_from_message, base_path_to_message
+from lance_engine.format.operations import (
+    Append,
+    Delete,
+    MapUpdate,
+    Merge,
+    Operation,
+    OperationKind,
+    OtherOperation,
+    Overwrite,
+    Project,
+    ReserveFragments,
+    Restore,
+    Rewrite,
+    RewriteGroup,
+    Update,
+    UpdateConfig,
+)
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
-from lance_engine.types import Schema
 
-
-class OperationKind(Enum):
-    """The operations of the format; each value is the name of the field of the Transaction message."""
-
-    APPEND = "append"
-    DELETE = "delete"
-    OVERWRITE = "overwrite"
-    CREATE_INDEX = "create_index"
-    REWRITE = "rewrite"
-    MERGE = "merge"
-    RESTORE = "restore"
-    RESERVE_FRAGMENTS = "reserve_fragments"
-    UPDATE = "update"
-    PROJECT = "project"
-    UPDATE_CONFIG = "update_config"
-    DATA_REPLACEMENT = "data_replacement"
-    UPDATE_MEM_WAL_STATE = "update_mem_wal_state"
-    CLONE = "clone"
-    UPDATE_BASES = "update_bases"
-    DATA_OVERLAY = "data_overlay"
-
-
-@dataclass(frozen=True, slots=True)
-class Append:
-    """New fragments after those that exist. Their ids, and stable row ids, are given at commit."""
-
-    fragments: tuple[Fragment, ...]
-
-    kind = OperationKind.APPEND
-
-
-@dataclass(frozen=True, slots=True)
-class Overwrite:
-    """New fragments and a new schema in place of everything; creates the dataset when there is none."""
-
-    fragments: tuple[Fragment, ...]
-    schema: Schema
-    config_upserts: Mapping[str, str] = field(default_factory=dict)
-    initial_bases: tuple[BasePath, ...] = ()
-
-    kind = OperationKind.OVERWRITE
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A schema with columns renamed, reordered or dropped; the data files stay."""
-
-    schema: Schema
-    preserves_nullability: bool
-
-    kind = OperationKind.PROJECT
-
-
-@dataclass(frozen=True, slots=True)
-class MapUpdate:
-    """Changes of a map from text to text: a value None removes the key; `replace` drops all other keys."""
-
-    entries: Mapping[str, str | None]
-    replace: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateConfig:
-    """Changes of the metadata maps. None: this map is not touched; `fields` is keyed by field id."""
-
-    config: MapUpdate | None = None
-    table_metadata: MapUpdate | None = None
-    schema_metadata: MapUpdate | None = None
-    fields: Mapping[int, MapUpdate] = field(default_factory=dict)
-
-    kind = OperationKind.UPDATE_CONFIG
-
-
-@dataclass(frozen=True, slots=True)
-class OtherOperation:
-    """An operation that can be recognised but not executed yet, with its serialised message."""
-
-    kind: OperationKind
-    message: bytes = field(repr=False)
-
-
-Operation = Append | Overwrite | Project | UpdateConfig | OtherOperation
+__all__ = [
+    "Append",
+    "Delete",
+    "MapUpdate",
+    "Merge",
+    "Operation",
+    "OperationKind",
+    "OtherOperation",
+    "Overwrite",
+    "Project",
+    "ReserveFragments",
+    "Restore",
+    "Rewrite",
+    "RewriteGroup",
+    "Transaction",
+    "Update",
+    "UpdateConfig",
+    "parse_transaction",
+    "serialize_transaction",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +100,53 @@ def serialize_transaction(transaction: Transaction) -> bytes:
     content = getattr(message, operation.kind.value)
     # An operation without any content must still be visible.
     content.SetInParent()
+    _write_operation(content, operation)
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def _write_operation(content: Any, operation: Operation) -> None:
     match operation:
         case Append():
-            content.fragments.extend([fragment_to_message(fragment) for fragment in operation.fragments])
+            content.fragments.extend(_messages(operation.fragments))
+        case Delete():
+            content.updated_fragments.extend(_messages(operation.updated_fragments))
+            content.deleted_fragment_ids.extend(operation.removed_fragment_ids)
+            content.predicate = operation.predicate
+        case Update():
+            content.removed_fragment_ids.extend(operation.removed_fragment_ids)
+            content.updated_fragments.extend(_messages(operation.updated_fragments))
+            content.new_fragments.extend(_messages(operation.new_fragments))
+            # Moved rows leave the coverage of an index by themselves; this field tells which indices are
+            # not concerned. The other one is for values replaced in place.
+            fields = (
+                content.fields_modified if operation.in_place else content.fields_for_preserving_frag_bitmap
+            )
+            fields.extend(operation.fields_modified)
+            content.update_mode = int(operation.in_place)
+        case Merge():
+            content.fragments.extend(_messages(operation.fragments))
+            content.schema.extend(schema_to_messages(operation.schema))
+            content.schema_metadata.update(bytes_metadata(operation.schema.metadata))
+            content.preserves_nullability = operation.preserves_nullability
+        case Project():
+            content.schema.extend(schema_to_messages(operation.schema))
+            content.preserves_nullability = operation.preserves_nullability
         case Overwrite():
-            content.fragments.extend([fragment_to_message(fragment) for fragment in operation.fragments])
+            content.fragments.extend(_messages(operation.fragments))
             content.schema.extend(schema_to_messages(operation.schema))
             content.schema_metadata.update(bytes_metadata(operation.schema.metadata))
             content.config_upsert_values.update(operation.config_upserts)
             content.initial_bases.extend([base_path_to_message(base) for base in operation.initial_bases])
-        case Project():
-            content.schema.extend(schema_to_messages(operation.schema))
-            content.preserves_nullability = operation.preserves_nullability
+        case Restore():
+            content.version = operation.version
+        case ReserveFragments():
+            content.num_fragments = operation.count
+        case Rewrite():
+            for group in operation.groups:
+                content.groups.add(
+                    old_fragments=_messages(group.old_fragments), new_fragments=_messages(group.new_fragments)
+                )
         case UpdateConfig():
             _write_map(content.config_updates, operation.config)
             _write_map(content.table_metadata_updates, operation.table_metadata)
@@ -167,8 +155,10 @@ def serialize_transaction(transaction: Transaction) -> bytes:
                 _write_map(content.field_metadata_updates[field_id], update)
         case OtherOperation():
             content.MergeFromString(operation.message)
-    data: bytes = message.SerializeToString()
-    return data
+
+
+def _messages(fragments: Iterable[Fragment]) -> list[Any]:
+    return [fragment_to_message(fragment) for fragment in fragments]
 
 
 def _fragments(messages: Any) -> tuple[Fragment, ...]:
@@ -177,6 +167,43 @@ def _fragments(messages: Any) -> tuple[Fragment, ...]:
 
 def _parse_append(content: Any) -> Append:
     return Append(_fragments(content.fragments))
+
+
+def _parse_delete(content: Any) -> Delete:
+    return Delete(
+        _fragments(content.updated_fragments), tuple(content.deleted_fragment_ids), content.predicate
+    )
+
+
+def _parse_update(content: Any) -> Update:
+    in_place = bool(content.update_mode)
+    fields = content.fields_modified if in_place else content.fields_for_preserving_frag_bitmap
+    return Update(
+        tuple(content.removed_fragment_ids),
+        _fragments(content.updated_fragments),
+        _fragments(content.new_fragments),
+        tuple(fields),
+        in_place,
+        content.HasField("inserted_rows"),
+    )
+
+
+def _parse_merge(content: Any) -> Merge:
+    return Merge(
+        _fragments(content.fragments),
+        schema_from_messages(content.schema, content.schema_metadata),
+        content.preserves_nullability,
+    )
+
+
+def _parse_rewrite(content: Any) -> Rewrite:
+    groups = [
+        RewriteGroup(_fragments(group.old_fragments), _fragments(group.new_fragments))
+        for group in content.groups
+    ]
+    if content.old_fragments:
+        groups.append(RewriteGroup(_fragments(content.old_fragments), _fragments(content.new_fragments)))
+    return Rewrite(tuple(groups))
 
 
 def _parse_overwrite(content: Any) -> Overwrite:
@@ -222,7 +249,13 @@ def _write_map(message: Any, update: MapUpdate | None) -> None:
 
 _PARSERS: Mapping[OperationKind, Callable[[Any], Operation]] = {
     OperationKind.APPEND: _parse_append,
-    OperationKind.OVERWRITE: _parse_overwrite,
+    OperationKind.DELETE: _parse_delete,
+    OperationKind.UPDATE: _parse_update,
+    OperationKind.MERGE: _parse_merge,
     OperationKind.PROJECT: _parse_project,
+    OperationKind.OVERWRITE: _parse_overwrite,
+    OperationKind.RESTORE: lambda content: Restore(content.version),
+    OperationKind.RESERVE_FRAGMENTS: lambda content: ReserveFragments(content.num_fragments),
+    OperationKind.REWRITE: _parse_rewrite,
     OperationKind.UPDATE_CONFIG: _parse_update_config,
 }

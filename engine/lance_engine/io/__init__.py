@@ -3,6 +3,6 @@
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.io.resolve import open_store
-from lance_engine.io.store import Sink, Store
+from lance_engine.io.store import Sink, Store, delete_quietly
 
-__all__ = ["LocalStore", "MemoryStore", "Sink", "Store", "open_store"]
+__all__ = ["LocalStore", "MemoryStore", "Sink", "Store", "delete_quietly", "open_store"]

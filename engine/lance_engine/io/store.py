@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol
 
@@ -94,6 +95,13 @@ class Store(Protocol):
     def local_path(self, path: str) -> str | None:
         """The path of a local file for memory mapping, None where there is none."""
         ...
+
+
+def delete_quietly(store: Store, paths: Iterable[str]) -> None:
+    """Remove files that nothing refers to, as far as possible: used where another error is on its way."""
+    for path in paths:
+        with suppress(Exception):
+            store.delete(path)
 
 
 def checked_path(path: str) -> str:

@@ -8,12 +8,26 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from lance_engine import __version__
-from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.format.manifest import Fragment, Manifest, WriterVersion
-from lance_engine.format.row_ids import encode_row_id_range, encode_uniform_version
-from lance_engine.format.transaction import Append, Operation, Overwrite
+from lance_engine.errors import ColumnNotFoundError, UnsupportedFeatureError
+from lance_engine.format.fragment import TOMBSTONE, Fragment
+from lance_engine.format.index_section import retain_indices
+from lance_engine.format.manifest import Manifest, WriterVersion
+from lance_engine.format.operations import (
+    Append,
+    Delete,
+    Merge,
+    Operation,
+    Overwrite,
+    Project,
+    ReserveFragments,
+    Restore,
+    Rewrite,
+    Update,
+    UpdateConfig,
+)
+from lance_engine.format.row_ids import count_row_ids, encode_row_id_range, encode_uniform_version
 from lance_engine.table.features import STABLE_ROW_IDS, derived_flags
-from lance_engine.types import Schema
+from lance_engine.types import Field, Schema
 
 DEFAULT_STORAGE_VERSION: Final = "2.1"
 _LEGACY: Final = "0.1"
@@ -31,27 +45,62 @@ class CreateOptions:
     stable_row_ids: bool = False
 
 
-def build_manifest(
-    latest: Manifest | None, operation: Operation, options: CreateOptions, transaction_file: str
-) -> Manifest:
-    """Apply an operation to the latest manifest, None if there is no dataset yet.
+@dataclasses.dataclass(frozen=True, slots=True)
+class VersionContent:
+    """What a version consists of: the manifest and the serialised index section, None without indices."""
 
-    Fragment ids, stable row ids, row versions, flags and the time of commit are assigned here, so this has
-    to be done again whenever the latest version turns out to be another one.
+    manifest: Manifest
+    index_section: bytes | None = None
+
+
+def build_version(
+    latest: VersionContent | None,
+    operation: Operation,
+    options: CreateOptions,
+    transaction_file: str,
+    restored: VersionContent | None = None,
+) -> VersionContent:
+    """Apply an operation to the latest version, None if there is no dataset yet.
+
+    `restored` is the version that a Restore asks for. Fragment ids, stable row ids, row versions, flags and
+    the time of commit are assigned here, so this has to be done again whenever the latest version turns out
+    to be another one.
     """
-    base = latest or Manifest(
-        version=0,
-        schema=Schema(()),
-        fragments=(),
-        reader_feature_flags=STABLE_ROW_IDS if options.stable_row_ids else 0,
-    )
+    base = latest.manifest if latest else _nothing(options)
+    index_section = latest.index_section if latest else None
     match operation:
         case Append():
             changed = _append(base, operation)
+        case Delete():
+            changed = _with_fragments(base, _replaced(base, operation), ())
+        case Update() if not operation.in_place:
+            changed = _with_fragments(base, _replaced(base, operation), operation.new_fragments)
+        case Rewrite():
+            changed = _rewrite(base, operation)
+        case Merge():
+            changed = dataclasses.replace(
+                base,
+                schema=operation.schema,
+                fragments=_without_unused_files(operation.fragments, operation.schema),
+            )
+        case Project():
+            schema = Schema(operation.schema.fields, base.schema.metadata)
+            fragments = _without_unused_files(base.fragments, schema)
+            changed = dataclasses.replace(base, schema=schema, fragments=fragments)
         case Overwrite():
             changed = _overwrite(base, operation, options)
+            index_section = None
+        case Restore() if restored is not None:
+            changed = _restore(base, restored.manifest)
+            index_section = restored.index_section
+        case ReserveFragments():
+            changed = _with_max_fragment_id(base, _max_fragment_id(base) + operation.count)
+        case UpdateConfig():
+            changed = _update_config(base, operation)
         case _:
             raise UnsupportedFeatureError(f"Committing '{operation.kind.value}' is not supported")
+    if index_section is not None and isinstance(operation, (Merge, Project)):
+        index_section = retain_indices(index_section, {field.id for field in changed.schema.walk()})
     changed = dataclasses.replace(
         changed,
         version=base.version + 1,
@@ -59,8 +108,18 @@ def build_manifest(
         transaction_file=transaction_file,
         writer_version=WriterVersion("lance-sql", __version__),
     )
-    reader, writer = derived_flags(changed, stable_row_ids=_has_stable_row_ids(base))
-    return dataclasses.replace(changed, reader_feature_flags=reader, writer_feature_flags=writer)
+    reader, writer = derived_flags(changed, stable_row_ids=_has_stable_row_ids(changed))
+    changed = dataclasses.replace(changed, reader_feature_flags=reader, writer_feature_flags=writer)
+    return VersionContent(changed, index_section)
+
+
+def _nothing(options: CreateOptions) -> Manifest:
+    return Manifest(
+        version=0,
+        schema=Schema(()),
+        fragments=(),
+        reader_feature_flags=STABLE_ROW_IDS if options.stable_row_ids else 0,
+    )
 
 
 def _append(base: Manifest, operation: Append) -> Manifest:
@@ -88,34 +147,115 @@ def _overwrite(base: Manifest, operation: Overwrite, options: CreateOptions) -> 
     return _with_fragments(emptied, (), operation.fragments)
 
 
+def _replaced(base: Manifest, operation: Delete | Update) -> list[Fragment]:
+    """The fragments with those that lost rows in their new state, and without those that lost all."""
+    updated = {fragment.id: fragment for fragment in operation.updated_fragments}
+    removed = set(operation.removed_fragment_ids)
+    return [updated.get(fragment.id, fragment) for fragment in base.fragments if fragment.id not in removed]
+
+
+def _rewrite(base: Manifest, operation: Rewrite) -> Manifest:
+    old = {fragment.id for group in operation.groups for fragment in group.old_fragments}
+    new = [fragment for group in operation.groups for fragment in group.new_fragments]
+    kept = [fragment for fragment in base.fragments if fragment.id not in old]
+    fragments = sorted([*kept, *new], key=lambda fragment: fragment.id)
+    return dataclasses.replace(base, fragments=tuple(fragments))
+
+
+def _restore(base: Manifest, restored: Manifest) -> Manifest:
+    changed = dataclasses.replace(
+        restored, branch=base.branch, next_row_id=max(base.next_row_id, restored.next_row_id)
+    )
+    return _with_max_fragment_id(changed, max(_max_fragment_id(base), _max_fragment_id(restored)))
+
+
+def _without_unused_files(fragments: Iterable[Fragment], schema: Schema) -> tuple[Fragment, ...]:
+    """The fragments without the data files of which no column is left."""
+    known = {field.id for field in schema.walk()}
+    kept = []
+    for fragment in fragments:
+        # Numbers below that of unused columns are row lineage, which belongs to no field.
+        files = tuple(
+            file
+            for file in fragment.files
+            if any(field in known or field < TOMBSTONE for field in file.fields)
+        )
+        if len(files) != len(fragment.files):
+            fragment = dataclasses.replace(fragment, files=files)
+        kept.append(fragment)
+    return tuple(kept)
+
+
+def _update_config(base: Manifest, operation: UpdateConfig) -> Manifest:
+    config, table_metadata, schema = base.config, base.table_metadata, base.schema
+    if operation.config is not None:
+        config = operation.config.apply(config)
+    if operation.table_metadata is not None:
+        table_metadata = operation.table_metadata.apply(table_metadata)
+    if operation.schema_metadata is not None:
+        schema = Schema(schema.fields, operation.schema_metadata.apply(schema.metadata))
+    if operation.fields:
+        missing = operation.fields.keys() - {field.id for field in schema.walk()}
+        if missing:
+            raise ColumnNotFoundError(
+                f"There is no column with the field id {min(missing)}", version=base.version
+            )
+        schema = Schema(tuple(_with_metadata(field, operation) for field in schema.fields), schema.metadata)
+    return dataclasses.replace(base, config=config, table_metadata=table_metadata, schema=schema)
+
+
+def _with_metadata(field: Field, operation: UpdateConfig) -> Field:
+    update = operation.fields.get(field.id)
+    return dataclasses.replace(
+        field,
+        metadata=field.metadata if update is None else update.apply(field.metadata),
+        children=tuple(_with_metadata(child, operation) for child in field.children),
+    )
+
+
 def _with_fragments(base: Manifest, kept: Sequence[Fragment], added: Iterable[Fragment]) -> Manifest:
     """`base` with the fragments `kept` followed by `added`, which get their ids here."""
-    max_id = -1 if base.max_fragment_id is None else base.max_fragment_id
+    max_id = _max_fragment_id(base)
     next_row_id = base.next_row_id
     fragments = list(kept)
     for fragment in added:
         max_id += 1
         numbered = dataclasses.replace(fragment, id=max_id)
         if _has_stable_row_ids(base):
-            versions = encode_uniform_version(base.version + 1, fragment.physical_rows)
-            numbered = dataclasses.replace(
-                numbered,
-                row_ids=encode_row_id_range(next_row_id, fragment.physical_rows),
-                created_at_versions=versions,
-                last_updated_at_versions=versions,
-            )
-            next_row_id += fragment.physical_rows
+            numbered, next_row_id = _with_row_ids(numbered, next_row_id, base.version + 1)
         fragments.append(numbered)
+    changed = dataclasses.replace(base, fragments=tuple(fragments), next_row_id=next_row_id)
+    return _with_max_fragment_id(changed, max_id)
+
+
+def _with_row_ids(fragment: Fragment, next_row_id: int, version: int) -> tuple[Fragment, int]:
+    """Row ids from `next_row_id` for the rows without one, which come last, and the row versions."""
+    rows = fragment.physical_rows
+    moved = 0 if fragment.row_ids is None else count_row_ids(fragment.row_ids, rows)
+    row_ids, created = fragment.row_ids or b"", fragment.created_at_versions or b""
+    # Serialised messages that only have a repeated field are continued by appending to them.
+    if moved < rows or not rows:
+        row_ids += encode_row_id_range(next_row_id, rows - moved)
+        created += encode_uniform_version(version, rows - moved)
+    numbered = dataclasses.replace(
+        fragment,
+        row_ids=row_ids,
+        created_at_versions=created,
+        last_updated_at_versions=encode_uniform_version(version, rows),
+    )
+    return numbered, next_row_id + rows - moved
+
+
+def _max_fragment_id(manifest: Manifest) -> int:
+    return -1 if manifest.max_fragment_id is None else manifest.max_fragment_id
+
+
+def _with_max_fragment_id(manifest: Manifest, max_id: int) -> Manifest:
     if max_id > _MAX_FRAGMENT_ID:
         raise UnsupportedFeatureError(
             "The dataset has used up its fragment ids", remedy="Copy it to a new dataset"
         )
-    return dataclasses.replace(
-        base,
-        fragments=tuple(fragments),
-        max_fragment_id=max_id if max_id >= 0 else None,
-        next_row_id=next_row_id,
-    )
+    return dataclasses.replace(manifest, max_fragment_id=max_id if max_id >= 0 else None)
 
 
 def _file_versions(fragments: Iterable[Fragment]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import random
@@ -21,17 +22,13 @@ from lance_engine.errors import (
     VersionNotFoundError,
 )
 from lance_engine.format.manifest import Manifest, serialize_manifest_file
-from lance_engine.format.transaction import (
-    Operation,
-    Overwrite,
-    Transaction,
-    parse_transaction,
-    serialize_transaction,
-)
-from lance_engine.io import Store, open_store
-from lance_engine.table.build import CreateOptions, build_manifest
+from lance_engine.format.operations import Delete, Operation, Overwrite, Restore, Update
+from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
+from lance_engine.io import Store, delete_quietly, open_store
+from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
+from lance_engine.table.rebase import TakenRows, rebase
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import (
     VERSIONS,
@@ -56,12 +53,15 @@ def commit(
     options: CreateOptions | None = None,
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    taken: TakenRows | None = None,
     max_attempts: int = MAX_ATTEMPTS,
 ) -> Snapshot:
     """Commit an operation and return the new version.
 
     `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
-    only). When others committed since, the operation is checked against theirs and applied on top.
+    only). When others committed since, the operation is checked against theirs and applied on top. `taken`
+    tells which rows a Delete or an Update takes out: with it, others may have deleted other rows of the same
+    fragments in the meantime.
 
     CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it makes
     no sense any more. Both name the version and the operation that won. DatasetExistsError: `read_version`
@@ -69,7 +69,7 @@ def commit(
     """
     store = open_store(target, storage_options)
     transaction = Transaction(read_version, str(uuid.uuid4()), operation, dict(properties or {}))
-    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options)
+    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options, taken)
     try:
         slot = 0.0
         for number in range(max_attempts):
@@ -86,6 +86,9 @@ def commit(
             version=attempt.checked,
             remedy="Try again when fewer writers commit at the same time",
         )
+    except LanceError:
+        attempt.clean_up()
+        raise
     except BaseException:
         attempt.remove_transaction_file()
         raise
@@ -100,11 +103,18 @@ class _Attempt:
         transaction: Transaction,
         options: CreateOptions,
         storage_options: Mapping[str, Any] | None,
+        taken: TakenRows | None,
     ) -> None:
         self._store = store
         self._transaction = transaction
         self._options = options
         self._storage_options = storage_options
+        self._taken = taken
+        # As it was asked for; that of the transaction is fitted to what others committed.
+        self._operation = transaction.operation
+        self._deletion_files: tuple[str, ...] = ()
+        # The last commit of another writer that may have touched the same fragments.
+        self._overlapping: tuple[int, Operation] | None = None
         self._content = serialize_transaction(transaction)
         self._wrote_file = False
         # The last version whose transaction is known not to conflict with ours.
@@ -120,10 +130,15 @@ class _Attempt:
         own = self._check_conflicts(stored, versions)
         if own is not None:
             return self._snapshot(own.manifest, own.index_section)
-        # Overwriting removes the indices together with the rows.
-        keeps_indices = not isinstance(self._transaction.operation, Overwrite)
-        index_section = stored.index_section if keeps_indices else None
-        return self._write(stored.manifest, versions.scheme, index_section)
+        if self._overlapping is not None:
+            self._rebase(self._snapshot(stored.manifest, stored.index_section), *self._overlapping)
+        content = VersionContent(stored.manifest, stored.index_section)
+        return self._write(content, versions.scheme, self._restored(versions))
+
+    def clean_up(self) -> None:
+        """Leave nothing behind; only for errors which mean that no version names the files."""
+        delete_quietly(self._store, self._deletion_files)
+        self.remove_transaction_file()
 
     def remove_transaction_file(self) -> None:
         """Clean up after a commit that failed for good."""
@@ -134,7 +149,41 @@ class _Attempt:
     def _create(self) -> Snapshot | None:
         if self._transaction.read_version or not isinstance(self._transaction.operation, Overwrite):
             raise DatasetNotFoundError("There is no Lance dataset to commit to", path=self._store.uri)
-        return self._write(None, NamingScheme.V2, None)
+        return self._write(None, NamingScheme.V2)
+
+    def _restored(self, versions: VersionList) -> VersionContent | None:
+        """The version that a Restore asks for."""
+        operation = self._transaction.operation
+        if not isinstance(operation, Restore):
+            return None
+        try:
+            stored = read_version(self._store, versions.path(operation.version), operation.version)
+        except FileNotFoundError:
+            raise VersionNotFoundError(
+                f"There is no version {operation.version} to restore", path=self._store.uri
+            ) from None
+        check_writable(stored.manifest)
+        return VersionContent(stored.manifest, stored.index_section)
+
+    def _rebase(self, latest: Snapshot, version: int, theirs: Operation) -> None:
+        """Fit the operation to fragments that others touched as well."""
+        assert isinstance(self._operation, (Delete, Update))
+        assert self._taken is not None
+        delete_quietly(self._store, self._deletion_files)
+        self._deletion_files = ()
+        try:
+            rebased = rebase(self._operation, self._taken, latest)
+        except CommitConflictError as error:
+            raise self._conflict(theirs, version, f": {error.message}") from None
+        self._deletion_files = rebased.written
+        if rebased.operation == self._transaction.operation:
+            return
+        self.remove_transaction_file()
+        self._wrote_file = False
+        self._transaction = dataclasses.replace(
+            self._transaction, operation=rebased.operation, read_version=latest.version
+        )
+        self._content = serialize_transaction(self._transaction)
 
     def _check_base(self, latest: Manifest) -> None:
         if not self._transaction.read_version:
@@ -171,7 +220,7 @@ class _Attempt:
             theirs = self._load_transaction(stored)
             if theirs.uuid == self._transaction.uuid:
                 return stored
-            self._raise_on_conflict(theirs.operation, version)
+            self._check_conflict(theirs.operation, version)
             self.checked = version
         return None
 
@@ -197,25 +246,35 @@ class _Attempt:
             remedy="Open the latest version and redo the change",
         )
 
-    def _raise_on_conflict(self, theirs: Operation, version: int) -> None:
-        mine = self._transaction.operation
-        verdict = check(mine, theirs)
-        if verdict is Verdict.COMPATIBLE:
-            return
+    def _check_conflict(self, theirs: Operation, version: int) -> None:
+        verdict = check(self._operation, theirs)
+        if verdict > (Verdict.COMPATIBLE if self._taken is None else Verdict.REBASE):
+            raise self._conflict(theirs, version, incompatible=verdict is Verdict.INCOMPATIBLE)
+        if self._taken is not None:
+            # Even if compatible: dropping a column leaves other files in the fragment.
+            self._overlapping = (version, theirs)
+
+    def _conflict(
+        self, theirs: Operation, version: int, detail: str = "", *, incompatible: bool = False
+    ) -> CommitConflictError | IncompatibleChangeError:
         message = (
-            f"'{mine.kind.value}' based on version {self._transaction.read_version} conflicts with "
-            f"'{theirs.kind.value}', which another writer committed as version {version}"
+            f"'{self._operation.kind.value}' based on version {self._transaction.read_version} conflicts "
+            f"with '{theirs.kind.value}', which another writer committed as version {version}{detail}"
         )
         place = {"path": self._store.uri, "version": version, "operation": theirs.kind.value}
-        if verdict is Verdict.RETRY:
-            raise CommitConflictError(message, remedy="Open the latest version and redo the change", **place)
-        raise IncompatibleChangeError(message, remedy="Check whether the change is still wanted", **place)
+        if incompatible:
+            remedy = "Check whether the change is still wanted"
+            return IncompatibleChangeError(message, remedy=remedy, **place)
+        return CommitConflictError(message, remedy="Open the latest version and redo the change", **place)
 
     def _write(
-        self, latest: Manifest | None, scheme: NamingScheme, index_section: bytes | None
+        self, latest: VersionContent | None, scheme: NamingScheme, restored: VersionContent | None = None
     ) -> Snapshot | None:
-        transaction_file = self._write_transaction_file(latest)
-        manifest = build_manifest(latest, self._transaction.operation, self._options, transaction_file)
+        transaction_file = self._write_transaction_file(latest.manifest if latest else None)
+        version = build_version(
+            latest, self._transaction.operation, self._options, transaction_file, restored
+        )
+        manifest, index_section = version.manifest, version.index_section
         data = serialize_manifest_file(manifest, index_section=index_section, transaction=self._content)
         try:
             self._store.put_if_absent(scheme.path(manifest.version), data)

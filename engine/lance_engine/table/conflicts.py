@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
-from lance_engine.format.transaction import (
+from lance_engine.format.operations import (
+    Append,
+    Delete,
     MapUpdate,
     Operation,
     Overwrite,
     Project,
+    Rewrite,
+    Update,
     UpdateConfig,
 )
 
@@ -19,20 +23,29 @@ class Verdict(IntEnum):
     """What a concurrent commit means for ours; the worst of several counts."""
 
     COMPATIBLE = 0
-    RETRY = 1
-    INCOMPATIBLE = 2
+    # Both touch the same fragments: compatible if it turns out that they touch different rows, else RETRY.
+    REBASE = 1
+    RETRY = 2
+    INCOMPATIBLE = 3
 
 
-# Row: the operation being committed. Column: an operation committed since the version that was read.   ok
-# compatible      R  read again and redo the work      X  makes no sense any more Everything else is a
-# condition:   overlap   R if both touch the same fragment                 rebase    merge deletions if rows
-# differ, else R   tighten   R if the Project made a nullable field required   keyed     R if keys are
-# inserted   shard     R or X for the same write-ahead-log shard         covered   R if an index covers a
-# rewritten fragment   name      R for the same index name                         column    R for the same
-# column   removed   X if the fragment is gone                         moved     removed, or R if rows or
-# values changed   dropped   X if the column is gone                           cell      R for the same
-# fragment and column   key       X if both set the same key                        metadata  X if both
-# touch the same metadata map   base      X for the same id, name or path
+# Row: the operation being committed. Column: an operation committed since the version that was read.
+# ok: compatible. R: read again and redo the work. X: makes no sense any more. The rest are conditions:
+# - overlap: R if both touch the same fragment
+# - rebase: merge the deletions if the rows differ, else R
+# - tighten: R if the Project made a nullable field required
+# - keyed: R if keys are inserted
+# - shard: R or X for the same shard of the write-ahead log
+# - covered: R if an index covers a rewritten fragment
+# - name: R for the same index name
+# - column: R for the same column
+# - removed: X if the fragment is gone
+# - moved: removed, or R if rows or values changed
+# - dropped: X if the column is gone
+# - cell: R for the same fragment and column
+# - key: X if both set the same key
+# - metadata: X if both touch the same metadata map
+# - base: X for the same id, name or path
 _TABLE: Final = """
 theirs            append  delete  update  rewrite  merge  project  overwrite  restore  create_index  data_replacement  config  metadata  reserve_fragments  update_bases  update_mem_wal_state
 append            ok      ok      ok      ok       R      tighten  X          X        ok            ok                ok      ok        ok                 ok            X
@@ -91,6 +104,42 @@ def _names(operation: Operation) -> Iterable[str]:
     return names
 
 
+def _touched(operation: Operation) -> set[int] | None:
+    """The existing fragments that an operation changes or removes; None if it does not tell."""
+    match operation:
+        case Append():
+            return set()
+        case Delete() | Update():
+            updated = {fragment.id for fragment in operation.updated_fragments}
+            return updated | set(operation.removed_fragment_ids)
+        case Rewrite():
+            return {fragment.id for group in operation.groups for fragment in group.old_fragments}
+    return None
+
+
+def _is_disjoint(mine: Operation, theirs: Operation) -> bool:
+    ours, others = _touched(mine), _touched(theirs)
+    return ours is not None and others is not None and not ours & others
+
+
+def _overlap(mine: Operation, theirs: Operation) -> Verdict:
+    return Verdict.COMPATIBLE if _is_disjoint(mine, theirs) else Verdict.RETRY
+
+
+def _rebase(mine: Operation, theirs: Operation) -> Verdict:
+    if _keyed(mine, theirs) is Verdict.RETRY:
+        return Verdict.RETRY
+    return Verdict.COMPATIBLE if _is_disjoint(mine, theirs) else Verdict.REBASE
+
+
+def _keyed(mine: Operation, theirs: Operation) -> Verdict:
+    # Whether the rows that they added have the same keys would have to be looked up.
+    added = theirs.fragments if isinstance(theirs, Append) else ()
+    if isinstance(theirs, Update):
+        added = theirs.new_fragments
+    return Verdict.RETRY if added and isinstance(mine, Update) and mine.inserts_keys else Verdict.COMPATIBLE
+
+
 def _tighten(mine: Operation, theirs: Operation) -> Verdict:
     projects = [operation for operation in (mine, theirs) if isinstance(operation, Project)]
     relaxed = all(project.preserves_nullability for project in projects)
@@ -125,6 +174,9 @@ def _metadata(mine: Operation, theirs: Operation) -> Verdict:
 
 
 _CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
+    "overlap": _overlap,
+    "rebase": _rebase,
+    "keyed": _keyed,
     "tighten": _tighten,
     "key": _key,
     "metadata": _metadata,

@@ -1,15 +1,16 @@
-"""Reading which rows of a fragment are deleted."""
+"""Reading and writing which rows of a fragment are deleted."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError
-from lance_engine.format.deletion import decode_deletions
-from lance_engine.format.manifest import DeletionFile, Fragment
+from lance_engine.format.deletion import decode_deletions, encode_deletions, preferred_kind
+from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
 from lance_engine.io import Store
 
 DELETIONS: Final = "_deletions"
@@ -35,3 +36,23 @@ def read_deletions(
     except LanceError as error:
         raise error.at(path=f"{store.uri}/{path}", fragment=fragment.id) from None
     return offsets
+
+
+def write_deletions(
+    store: Store,
+    fragment_id: int,
+    offsets: npt.NDArray[np.uint32],
+    read_version: int,
+    *,
+    kind: DeletionKind | None = None,
+) -> DeletionFile:
+    """Write all deleted offsets of a fragment, ascending, to a file with a new name."""
+    kind = preferred_kind(len(offsets)) if kind is None else kind
+    deletion = DeletionFile(kind, read_version, secrets.randbits(64), len(offsets))
+    store.put(deletion_path(fragment_id, deletion), encode_deletions(offsets, kind))
+    return deletion
+
+
+def deletion_path(fragment_id: int, deletion: DeletionFile) -> str:
+    """Where a deletion file lies below the root of its dataset."""
+    return f"{DELETIONS}/{deletion.file_name(fragment_id)}"

@@ -42,7 +42,7 @@ class Snapshot:
         self.store = store
         self.manifest = manifest
         self.index_section = index_section
-        self._storage_options = storage_options
+        self.storage_options = storage_options
         self._deleted: dict[int, U32Array] = {}
         self._segments: dict[int, list[Segment]] = {}
         self._base_stores: dict[int, Store] = {}
@@ -50,7 +50,7 @@ class Snapshot:
     def with_manifest(self, manifest: Manifest) -> Snapshot:
         """The same dataset seen through another manifest."""
         return Snapshot(
-            self.store, manifest, index_section=self.index_section, storage_options=self._storage_options
+            self.store, manifest, index_section=self.index_section, storage_options=self.storage_options
         )
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ class Snapshot:
             )
         store = self._base_stores.get(base_id)
         if store is None:
-            store = self._base_stores[base_id] = open_store(base.path, self._storage_options)
+            store = self._base_stores[base_id] = open_store(base.path, self.storage_options)
         return store, f"{folder}/{name}" if base.is_dataset_root else name
 
 

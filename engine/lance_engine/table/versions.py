@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -136,6 +137,29 @@ def open_snapshot(
         store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
     )
     return with_row_counts(snapshot)
+
+
+def version_as_of(store: Store, moment: datetime.datetime) -> int:
+    """The newest version that was committed at or before `moment`; a naive time is local time.
+
+    Versions are read from the newest on until one is old enough. VersionNotFoundError if none is.
+    """
+    versions = list_versions(store)
+    if versions is None:
+        raise _dataset_not_found(store)
+    oldest = None
+    for version in reversed(versions.versions):
+        try:
+            oldest = read_version(store, versions.path(version), version).manifest.committed_at
+        except FileNotFoundError:
+            break  # cleaned up since it was listed, as are all before it
+        if oldest <= moment.astimezone(datetime.UTC):
+            return version
+    raise VersionNotFoundError(
+        f"No version is as old as {moment.isoformat()}",
+        path=store.uri,
+        remedy=f"The oldest one that is left was committed at {oldest.isoformat()}" if oldest else "",
+    )
 
 
 def _read_explicit(store: Store, version: int) -> StoredVersion:

@@ -39,7 +39,7 @@ BARE = Schema(SCHEMA.fields)
             MapUpdate({"a": "1", "b": None}), MapUpdate({}, replace=True), None, {3: MapUpdate({"x": ""})}
         ),
         UpdateConfig(),
-        OtherOperation(OperationKind.RESTORE, table_pb2.Transaction.Restore(version=3).SerializeToString()),
+        OtherOperation(OperationKind.CLONE, table_pb2.Transaction.Clone(ref_version=3).SerializeToString()),
     ],
     ids=lambda operation: operation.kind.value,
 )

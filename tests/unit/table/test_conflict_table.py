@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import pytest
-from lance_engine.format.transaction import (
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.operations import (
     Append,
+    Delete,
     MapUpdate,
+    Merge,
     Operation,
     OperationKind,
     OtherOperation,
     Overwrite,
     Project,
+    ReserveFragments,
+    Restore,
+    Rewrite,
+    RewriteGroup,
+    Update,
     UpdateConfig,
 )
 from lance_engine.table.conflicts import RULES, Verdict, check
 from lance_engine.types import Schema
 
-OK, RETRY, INCOMPATIBLE = Verdict.COMPATIBLE, Verdict.RETRY, Verdict.INCOMPATIBLE
+OK, REBASE, RETRY, INCOMPATIBLE = Verdict
 NONE = Schema(())
 
 
 def _other(kind: OperationKind) -> Operation:
     return OtherOperation(kind, b"")
+
+
+def _fragment(fragment_id: int) -> Fragment:
+    return Fragment(fragment_id, (), 1)
 
 
 def _config(**entries: str) -> UpdateConfig:
@@ -96,8 +108,24 @@ def test_appending_after(theirs: Operation, verdict: Verdict) -> None:
         (Project(NONE, preserves_nullability=True), Append(()), OK),
         (Project(NONE, preserves_nullability=False), Append(()), RETRY),
         (Project(NONE, preserves_nullability=True), Project(NONE, preserves_nullability=True), RETRY),
-        # Conditions that need what only the author of the operation knows count as met.
-        (_other(OperationKind.DELETE), _other(OperationKind.DELETE), RETRY),
+        # What an operation does not tell counts as the same fragment; which rows, only its author knows.
+        (_other(OperationKind.DELETE), _other(OperationKind.DELETE), REBASE),
+        (Delete((), (1,)), Delete((), (2,)), OK),
+        (Delete((), (1,)), Delete((_fragment(1),)), REBASE),
+        (Delete((), (1,)), Update((1,), (), ()), REBASE),
+        (Update((1,), (), (), inserts_keys=True), Delete((), (1,)), REBASE),
+        (Update((1,), (), (), inserts_keys=True), Append((_fragment(1),)), RETRY),
+        (Update((1,), (), (), inserts_keys=True), Update((2,), (), (_fragment(0),)), RETRY),
+        (Update((1,), (), ()), Append((_fragment(1),)), OK),
+        (Update((1,), (), ()), Project(NONE, preserves_nullability=False), RETRY),
+        (Update((1,), (), ()), Rewrite((RewriteGroup((_fragment(1),), ()),)), RETRY),
+        (Update((1,), (), ()), Rewrite((RewriteGroup((_fragment(2),), (_fragment(1),)),)), OK),
+        (Rewrite((RewriteGroup((_fragment(2),), ()),)), Delete((_fragment(2),)), RETRY),
+        (Rewrite((RewriteGroup((_fragment(2),), ()),)), Delete((_fragment(3),)), OK),
+        (Merge((), NONE, preserves_nullability=True), Append(()), RETRY),
+        (Restore(1), Delete((), (1,)), OK),
+        (Delete((), (1,)), Restore(1), INCOMPATIBLE),
+        (ReserveFragments(2), Append(()), OK),
     ],
 )
 def test_other_pairs(mine: Operation, theirs: Operation, verdict: Verdict) -> None:

@@ -1,0 +1,195 @@
+"""The operations of the format: what a commit does to a dataset, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.manifest import BasePath
+from lance_engine.types import Schema
+
+
+class OperationKind(Enum):
+    """The operations of the format; each value is the name of the field of the Transaction message."""
+
+    APPEND = "append"
+    DELETE = "delete"
+    OVERWRITE = "overwrite"
+    CREATE_INDEX = "create_index"
+    REWRITE = "rewrite"
+    MERGE = "merge"
+    RESTORE = "restore"
+    RESERVE_FRAGMENTS = "reserve_fragments"
+    UPDATE = "update"
+    PROJECT = "project"
+    UPDATE_CONFIG = "update_config"
+    DATA_REPLACEMENT = "data_replacement"
+    UPDATE_MEM_WAL_STATE = "update_mem_wal_state"
+    CLONE = "clone"
+    UPDATE_BASES = "update_bases"
+    DATA_OVERLAY = "data_overlay"
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """New fragments after those that exist. Their ids, and stable row ids, are given at commit."""
+
+    fragments: tuple[Fragment, ...]
+
+    kind = OperationKind.APPEND
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Rows gone: the full new state of the fragments that keep some, the ids of those that keep none."""
+
+    updated_fragments: tuple[Fragment, ...]
+    removed_fragment_ids: tuple[int, ...] = ()
+    predicate: str = ""
+
+    kind = OperationKind.DELETE
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Rows changed: taken out of the fragments they were in, and written anew to `new_fragments`.
+
+    The ids of new fragments are given at commit. With stable row ids a new fragment carries the ids and the
+    creation versions of the rows that were moved into it, which come first; rows that did not exist before
+    get theirs at commit. `fields_modified` are the ids of the fields with new values. With `inserts_keys` the
+    rows that did not exist before have keys that nobody else may insert at the same time.
+
+    `in_place` means that columns were replaced without moving rows; only other writers commit that.
+    """
+
+    removed_fragment_ids: tuple[int, ...]
+    updated_fragments: tuple[Fragment, ...]
+    new_fragments: tuple[Fragment, ...]
+    fields_modified: tuple[int, ...] = ()
+    in_place: bool = False
+    inserts_keys: bool = False
+
+    kind = OperationKind.UPDATE
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Columns added or replaced: the complete list of fragments, with their new files, and the schema."""
+
+    fragments: tuple[Fragment, ...]
+    schema: Schema
+    preserves_nullability: bool
+
+    kind = OperationKind.MERGE
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A schema with columns renamed, reordered or dropped; the data files stay."""
+
+    schema: Schema
+    preserves_nullability: bool
+
+    kind = OperationKind.PROJECT
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """New fragments and a new schema in place of everything; creates the dataset when there is none."""
+
+    fragments: tuple[Fragment, ...]
+    schema: Schema
+    config_upserts: Mapping[str, str] = field(default_factory=dict)
+    initial_bases: tuple[BasePath, ...] = ()
+
+    kind = OperationKind.OVERWRITE
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """An earlier version becomes the latest again."""
+
+    version: int
+
+    kind = OperationKind.RESTORE
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveFragments:
+    """Fragment ids set aside for a Rewrite to come."""
+
+    count: int
+
+    kind = OperationKind.RESERVE_FRAGMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteGroup:
+    """The live rows of the old fragments, in order, are the rows of the new ones, whose ids were reserved."""
+
+    old_fragments: tuple[Fragment, ...]
+    new_fragments: tuple[Fragment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The same rows in other files. Indices of the old fragments no longer cover these rows."""
+
+    groups: tuple[RewriteGroup, ...]
+
+    kind = OperationKind.REWRITE
+
+
+@dataclass(frozen=True, slots=True)
+class MapUpdate:
+    """Changes of a map from text to text: a value None removes the key; `replace` drops all other keys."""
+
+    entries: Mapping[str, str | None]
+    replace: bool = False
+
+    def apply(self, current: Mapping[str, str]) -> dict[str, str]:
+        """The map after the change."""
+        changed = {} if self.replace else dict(current)
+        for key, value in self.entries.items():
+            if value is None:
+                changed.pop(key, None)
+            else:
+                changed[key] = value
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateConfig:
+    """Changes of the metadata maps. None: this map is not touched; `fields` is keyed by field id."""
+
+    config: MapUpdate | None = None
+    table_metadata: MapUpdate | None = None
+    schema_metadata: MapUpdate | None = None
+    fields: Mapping[int, MapUpdate] = field(default_factory=dict)
+
+    kind = OperationKind.UPDATE_CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOperation:
+    """An operation that can be recognised but not executed, with its serialised message."""
+
+    kind: OperationKind
+    message: bytes = field(repr=False)
+
+
+Operation = (
+    Append
+    | Delete
+    | Update
+    | Merge
+    | Project
+    | Overwrite
+    | Restore
+    | ReserveFragments
+    | Rewrite
+    | UpdateConfig
+    | OtherOperation
+)

@@ -1,0 +1,1 @@
+"""Operations on existing datasets: rows, columns, versions, files."""

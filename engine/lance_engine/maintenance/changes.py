@@ -1,0 +1,60 @@
+"""Committing a change whose files are already written, and leaving none behind when that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from lance_engine.errors import LanceError
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.operations import Operation
+from lance_engine.io import Store, delete_quietly
+from lance_engine.table import Snapshot, TakenRows, commit
+from lance_engine.table.snapshot import DATA
+from lance_engine.write.dataset import storage_version_for
+from lance_engine.write.options import WriteOptions
+
+
+@contextmanager
+def removed_on_failure(store: Store) -> Iterator[list[str]]:
+    """A list for the paths of files as they are written; they are removed if the block fails."""
+    paths: list[str] = []
+    try:
+        yield paths
+    except BaseException:
+        delete_quietly(store, paths)
+        raise
+
+
+def commit_change(
+    snapshot: Snapshot,
+    operation: Operation,
+    paths: Sequence[str] = (),
+    *,
+    taken: TakenRows | None = None,
+) -> Snapshot:
+    """Commit an operation worked out on `snapshot`, for which the files `paths` were written."""
+    try:
+        return commit(
+            snapshot.store,
+            operation,
+            read_version=snapshot.version,
+            taken=taken,
+            storage_options=snapshot.storage_options,
+        )
+    except LanceError:
+        # Errors raised on purpose mean that no version names the files. Others, such as a lost connection,
+        # leave open whether the commit took place, and then the files must stay.
+        delete_quietly(snapshot.store, paths)
+        raise
+
+
+def data_paths(fragments: Iterable[Fragment]) -> list[str]:
+    """The paths of the data files of fragments that were just written."""
+    return [f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
+
+
+def write_options(snapshot: Snapshot, max_rows_per_file: int = 1 << 20) -> WriteOptions:
+    """How to write more files for a dataset."""
+    version = storage_version_for(None, snapshot)
+    return WriteOptions(data_storage_version=version, max_rows_per_file=max_rows_per_file)

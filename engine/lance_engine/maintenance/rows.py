@@ -1,0 +1,169 @@
+"""Reading rows of a version, and taking rows out of its fragments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from lance_engine.expr import Node
+from lance_engine.format.fragment import DeletionFile, Fragment
+from lance_engine.format.row_ids import encode_row_ids, encode_versions
+from lance_engine.io import delete_quietly
+from lance_engine.scan import Scanner, ScanSplit
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.table import TakenRows
+from lance_engine.table.deletions import deletion_path, write_deletions
+from lance_engine.table.snapshot import Snapshot
+
+U32Array = npt.NDArray[np.uint32]
+U64Array = npt.NDArray[np.uint64]
+Filter: TypeAlias = "str | pc.Expression | Node | None"
+
+_OFFSET_BITS = np.uint64(32)
+
+
+def scan(
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    filter: Filter = None,
+    fragments: Iterable[Fragment] | None = None,
+) -> Scanner:
+    """A scan of all fragments, or of some."""
+    readers: dict[int, FragmentReader] = {}
+
+    def reader(fragment_id: int) -> FragmentReader:
+        found = readers.get(fragment_id)
+        if found is None:
+            opened = FragmentReader(snapshot, snapshot.fragment(fragment_id))
+            found = readers.setdefault(fragment_id, opened)
+        return found
+
+    splits = None
+    if fragments is not None:
+        splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments]
+    return Scanner(snapshot, reader, columns=columns, filter=filter, splits=splits)
+
+
+def matching_addresses(snapshot: Snapshot, filter: Filter) -> U64Array:
+    """The addresses of the rows that pass, ascending; reads the columns of the filter only."""
+    batches = scan(snapshot, [ROW_ADDRESS], filter).to_batches()
+    return joined(batch.column(0).to_numpy() for batch in batches)
+
+
+def joined(parts: Iterable[U64Array]) -> U64Array:
+    """Addresses of several batches as one array."""
+    held = list(parts)
+    return np.concatenate(held) if held else np.empty(0, dtype=np.uint64)
+
+
+def rows_by_fragment(snapshot: Snapshot, addresses: U64Array) -> TakenRows:
+    """Ascending, distinct addresses of live rows, by fragment."""
+    ids, starts = np.unique(addresses >> _OFFSET_BITS, return_index=True)
+    parts = np.split(addresses.astype(np.uint32), starts[1:])
+    offsets = dict(zip(ids.tolist(), parts, strict=True)) if len(ids) else {}
+    return TakenRows({number: snapshot.fragment(number) for number in offsets}, offsets)
+
+
+@dataclasses.dataclass(frozen=True)
+class Removal:
+    """Fragments after rows were taken out: what goes into a Delete or an Update.
+
+    The deletion files exist already, but no version names them yet.
+    """
+
+    taken: TakenRows
+    updated: tuple[Fragment, ...]
+    removed_ids: tuple[int, ...]
+
+    def paths(self) -> list[str]:
+        """Where the deletion files lie."""
+        return [
+            deletion_path(fragment.id, fragment.deletion_file)
+            for fragment in self.updated
+            if fragment.deletion_file is not None
+        ]
+
+
+def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
+    """Write the deletion files for rows to be taken out; on failure none is left behind."""
+    updated: list[Fragment] = []
+    removed: list[int] = []
+    try:
+        for fragment_id, offsets in taken.offsets.items():
+            fragment = taken.fragments[fragment_id]
+            before = snapshot.deleted_rows(fragment)
+            deleted = offsets if before is None else np.union1d(before, offsets)
+            if len(deleted) == fragment.physical_rows:
+                removed.append(fragment_id)
+                continue
+            deletion = write_deletions(snapshot.store, fragment_id, deleted, snapshot.version)
+            updated.append(dataclasses.replace(fragment, deletion_file=deletion))
+    except BaseException:
+        delete_quietly(snapshot.store, Removal(taken, tuple(updated), ()).paths())
+        raise
+    return Removal(taken, tuple(updated), tuple(removed))
+
+
+def drop_unused(committed: Snapshot, removal: Removal) -> None:
+    """Remove the deletion files that were replaced when the commit met deletions of other writers."""
+    unused = [
+        deletion_path(fragment.id, fragment.deletion_file)
+        for fragment in removal.updated
+        if fragment.deletion_file is not None
+        and fragment.deletion_file != _deletion_file(committed, fragment.id)
+    ]
+    delete_quietly(committed.store, unused)
+
+
+def _deletion_file(snapshot: Snapshot, fragment_id: int) -> DeletionFile | None:
+    try:
+        return snapshot.fragment(fragment_id).deletion_file
+    except KeyError:
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Lineage:
+    """Stable row ids and creation versions of rows, parallel; both None where row ids are addresses."""
+
+    row_ids: U64Array | None
+    created_at: U64Array | None
+
+    def part(self, start: int, stop: int) -> tuple[bytes | None, bytes | None]:
+        """The serialised sequences of the rows [start, stop), as fragments carry them."""
+        if self.row_ids is None or self.created_at is None:
+            return None, None
+        return encode_row_ids(self.row_ids[start:stop]), encode_versions(self.created_at[start:stop])
+
+
+def lineage(snapshot: Snapshot, addresses: U64Array) -> Lineage:
+    """What rows at ascending addresses keep when they are written to other places."""
+    if not snapshot.has_stable_row_ids:
+        return Lineage(None, None)
+    taken = rows_by_fragment(snapshot, addresses)
+    ids, created = [], []
+    for fragment_id, offsets in taken.offsets.items():
+        fragment = taken.fragments[fragment_id]
+        ids.append(snapshot.row_ids(fragment, offsets))
+        created.append(snapshot.created_at_versions(fragment)[offsets])
+    return Lineage(joined(ids), joined(created))
+
+
+def with_lineage(fragments: Iterable[Fragment], moved: Lineage) -> list[Fragment]:
+    """New fragments whose rows are the moved ones, in order, followed by rows that did not exist before."""
+    if moved.row_ids is None:
+        return list(fragments)
+    start, total = 0, len(moved.row_ids)
+    placed = []
+    for fragment in fragments:
+        stop = min(start + fragment.physical_rows, total)
+        row_ids, created = moved.part(start, stop)
+        placed.append(dataclasses.replace(fragment, row_ids=row_ids, created_at_versions=created))
+        start = stop
+    return placed

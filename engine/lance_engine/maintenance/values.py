@@ -1,0 +1,77 @@
+"""New values of a column: computed from other columns by SQL text or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lance_engine.errors import InvalidFilterError, LanceError, SchemaMismatchError
+from lance_engine.expr import columns_of, evaluate_value, parse_value
+from lance_engine.expr.value_types import value_type
+
+BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
+# What a caller may give for the values of a column.
+Value: TypeAlias = "str | BatchFunction"
+# Turns SQL text that the filter language does not know into a function, or raises a LanceError.
+Compiler: TypeAlias = Callable[[str, pa.Schema], BatchFunction]
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """How the values of the column `name` are computed.
+
+    `columns` are those that are read for it, None for all. `type` is the Arrow type of the result if that is
+    known before any row is read.
+    """
+
+    name: str
+    columns: tuple[str, ...] | None
+    type: pa.DataType | None
+    _function: BatchFunction
+
+    def compute(self, batch: pa.RecordBatch) -> pa.Array:
+        """One value per row of `batch`, which has at least `columns`."""
+        try:
+            values = self._function(batch)
+        except LanceError as error:
+            raise error.at(column=self.name) from error.__cause__
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if not isinstance(values, pa.Array):
+            raise TypeError(f"the function for column '{self.name}' returned {type(values).__name__}")
+        if len(values) != batch.num_rows:
+            raise SchemaMismatchError(
+                f"There are {len(values)} values for {batch.num_rows} rows",
+                column=self.name,
+                remedy="Return exactly one value per row of the batch",
+            )
+        return values
+
+
+def column_values(
+    name: str, value: Value, schema: pa.Schema, target: pa.DataType | None, compiler: Compiler | None
+) -> ColumnValues:
+    """`value` over columns of `schema`, cast to `target` if given.
+
+    SQL text is computed here if it is made of what filters know: constants, columns, arithmetic, casts and
+    simple functions. Anything else is left to `compiler`; without one it is an InvalidFilterError.
+    """
+    if callable(value):
+        return ColumnValues(name, None, target, value)
+    if not isinstance(value, str):
+        raise TypeError(f"the value of column '{name}' must be SQL text or a function, not {value!r}")
+    try:
+        node = parse_value(value, schema)
+    except InvalidFilterError as error:
+        if compiler is None:
+            raise error.at(column=name) from error.__cause__
+        return ColumnValues(name, None, target, compiler(value, schema))
+    kind = None if target is None else value_type(target)
+
+    def compute(batch: pa.RecordBatch) -> pa.Array:
+        return evaluate_value(node, batch, kind)
+
+    return ColumnValues(name, tuple(sorted(columns_of(node))), target or node.type, compute)

@@ -1,0 +1,91 @@
+"""Deletions of several writers in one fragment, brought together when they concern different rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_engine.errors import CommitConflictError
+from lance_engine.format.fragment import DeletionKind, Fragment
+from lance_engine.format.operations import Delete, Update
+from lance_engine.io import delete_quietly
+from lance_engine.table.deletions import deletion_path, write_deletions
+from lance_engine.table.snapshot import Snapshot
+
+U32Array = npt.NDArray[np.uint32]
+
+
+@dataclasses.dataclass(frozen=True)
+class TakenRows:
+    """The rows that a Delete or an Update takes out of existing fragments.
+
+    Keyed by fragment id: the fragments as they were read, and the ascending offsets of the rows, without
+    those that had been deleted before.
+    """
+
+    fragments: Mapping[int, Fragment]
+    offsets: Mapping[int, U32Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rebased:
+    """An operation that fits the latest version, and the paths of deletion files written for it."""
+
+    operation: Delete | Update
+    written: tuple[str, ...]
+
+
+def rebase(operation: Delete | Update, rows: TakenRows, latest: Snapshot) -> Rebased:
+    """Fit `operation` to the latest version, where others may have deleted rows of the same fragments.
+
+    CommitConflictError if a row was taken by them too, or if they rewrote the fragment; nothing is left
+    behind then.
+    """
+    own = {fragment.id: fragment for fragment in operation.updated_fragments}
+    updated: list[Fragment] = []
+    removed: list[int] = []
+    written: list[str] = []
+    try:
+        for fragment_id, offsets in rows.offsets.items():
+            read = rows.fragments[fragment_id]
+            current = _current(latest, read)
+            if current.deletion_file == read.deletion_file:
+                if fragment_id in own:
+                    deletion = own[fragment_id].deletion_file
+                    updated.append(dataclasses.replace(current, deletion_file=deletion))
+                else:
+                    removed.append(fragment_id)
+                continue
+            theirs = latest.deleted_rows(current)
+            if theirs is None or len(np.intersect1d(theirs, offsets, assume_unique=True)):
+                raise CommitConflictError("Another writer changed or deleted the same rows")
+            union = np.union1d(theirs, offsets)
+            if len(union) == current.physical_rows:
+                removed.append(fragment_id)
+                continue
+            deletion = write_deletions(
+                latest.store, fragment_id, union, latest.version, kind=DeletionKind.BITMAP
+            )
+            written.append(deletion_path(fragment_id, deletion))
+            updated.append(dataclasses.replace(current, deletion_file=deletion))
+    except BaseException:
+        delete_quietly(latest.store, written)
+        raise
+    changed = dataclasses.replace(
+        operation, updated_fragments=tuple(updated), removed_fragment_ids=tuple(removed)
+    )
+    return Rebased(changed, tuple(written))
+
+
+def _current(latest: Snapshot, read: Fragment) -> Fragment:
+    try:
+        current = latest.fragment(read.id)
+    except KeyError:
+        raise CommitConflictError("Another writer removed the fragment", fragment=read.id) from None
+    # Dropping a column takes files away; a file that is new holds values that were not seen.
+    if not set(current.files) <= set(read.files):
+        raise CommitConflictError("Another writer rewrote columns of the fragment", fragment=read.id)
+    return dataclasses.replace(current, physical_rows=read.physical_rows)

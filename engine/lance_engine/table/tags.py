@@ -1,0 +1,131 @@
+"""Tags: names for versions, each a small file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import urllib.parse
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lance_engine.errors import CorruptFileError, TagExistsError, VersionNotFoundError
+from lance_engine.io import Store
+from lance_engine.table.versions import list_versions
+
+TAGS: Final = "_refs/tags"
+_ENDING: Final = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag. `branch` is None on the main history; times are None where they are not recorded."""
+
+    name: str
+    version: int
+    branch: str | None = None
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+
+
+def list_tags(store: Store) -> list[Tag]:
+    """All tags by name; one request each."""
+    names = [path.removeprefix(f"{TAGS}/") for path in store.list(TAGS)]
+    return [
+        read_tag(store, urllib.parse.unquote(name.removesuffix(_ENDING)))
+        for name in names
+        if name.endswith(_ENDING) and "/" not in name
+    ]
+
+
+def read_tag(store: Store, name: str) -> Tag:
+    """The tag `name`; VersionNotFoundError lists the tags that there are."""
+    return _parse(store, name, _content(store, name))
+
+
+def create_tag(store: Store, name: str, version: int) -> Tag:
+    """Name a version. TagExistsError if the name is taken."""
+    now = _now()
+    content: dict[str, Any] = {
+        "branch": None,
+        "version": version,
+        "createdAt": now,
+        "updatedAt": now,
+        "manifestSize": _manifest_size(store, version),
+        "metadata": {},
+    }
+    try:
+        store.put_if_absent(_path(name), json.dumps(content).encode())
+    except FileExistsError:
+        raise TagExistsError(
+            f"There is already a tag '{name}'",
+            path=store.uri,
+            version=read_tag(store, name).version,
+            remedy="Update or delete the tag, or choose another name",
+        ) from None
+    return _parse(store, name, content)
+
+
+def update_tag(store: Store, name: str, version: int) -> Tag:
+    """Let an existing tag name another version."""
+    content = _content(store, name) | {
+        "branch": None,
+        "version": version,
+        "updatedAt": _now(),
+        "manifestSize": _manifest_size(store, version),
+    }
+    store.put(_path(name), json.dumps(content).encode())
+    return _parse(store, name, content)
+
+
+def delete_tag(store: Store, name: str) -> None:
+    """Forget a tag; its version stays."""
+    read_tag(store, name)
+    store.delete(_path(name))
+
+
+def _path(name: str) -> str:
+    plain = all(character.isalnum() or character in ".-_" for character in name)
+    if not plain or not name or name != name.strip(".") or ".." in name or name.endswith(".lock"):
+        raise ValueError(
+            f"{name!r} cannot be a tag: tags consist of letters, digits, '.', '-' and '_', neither begin nor "
+            "end with a dot, have no two dots in a row and do not end with '.lock'"
+        )
+    return f"{TAGS}/{urllib.parse.quote(name)}{_ENDING}"
+
+
+def _manifest_size(store: Store, version: int) -> int:
+    versions = list_versions(store)
+    if versions is None or version not in versions.versions:
+        raise VersionNotFoundError(f"There is no version {version} to name", path=store.uri)
+    return store.size(versions.path(version))
+
+
+def _content(store: Store, name: str) -> dict[str, Any]:
+    path = _path(name)
+    try:
+        content = json.loads(store.read(path))
+    except FileNotFoundError:
+        known = ", ".join(tag.name for tag in list_tags(store)) or "none"
+        raise VersionNotFoundError(
+            f"There is no tag '{name}'", path=store.uri, remedy=f"The tags are: {known}"
+        ) from None
+    except ValueError as error:
+        raise CorruptFileError("A tag is not valid JSON", path=f"{store.uri}/{path}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("version"), int):
+        raise CorruptFileError("A tag does not name a version", path=f"{store.uri}/{path}")
+    return content
+
+
+def _parse(store: Store, name: str, content: dict[str, Any]) -> Tag:
+    try:
+        created, updated = (
+            datetime.datetime.fromisoformat(content[key]) if content.get(key) else None
+            for key in ("createdAt", "updatedAt")
+        )
+    except (TypeError, ValueError) as error:
+        raise CorruptFileError("A tag has an invalid time", path=f"{store.uri}/{_path(name)}") from error
+    return Tag(name, content["version"], content.get("branch"), created, updated)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")

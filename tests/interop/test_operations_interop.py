@@ -1,0 +1,137 @@
+"""Our operations and those of pylance on one dataset, taking turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_sql
+
+ROWS = 100
+LINEAGE = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+
+
+def table() -> pa.Table:
+    return pa.table(
+        {
+            "id": np.arange(ROWS, dtype=np.int64),
+            "x": np.arange(ROWS) / 2,
+            "s": [None if i % 7 == 3 else f"s{i % 7}" for i in range(ROWS)],
+        }
+    )
+
+
+@pytest.fixture(params=["addresses", "stable row ids"])
+def path(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A dataset of four fragments, written by pylance."""
+    uri = str(tmp_path / "t.lance")
+    stable = request.param != "addresses"
+    lance.write_dataset(
+        table(), uri, data_storage_version="2.1", max_rows_per_file=30, enable_stable_row_ids=stable
+    )
+    return uri
+
+
+def check(path: str) -> lance_sql.Dataset:
+    """Both read the same rows, ids and counts from the latest version; returns ours."""
+    ours, theirs = lance_sql.open(path), lance.dataset(path)
+    assert ours.version == theirs.version
+    columns = [*theirs.schema.names, "_rowid"]
+    expected = theirs.scanner(columns=columns).to_table().to_pylist()
+    assert ours.scan(columns).to_table().to_pylist() == expected
+    assert ours.count_rows() == theirs.count_rows() == len(expected)
+    theirs.validate()
+    return ours
+
+
+def test_deletes_and_updates(path: str) -> None:
+    lance_sql.open(path).delete("id % 10 = 3")
+    assert check(path).count_rows() == 90
+    lance_sql.open(path).delete("id < 30")
+    check(path)
+    lance_sql.open(path).update({"x": "x * 2 + 1", "s": "upper(s)"}, "id BETWEEN 40 AND 49")
+    assert check(path).scan(["x"], "id = 41").to_table()["x"].to_pylist() == [42.0]
+    theirs = lance.dataset(path)
+    theirs.delete("id = 50 OR id = 44")
+    theirs.update({"x": "0"}, "id = 51 OR id = 41")
+    check(path)
+    lance_sql.open(path).delete("id >= 90").update({"x": "7"}, "id = 51")
+    assert check(path).scan(["x"], "id = 51").to_table()["x"].to_pylist() == [7]
+
+
+def test_row_lineage_after_updates_by_both(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.lance")
+    lance.write_dataset(table(), path, data_storage_version="2.1", enable_stable_row_ids=True)
+    lance_sql.open(path).update({"x": "0"}, "id >= 98")
+    lance.dataset(path).update({"x": "1"}, "id >= 97")
+    lance_sql.open(path).update({"x": "2"}, "id = 98")
+    found = lance.dataset(path).scanner(columns=["id", *LINEAGE], filter="id >= 97").to_table().to_pylist()
+    rows = {row["id"]: [row[name] for name in LINEAGE] for row in found}
+    assert rows == {97: [97, 1, 3], 98: [98, 1, 4], 99: [99, 1, 3]}
+    check(path)
+
+
+def test_stale_writers(path: str) -> None:
+    ours, theirs = lance_sql.open(path), lance.dataset(path)
+    lance.dataset(path).delete("id = 60")
+    assert ours.delete("id = 61").count_rows() == ROWS - 2
+    theirs.delete("id = 62")
+    assert check(path).count_rows() == ROWS - 3
+    ours, theirs = lance_sql.open(path), lance.dataset(path)
+    lance.dataset(path).update({"x": "-1"}, "id = 63")
+    ours.update({"x": "-2"}, "id = 64")
+    theirs.update({"x": "-3"}, "id = 65")
+    # Changed by them since it was read: done again on the latest version.
+    ours.update({"x": "x - 10"}, "id = 63")
+    theirs.update({"x": "x - 10"}, "id = 64")
+    check(path)
+    found = lance_sql.open(path).scan(["x"], "id BETWEEN 63 AND 65").to_table()["x"].to_pylist()
+    assert sorted(found) == [-12, -11, -3]
+
+
+def test_restoring(path: str) -> None:
+    lance_sql.open(path).delete("id < 50")
+    lance.dataset(path).delete("id < 60")
+    lance_sql.open(path, 1).restore()
+    assert check(path).count_rows() == ROWS
+    lance.dataset(path, version=2).restore()
+    assert check(path).count_rows() == 50
+    lance.write_dataset(table(), path, mode="append")
+    assert check(path).count_rows() == 50 + ROWS
+
+
+def test_truncating(path: str) -> None:
+    lance_sql.open(path).truncate()
+    assert check(path).count_rows() == 0
+    lance.write_dataset(table(), path, mode="append")
+    check(path)
+
+
+def test_metadata(path: str) -> None:
+    ours = lance_sql.open(path).update_config({"a": "1", "b": "2"}).update_metadata({"m": "1"})
+    ours.update_schema_metadata({"s": "1"}).update_schema_metadata({"c": "1"}, column="x")
+    theirs = lance.dataset(path)
+    assert theirs.config() == {"a": "1", "b": "2"}
+    assert theirs.schema.metadata == {b"s": b"1"}
+    assert theirs.schema.field("x").metadata == {b"c": b"1"}
+    theirs.update_config({"b": "3"})
+    assert check(path).snapshot.manifest.config == {"a": "1", "b": "3"}
+
+
+def test_tags(path: str) -> None:
+    ours = lance_sql.open(path).delete("id = 1")
+    ours.tags.create("ours", 1)
+    theirs = lance.dataset(path)
+    assert theirs.tags.list()["ours"]["version"] == 1
+    assert lance.dataset(path, version="ours").count_rows() == ROWS
+    theirs.tags.create("theirs", 2)
+    theirs.tags.update("ours", 2)
+    assert {tag.name: tag.version for tag in ours.tags.list()} == {"ours": 2, "theirs": 2}
+    assert lance_sql.open(path, tag="theirs").version == 2
+    assert lance_sql.open(path, as_of=ours.snapshot.manifest.committed_at).version == 2
+    ours.tags.delete("theirs")
+    assert list(theirs.tags.list()) == ["ours"]
