@@ -89,13 +89,15 @@ class Dataset:
         offset: int | None = None,
         batch_size: int | None = None,
         splits: Sequence[ScanSplit] | None = None,
+        zone_maps: bool = True,
     ) -> Scanner:
         """Describe a scan; nothing is read before a method of the result asks for rows.
 
         `columns` are names in the order wanted, ``_rowid`` and ``_rowaddr`` included; None means all data
         columns, and an empty list batches that only have a row count. `filter` is SQL text, a pyarrow
         expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch.
-        `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them.
+        `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. With
+        `zone_maps`, rows that the filter cannot match, by what the files' zone maps say, are not read.
         """
         return Scanner(
             self.snapshot,
@@ -106,6 +108,7 @@ class Dataset:
             offset=offset,
             batch_size=batch_size,
             splits=splits,
+            zone_maps=zone_maps,
         )
 
     def take(self, row_ids: npt.ArrayLike, columns: Sequence[str] | None = None) -> pa.Table:

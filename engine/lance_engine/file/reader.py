@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.container import (
+    COLUMN_ENCODING,
     FOOTER_SIZE,
     ColumnMetadata,
     Footer,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # The end of a remote file is read in one request of this size: most files' footer and column metadata fit.
 TAIL_SIZE = 64 << 10
-
-COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
 
 
 class FileReader:
@@ -75,6 +74,8 @@ class FileReader:
     def descriptor(self) -> Any:
         """The `FileDescriptor` message of the file: its schema and number of rows."""
         with self.placed():
+            if not self.footer.num_global_buffers:
+                raise CorruptFileError("The file has no schema")
             table = self.read(self.footer.global_table_position, 16)
             ((position, size),) = parse_offset_table(table, 1, self.size)
             try:

@@ -70,7 +70,7 @@ def parse_footer(data: bytes, file_size: int) -> Footer:
         )
     end = file_size - FOOTER_SIZE
     tables_fit = column_table + 16 * num_columns <= end and global_table + 16 * num_global <= end
-    if not (columns <= column_table <= end and tables_fit and num_global >= 1):
+    if not (columns <= column_table <= end and tables_fit):
         raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a copy")
     return Footer(columns, column_table, global_table, num_global, num_columns, version)
 

@@ -14,6 +14,7 @@ from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
+from lance_engine.index.zone_maps import ZoneMap, read_zone_map
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, SYSTEM_FIELDS
 from lance_engine.scan.types import to_declared, without_dictionaries
 
@@ -42,6 +43,7 @@ class FragmentReader:
         self._files: dict[int, FileReader] = {}
         self._built: dict[str, BuiltField] = {}
         self._projections: dict[tuple[str, ...], Projection] = {}
+        self._zone_maps: dict[int, ZoneMap | None] = {}
         # Field id -> (file, column); of two files that hold the same field the later one counts.
         self._places = {
             field_id: (number, column)
@@ -104,6 +106,25 @@ class FragmentReader:
     def _place(self, field: Field) -> tuple[FileReader, int]:
         number, column = self._places[field.id]
         return self.file(number), column
+
+    def holds(self, leaf: Field) -> bool:
+        """Whether the column of a leaf exists in the files; if not, all its values are null."""
+        return leaf.id in self._places
+
+    def zone_map(self, leaf: Field, name: str) -> ZoneMap | None:
+        """The zone map of a stored leaf outside of lists, if it has one; `name` is its path, for errors."""
+        if leaf.id not in self._zone_maps:
+            with self.placed():
+                file, column = self._place(leaf)
+                found = read_zone_map(file, column, leaf, name)
+                if found is not None and found.rows != self.rows:
+                    raise CorruptFileError(
+                        f"The column has {found.rows} rows, its fragment {self.rows}",
+                        path=file.path,
+                        column=name,
+                    )
+            self._zone_maps[leaf.id] = found
+        return self._zone_maps[leaf.id]
 
     def is_stored(self, field: Field) -> bool:
         """Whether the column exists in the files; if not, all its values are null."""

@@ -14,6 +14,7 @@ from lance_engine import kernels
 from lance_engine.expr import Node, columns_of, evaluate, from_arrow, parse_sql
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.prune import Pruned, Pruner, RowRange
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.width import estimated_row_bytes
 
@@ -42,6 +43,8 @@ class _Range(NamedTuple):
     reader: FragmentReader
     begin: int
     end: int
+    tested: bool
+    """Whether the filter has to be tested on these rows."""
 
 
 class Scanner:
@@ -58,6 +61,7 @@ class Scanner:
         offset: int | None = None,
         batch_size: int | None = None,
         splits: Sequence[ScanSplit] | None = None,
+        zone_maps: bool = True,
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise ValueError("batch_size must be at least 1")
@@ -71,6 +75,7 @@ class Scanner:
         self._limit = limit
         self._offset = offset or 0
         self._splits = splits
+        self._pruner = Pruner(self._filter, snapshot) if zone_maps and self._filter is not None else None
         self._filter_names = tuple(sorted(columns_of(self._filter))) if self._filter is not None else ()
         # Columns that are read only for rows that pass the filter.
         self._late_names = tuple(name for name in self._names if name not in self._filter_names)
@@ -127,41 +132,54 @@ class Scanner:
             lines.append(f"  read for matching rows: {', '.join(self._late_names) or '(none)'}")
         if self._limit is not None or self._offset:
             lines.append(f"  limit: {self._limit}, offset: {self._offset}")
-        ranges = list(self._ranges())
-        rows = sum(end - begin for _, begin, end in ranges)
-        fragments = len({reader.fragment.id for reader, _, _ in ranges})
+        pruned = list(self._pruned())
+        ranges = [(reader.fragment.id, rows) for reader, found in pruned for rows in found.ranges]
+        fragments = len({fragment for fragment, _ in ranges})
+        rows = sum(found.end - found.begin for _, found in ranges)
+        if self._pruner is not None:
+            zones, kept = (sum(getattr(found, name) for _, found in pruned) for name in ("zones", "kept"))
+            untested = sum(found.end - found.begin for _, found in ranges if not found.tested)
+            lines.append(f"  zones: {kept} of {zones}, rows that match without a test: {untested}")
         lines.append(f"  fragments: {fragments} of {len(self._snapshot.fragments)}, physical rows: {rows}")
         return "\n".join(lines)
 
-    def _ranges(self) -> Iterator[_Range]:
+    def _pruned(self) -> Iterator[tuple[FragmentReader, Pruned]]:
+        """What is to be read of each split, zone maps considered."""
         splits = self._splits
         if splits is None:
             splits = [ScanSplit(f.id, 0, f.physical_rows) for f in self._snapshot.fragments]
         for split in splits:
             reader = self._reader_for(split.fragment_id)
             stop = min(split.stop, reader.rows)
-            for begin in range(split.start, stop, self._batch_rows):
-                yield _Range(reader, begin, min(begin + self._batch_rows, stop))
+            if self._pruner is not None:
+                yield reader, self._pruner.prune(reader, split.start, stop, self._batch_rows // 4)
+            else:
+                yield reader, Pruned([RowRange(split.start, stop, self._filter is not None)], 0, 0)
+
+    def _ranges(self) -> Iterator[_Range]:
+        for reader, pruned in self._pruned():
+            for rows in pruned.ranges:
+                for begin in range(rows.begin, rows.end, self._batch_rows):
+                    yield _Range(reader, begin, min(begin + self._batch_rows, rows.end), rows.tested)
 
     def _read(self, rows: _Range) -> list[pa.RecordBatch]:
         try:
-            batch = self._read_filtered(rows) if self._filter is not None else self._read_all(rows)
+            batch = self._read_filtered(rows) if rows.tested else self._read_all(rows)
         except kernels.BatchTooLargeError:
-            reader, begin, end = rows
-            if end - begin == 1:
+            if rows.end - rows.begin == 1:
                 raise
-            middle = (begin + end) // 2
-            return self._read(_Range(reader, begin, middle)) + self._read(_Range(reader, middle, end))
+            middle = (rows.begin + rows.end) // 2
+            return self._read(rows._replace(end=middle)) + self._read(rows._replace(begin=middle))
         return [batch] if batch is not None and batch.num_rows else []
 
     def _read_all(self, rows: _Range) -> pa.RecordBatch:
-        reader, begin, end = rows
+        reader, begin, end, _ = rows
         batch = reader.projection(self._names).read_range(begin, end)
         live = _live_mask(reader, begin, end)
         return batch if live is None else batch.filter(live)
 
     def _read_filtered(self, rows: _Range) -> pa.RecordBatch | None:
-        reader, begin, end = rows
+        reader, begin, end, _ = rows
         tested, mask, passing = self._test(rows)
         if passing == 0:
             return None
@@ -182,7 +200,7 @@ class Scanner:
 
     def _test(self, rows: _Range) -> tuple[pa.RecordBatch, pa.BooleanArray, int]:
         """The columns of the filter, which rows pass it and are not deleted, and how many these are."""
-        reader, begin, end = rows
+        reader, begin, end, _ = rows
         tested = reader.projection(self._filter_names).read_range(begin, end)
         assert self._filter is not None
         mask = evaluate(self._filter, tested)
@@ -194,9 +212,9 @@ class Scanner:
         return tested, mask, mask.true_count
 
     def _count(self, rows: _Range) -> int:
-        if self._filter is not None:
+        if rows.tested:
             return self._test(rows)[2]
-        live = _live_mask(*rows)
+        live = _live_mask(rows.reader, rows.begin, rows.end)
         return rows.end - rows.begin if live is None else int(live.true_count)
 
 

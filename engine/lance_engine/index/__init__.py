@@ -1,0 +1,1 @@
+"""What leads to rows without reading them all."""

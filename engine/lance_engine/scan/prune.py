@@ -1,0 +1,144 @@
+"""Which rows of a fragment a filter can match at all: told by zone maps, before any row is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.expr import ColumnStatistics, Node, match_zones
+from lance_engine.expr.tree import Column, walk
+from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
+
+if TYPE_CHECKING:
+    from lance_engine.index.zone_maps import ZoneMap
+    from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.types import Field
+
+I64Array = npt.NDArray[np.int64]
+
+# Zones for row addresses where no column has zones.
+_ADDRESS_ZONE_ROWS = 8192
+
+
+class RowRange(NamedTuple):
+    """Rows [begin, end) of a fragment; `tested` says whether the filter has to be tested on them."""
+
+    begin: int
+    end: int
+    tested: bool
+
+
+class Pruned(NamedTuple):
+    """What is left of a range of rows: the ranges to read, and how many zones were looked at and kept."""
+
+    ranges: list[RowRange]
+    zones: int
+    kept: int
+
+
+class Pruner:
+    """One filter over the fragments of one snapshot."""
+
+    def __init__(self, filter: Node, snapshot: Snapshot) -> None:
+        self._filter = filter
+        columns = {node.parts for node in walk(filter) if isinstance(node, Column)}
+        self._fields = {
+            parts: field for parts in columns if (field := _stored_field(snapshot, parts)) is not None
+        }
+        addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
+        self._addresses = columns & addresses
+
+    def prune(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
+        """What the filter can match of rows [begin, end).
+
+        Rows on which the filter need not be tested make a range of their own from `least` rows on.
+        """
+        if begin >= end:
+            return Pruned([], 0, 0)
+        absent = [parts for parts, field in self._fields.items() if not reader.holds(field)]
+        maps: dict[tuple[str, ...], ZoneMap] = {}
+        for parts, field in self._fields.items():
+            zone_map = reader.zone_map(field, ".".join(parts)) if parts not in absent else None
+            if zone_map is not None:
+                maps[parts] = zone_map
+        if not (maps or absent or self._addresses):
+            return Pruned([RowRange(begin, end, True)], 0, 0)
+        steps = {zone_map.rows_per_zone for zone_map in maps.values()}
+        starts = _starts(steps or {_ADDRESS_ZONE_ROWS}, reader.rows)
+        # Only the zones that overlap [begin, end).
+        first = int(np.searchsorted(starts, begin, "right")) - 1
+        starts = starts[first : int(np.searchsorted(starts, end, "left"))]
+        edges = np.append(starts, min(end, reader.rows))
+        statistics = {
+            parts: zone_map.statistics.take(starts // zone_map.rows_per_zone)
+            for parts, zone_map in maps.items()
+        }
+        for parts in absent:
+            statistics[parts] = _all_null(len(starts))
+        for parts in self._addresses:
+            statistics[parts] = _addresses(reader.fragment.id, starts, edges[1:])
+        found = match_zones(self._filter, statistics, len(starts))
+        edges[0] = begin
+        ranges = _ranges(edges, found.may, found.must, least)
+        return Pruned(ranges, len(starts), int(found.may.sum()))
+
+
+def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:
+    """The leaf that the parts of a path lead to through structs; None for anything else."""
+    siblings = snapshot.schema.fields
+    found: Field | None = None
+    for part in parts:
+        found = next((field for field in siblings if field.name == part), None)
+        if found is None or found.is_packed:
+            return None
+        siblings = found.children
+    return found if found is not None and found.is_leaf else None
+
+
+def _starts(steps: set[int], rows: int) -> I64Array:
+    """The first rows of zones within which every column has the same statistics."""
+    return np.unique(np.concatenate([np.arange(0, rows, step, dtype=np.int64) for step in steps]))
+
+
+def _all_null(zones: int) -> ColumnStatistics:
+    rows = np.ones(zones, dtype=np.int64)
+    return ColumnStatistics.from_counts(rows, null_count=rows)
+
+
+def _addresses(fragment: int, starts: I64Array, stops: I64Array) -> ColumnStatistics:
+    first = np.uint64(fragment << 32)
+    minimum, maximum = (pa.array(rows.astype(np.uint64) + first) for rows in (starts, stops - 1))
+    none = np.zeros(len(starts), dtype=np.int64)
+    return ColumnStatistics.from_counts(stops - starts, minimum, maximum, none)
+
+
+def _ranges(
+    edges: I64Array, may: npt.NDArray[np.bool_], must: npt.NDArray[np.bool_], least: int
+) -> list[RowRange]:
+    """Neighbouring zones of the same kind as ranges; few rows that need no test join those that do."""
+    ranges: list[RowRange] = []
+    tested = may & ~must
+    changes = np.flatnonzero((may[1:] != may[:-1]) | (tested[1:] != tested[:-1])) + 1
+    firsts = np.concatenate(([0], changes)).tolist()
+    lasts = np.concatenate((changes, [len(may)])).tolist()
+    runs = [
+        RowRange(int(edges[first]), int(edges[last]), bool(tested[first]))
+        for first, last in zip(firsts, lasts, strict=True)
+        if may[first]
+    ]
+    for number, run in enumerate(runs):
+        following = runs[number + 1] if number + 1 < len(runs) else None
+        if not run.tested and run.end - run.begin < least:
+            beside = (ranges and ranges[-1].end == run.begin and ranges[-1].tested) or (
+                following is not None and following.begin == run.end and following.tested
+            )
+            run = run._replace(tested=bool(beside))
+        if ranges and ranges[-1].end == run.begin and ranges[-1].tested == run.tested:
+            ranges[-1] = ranges[-1]._replace(end=run.end)
+        else:
+            ranges.append(run)
+    return ranges
