@@ -141,8 +141,22 @@ void bind_fixed_values(nb::module_& m, const char* name) {
 void bind_values(nb::module_& m) {
   nb::class_<MiniBlockValues>(m, "MiniBlockValues")
       .def_prop_ro("count", &MiniBlockValues::count)
-      .def_prop_ro("buffers", &MiniBlockValues::buffers);
-  bind_fixed_values<FlatValues>(m, "FlatValues");
+      .def_prop_ro("buffers", &MiniBlockValues::buffers)
+      .def(
+          "chunk_length",
+          [](const MiniBlockValues& values, uint64_t start) {
+            require(start < values.count(), "there are no values behind the last");
+            return values.chunk_length(start);
+          },
+          "start"_a);
+  nb::class_<FlatValues, MiniBlockValues>(m, "FlatValues")
+      .def(
+          "__init__",
+          [](FlatValues* self, nb::object values, uint64_t bits, uint64_t offset, uint64_t count,
+             uint64_t chunk_bytes) {
+            new (self) FlatValues(borrow(values), bits, offset, count, chunk_bytes);
+          },
+          "values"_a.none(), "bits"_a, "offset"_a, "count"_a, "chunk_bytes"_a = kFixedChunkBytes);
   bind_fixed_values<BitpackedValues>(m, "BitpackedValues");
   bind_fixed_values<RunLengthValues>(m, "RunLengthValues");
   bind_fixed_values<ByteStreamSplitValues>(m, "ByteStreamSplitValues");
@@ -163,7 +177,8 @@ void bind_values(nb::module_& m) {
       .def_prop_ro("total_bytes", &VariableInput::total_bytes)
       .def_prop_ro("longest", &VariableInput::longest);
   nb::class_<VariableValues, MiniBlockValues>(m, "VariableValues")
-      .def(nb::init<std::shared_ptr<const VariableInput>>(), "values"_a);
+      .def(nb::init<std::shared_ptr<const VariableInput>, uint64_t>(), "values"_a,
+           "chunk_bytes"_a = kVariableChunkBytes);
   nb::class_<FixedSizeListValues, MiniBlockValues>(m, "FixedSizeListValues")
       .def(
           "__init__",
@@ -214,6 +229,8 @@ void bind_pages(nb::module_& m) {
 }
 
 void bind_analysis(nb::module_& m) {
+  m.def("estimated_bytes", &estimated_bytes, "values"_a, "chunks"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Bytes of all values when encoded, extrapolated from chunks spread over them.");
   m.def(
       "integer_statistics",
       [](nb::object values, uint64_t bits, uint64_t offset, uint64_t count) {

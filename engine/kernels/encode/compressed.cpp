@@ -1,5 +1,7 @@
 #include "encode/compressed.hpp"
 
+// Declares LZ4_compress_fast_extState_fastReset, which does not clear its table for every small buffer.
+#define LZ4_STATIC_LINKING_ONLY
 #include <lz4.h>
 #include <zstd.h>
 
@@ -19,9 +21,13 @@ constexpr uint64_t kSampleValues = 16;
 class Codec {
  public:
   Codec(Scheme scheme, int level) : scheme_(scheme), level_(level) {
-    if (scheme != Scheme::kZstd) return;
-    context_ = ZSTD_createCCtx();
-    if (context_ == nullptr) throw std::bad_alloc();
+    if (scheme == Scheme::kZstd) {
+      context_ = ZSTD_createCCtx();
+      if (context_ == nullptr) throw std::bad_alloc();
+    } else {
+      lz4_ = std::make_unique<LZ4_stream_t>();
+      LZ4_initStream(lz4_.get(), sizeof(LZ4_stream_t));
+    }
   }
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
@@ -34,9 +40,9 @@ class Codec {
       out.put(static_cast<uint32_t>(plain.size()));
       room = static_cast<size_t>(LZ4_compressBound(static_cast<int>(plain.size())));
       uint8_t* target = out.extend(room);
-      const int result =
-          LZ4_compress_default(reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(target),
-                               static_cast<int>(plain.size()), static_cast<int>(room));
+      const int result = LZ4_compress_fast_extState_fastReset(
+          lz4_.get(), reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(target),
+          static_cast<int>(plain.size()), static_cast<int>(room), 1);
       require(result > 0, "LZ4 compression failed");
       written = static_cast<size_t>(result);
     } else {
@@ -53,6 +59,7 @@ class Codec {
   Scheme scheme_;
   int level_;
   ZSTD_CCtx* context_ = nullptr;
+  std::unique_ptr<LZ4_stream_t> lz4_;
 };
 
 CompressedValues::CompressedValues(std::shared_ptr<MiniBlockValues> inner, Scheme scheme, int level)

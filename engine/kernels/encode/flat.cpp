@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "encode/values.hpp"
 
 namespace lance::encode {
@@ -22,16 +24,38 @@ void copy_bits(const uint8_t* source, uint64_t from, uint64_t count, uint8_t* ta
 namespace {
 
 // Largest power of two of values of `bits` that keeps a chunk within the format's customary limits.
-uint64_t fixed_chunk(uint64_t bits) {
+uint64_t fixed_chunk(uint64_t bits, uint64_t chunk_bytes = kFixedChunkBytes) {
   uint64_t values = kChunkValues;
-  while (values > 2 && (values * bits + 7) / 8 >= kFixedChunkBytes) values /= 2;
+  while (values > 2 && (values * bits + 7) / 8 >= chunk_bytes) values /= 2;
   return values;
 }
 
 }  // namespace
 
-FlatValues::FlatValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count)
-    : bytes_(std::move(bytes)), bits_(bits), offset_(offset), count_(count), chunk_(fixed_chunk(bits)) {
+uint64_t estimated_bytes(MiniBlockValues& values, uint64_t chunks) {
+  const uint64_t count = values.count();
+  uint64_t sampled = 0, bytes = 0, end = 0;
+  Output out;
+  for (uint64_t chunk = 0; chunk < chunks && end < count; ++chunk) {
+    const uint64_t start = std::max(end, count / chunks * chunk);
+    const uint64_t length = values.chunk_length(start);
+    out.shrink(0);
+    for (unsigned buffer = 0; buffer < values.buffers(); ++buffer) values.encode(start, length, buffer, out);
+    bytes += out.size();
+    sampled += length;
+    end = start + length;
+  }
+  if (sampled == 0) return 0;
+  return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(count) /
+                               static_cast<double>(sampled));
+}
+
+FlatValues::FlatValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count, uint64_t chunk_bytes)
+    : bytes_(std::move(bytes)),
+      bits_(bits),
+      offset_(offset),
+      count_(count),
+      chunk_(fixed_chunk(bits, chunk_bytes)) {
   require(bits == 1 || (bits != 0 && bits % 8 == 0), "flat values have 1 bit or whole bytes");
   bytes_.require_values(bits, offset, count);
 }

@@ -36,10 +36,15 @@ inline uint64_t remaining_or(uint64_t count, uint64_t start, uint64_t limit) {
   return count - start <= limit ? count - start : limit;
 }
 
-// Fixed-width values as they are; `bits` is 1 or a multiple of 8.
+// Bytes of all values when encoded, estimated from `chunks` chunks spread over them; exact when these are
+// all.
+uint64_t estimated_bytes(MiniBlockValues& values, uint64_t chunks);
+
+// Fixed-width values as they are; `bits` is 1 or a multiple of 8. Chunks stay below `chunk_bytes`.
 class FlatValues final : public MiniBlockValues {
  public:
-  FlatValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count);
+  FlatValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count,
+             uint64_t chunk_bytes = kFixedChunkBytes);
   uint64_t count() const override { return count_; }
   unsigned buffers() const override { return 1; }
   uint64_t chunk_length(uint64_t start) const override { return remaining_or(count_, start, chunk_); }
@@ -132,10 +137,12 @@ class VariableInput {
   uint64_t total_bytes_ = 0, longest_ = 0;
 };
 
-// Offsets and bytes in one buffer; offsets count from its start.
+// Offsets and bytes in one buffer; offsets count from its start. Chunks of more than two values keep to
+// `chunk_bytes`.
 class VariableValues final : public MiniBlockValues {
  public:
-  explicit VariableValues(std::shared_ptr<const VariableInput> input) : input_(std::move(input)) {}
+  explicit VariableValues(std::shared_ptr<const VariableInput> input,
+                          uint64_t chunk_bytes = kVariableChunkBytes);
   uint64_t count() const override { return input_->count(); }
   unsigned buffers() const override { return 1; }
   uint64_t chunk_length(uint64_t start) const override;
@@ -143,6 +150,7 @@ class VariableValues final : public MiniBlockValues {
 
  private:
   std::shared_ptr<const VariableInput> input_;
+  uint64_t chunk_bytes_;
 };
 
 // One layer of fixed-size lists: its dimension and, where items are null, their validity.

@@ -37,6 +37,11 @@ VariableInput::VariableInput(Bytes offsets, Bytes data, unsigned offset_bits, ui
   });
 }
 
+VariableValues::VariableValues(std::shared_ptr<const VariableInput> input, uint64_t chunk_bytes)
+    : input_(std::move(input)), chunk_bytes_(chunk_bytes) {
+  require(input_ != nullptr, "values to encode are missing");
+}
+
 uint64_t VariableValues::chunk_length(uint64_t start) const {
   const uint64_t width = input_->offset_bits() / 8, remaining = count() - start;
   uint64_t taken = 0, bytes = 0, best = 2;
@@ -45,10 +50,10 @@ uint64_t VariableValues::chunk_length(uint64_t start) const {
     while (taken < stop) bytes += input_->length(start + taken++);
     if (taken == remaining) {
       // Everything left fits, or is too little to be cut any further.
-      if ((taken + 1) * width + bytes <= kVariableChunkBytes || remaining <= 2) return remaining;
+      if ((taken + 1) * width + bytes <= chunk_bytes_ || remaining <= 2) return remaining;
       return best;
     }
-    if (next > 2 && (next + 1) * width + bytes > kVariableChunkBytes) return best;
+    if (next > 2 && (next + 1) * width + bytes > chunk_bytes_) return best;
     best = next;
   }
   return best;

@@ -18,6 +18,7 @@ from lance_engine.types import Field, Schema
 from lance_engine.write.encode import encode_column
 from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
+from lance_engine.write.profile import PROFILES
 from lance_engine.write.zones import joined_statistics, zone_map, zone_statistics
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
@@ -142,7 +143,7 @@ class DataFileWriter:
 def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOptions) -> list[_EncodedLeaf]:
     array = _joined(pieces)
     leaves = leaves_of(array, top)
-    pages = encode_column(array, top, options.version, leaves)
+    pages = encode_column(array, top, options.version, leaves, PROFILES[options.profile])
     zones: list[ZoneStatistics | None] = [None] * len(leaves)
     if options.zone_maps:
         zones = [zone_statistics(leaf, options.zone_rows, first_row) for leaf in leaves]

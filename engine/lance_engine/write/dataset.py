@@ -24,6 +24,7 @@ from lance_engine.table.versions import open_snapshot
 from lance_engine.types import Schema
 from lance_engine.write.fragments import delete_files, write_fragments
 from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions
+from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, open_source
 
 WriteMode = Literal["create", "append", "overwrite"]
@@ -39,6 +40,7 @@ def write_dataset(
     max_bytes_per_file: int = 90 << 30,
     zone_maps: bool = True,
     zone_rows: int = 8192,
+    profile: ProfileName = "balanced",
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
@@ -47,8 +49,8 @@ def write_dataset(
     `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
     ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
-    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps` and `zone_rows` are those of
-    `WriteOptions`. `progress` is called with rows and bytes so far.
+    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps`, `zone_rows` and `profile` are
+    those of `WriteOptions`. `progress` is called with rows and bytes so far.
 
     When anything fails nothing is committed and no data file is left behind.
     """
@@ -62,6 +64,7 @@ def write_dataset(
         max_bytes_per_file=max_bytes_per_file,
         zone_maps=zone_maps,
         zone_rows=zone_rows,
+        profile=profile,
         progress=progress,
     )
     if mode == "create" and current is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.write.profile import PROFILES, ProfileName
 
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
@@ -23,7 +24,8 @@ class WriteOptions:
     `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
     `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
     name, temporary ones included, so that what a failed job wrote can be found. `zone_maps` adds minimum,
-    maximum and null count of every `zone_rows` rows to the columns that have an order.
+    maximum and null count of every `zone_rows` rows to the columns that have an order. `profile` says what
+    counts most: small files (``size``), fast scans (``speed``), or both (``balanced``).
     """
 
     data_storage_version: str = DEFAULT_VERSION
@@ -35,6 +37,7 @@ class WriteOptions:
     file_tag: str = ""
     zone_maps: bool = True
     zone_rows: int = 8192
+    profile: ProfileName = "balanced"
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -43,6 +46,8 @@ class WriteOptions:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.zone_rows >= 1 << 32:
             raise ValueError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
+        if self.profile not in PROFILES:
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")
         if self.data_storage_version not in _VERSIONS:
             raise UnsupportedFeatureError(
                 f"Data files of version {self.data_storage_version} cannot be written",

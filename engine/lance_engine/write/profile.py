@@ -1,0 +1,57 @@
+"""Profiles: how a page weighs the bytes it takes against the time to decode it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+ProfileName = Literal["size", "balanced", "speed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What steers the choice among the encodings of a page.
+
+    A candidate costs its bytes plus `bytes_per_ns` for each nanosecond that decoding the page takes: as many
+    bytes as storage would deliver in that time. `schemes` are the general compressions to try, which must
+    save at least the share `least_gain`. Compressed chunks hold about `chunk_bytes` before compression: more
+    shrink better, but a random row decodes a whole chunk. Strings from a mean of `full_zip_bytes` on are
+    stored one by one instead of in chunks. `byte_streams` says whether to try splitting numbers into the
+    streams of their first, second, ... bytes before compression.
+    """
+
+    bytes_per_ns: float
+    schemes: tuple[str, ...]
+    least_gain: float
+    chunk_bytes: int
+    full_zip_bytes: int
+    byte_streams: bool
+
+
+PROFILES: Final[dict[str, Profile]] = {
+    "size": Profile(
+        bytes_per_ns=0.02,
+        schemes=("lz4", "zstd"),
+        least_gain=0.03,
+        chunk_bytes=16 << 10,
+        full_zip_bytes=1024,
+        byte_streams=True,
+    ),
+    "balanced": Profile(
+        bytes_per_ns=0.5,
+        schemes=("lz4", "zstd"),
+        least_gain=0.15,
+        chunk_bytes=8 << 10,
+        full_zip_bytes=256,
+        byte_streams=False,
+    ),
+    "speed": Profile(
+        bytes_per_ns=2.0,
+        schemes=("lz4",),
+        least_gain=0.3,
+        chunk_bytes=8 << 10,
+        full_zip_bytes=256,
+        byte_streams=False,
+    ),
+}
+BALANCED: Final = PROFILES["balanced"]
