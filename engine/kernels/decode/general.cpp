@@ -1,6 +1,9 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <memory>
+#include <new>
+
 #include "decode/value_decoder.hpp"
 
 namespace lance {
@@ -11,6 +14,17 @@ constexpr uint64_t kMaxDecompressed = uint64_t{1} << 31;
 
 bool is_bare_zstd_frame(Span input) {
   return input.size < 8 || (load<uint32_t>(input.data) == 0xFD2FB528u && !(input.data[4] & 0x10));
+}
+
+struct FreeContext {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// One for each thread: making one takes longer than decompressing a chunk.
+ZSTD_DCtx* zstd_context() {
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
 }
 
 void decompress_zstd(Span input, Bytes& out) {
@@ -31,7 +45,7 @@ void decompress_zstd(Span input, Bytes& out) {
   // A frame of n bytes cannot hold more than its blocks can: at most 128 KiB for every 3-byte block header.
   check(declared / (128 << 10) <= input.size / 3 + 1,
         "a compressed buffer claims more bytes than it can hold");
-  size_t size = ZSTD_decompress(out.extend(declared), declared, input.data, input.size);
+  size_t size = ZSTD_decompressDCtx(zstd_context(), out.extend(declared), declared, input.data, input.size);
   check(!ZSTD_isError(size) && size == declared, "a zstd frame is damaged");
 }
 
