@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from lance_engine.expr import Node
 from lance_engine.inspection import Inspector
+from lance_engine.maintenance.add_columns import NewColumn, add_columns
+from lance_engine.maintenance.alter_columns import alter_column, drop_columns
 from lance_engine.maintenance.delete import delete, truncate
 from lance_engine.maintenance.metadata import update_metadata
 from lance_engine.maintenance.restore import restore
@@ -140,6 +142,31 @@ class Dataset:
         batch of these rows to an array.
         """
         return self._at(update(self.snapshot, values, where, compiler=self._compiler))
+
+    def add_columns(self, columns: Mapping[str, NewColumn] | pa.Field | pa.Schema) -> Self:
+        """Add nullable columns; those that exist are not rewritten.
+
+        `columns` maps a new name to SQL text over the other columns, to a function from a batch to an array,
+        or to an Arrow type for a column of nulls; or is an Arrow field or schema of columns of nulls.
+        """
+        return self._at(add_columns(self.snapshot, columns, compiler=self._compiler))
+
+    def drop_columns(self, columns: Sequence[str]) -> Self:
+        """Remove columns; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
+        return self._at(drop_columns(self.snapshot, columns))
+
+    def rename_column(self, column: str, name: str) -> Self:
+        """Give a column, or with ``a.b`` a field of a struct, another name."""
+        return self._at(alter_column(self.snapshot, column, name=name))
+
+    def alter_column(
+        self, column: str, *, type: pa.DataType | None = None, nullable: bool | None = None
+    ) -> Self:
+        """Cast a column to another type, which rewrites this column, or allow or forbid nulls in it.
+
+        InvalidFilterError if a value does not fit, SchemaMismatchError if there are nulls.
+        """
+        return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable))
 
     def restore(self, version: int | None = None) -> Self:
         """Make an earlier version, by default the one this object shows, the content of a new version."""
