@@ -47,6 +47,9 @@ SEEDS = [
     ("forced", "list<int64", "fullzip"),
     ("forced", "bss", "extra"),
     ("forced", "rle zstd", "extra"),
+    ("packed", "fixed", "some nulls"),
+    ("nested", "map<string,int32", "nulls and empty lists"),
+    ("nested", "fixed_size_list<struct", "some nulls"),
 ]
 
 
@@ -56,7 +59,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases = {(case.group, case.kind, case.mix): case for case in all_cases() if is_readable(case)}
     for number, key in enumerate(SEEDS):
         table = cases[key].build()
-        for version in ("2.1", "2.2"):
+        for version in cases[key].versions:
             path = folder / f"{number}-{version}.lance"
             write_file(path, table, version)
             path.with_suffix(".schema").write_bytes(table.schema.serialize().to_pybytes())

@@ -122,7 +122,7 @@ class FieldBuilder:
 
     def _build_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
         kind = node.logical_type
-        if kind == "struct" and not self._is_packed_2_0(node):
+        if kind == "struct" and not self._is_packed_2_0(node, name):
             children = [
                 self._build_2_0(child, f"{name}.{child.name}", at_top=at_top) for child in node.children
             ]
@@ -130,7 +130,10 @@ class FieldBuilder:
         if kind in _LISTS:
             return self._list_2_0(node, name, at_top=at_top)
         if kind == "map" or kind.startswith("fixed_size_list:struct"):
-            raise CorruptFileError(f"Version 2.0 cannot hold a column of type '{kind}'", column=name)
+            reader, _ = self.find(next(node.leaves()))
+            raise CorruptFileError(
+                f"Version 2.0 cannot hold a column of type '{kind}'", path=reader.path, column=name
+            )
         reader, index = self.find(node)
         shape, packed = _packed_shape(node, name) if kind == "struct" else (_shape(node, name), [])
         is_dictionary = kind.startswith("dict:")
@@ -164,7 +167,7 @@ class FieldBuilder:
         descriptors = kernels.array_page(page.rows, kernels.array_flat(buffer, 128, ""))
         return kernels.blob_page(descriptors, [buffer], bytes([3]), v2_0=True)
 
-    def _is_packed_2_0(self, node: Field) -> bool:
+    def _is_packed_2_0(self, node: Field, name: str) -> bool:
         """Whether a struct is stored row by row; its only page tells, the schema where there is none."""
         try:
             reader, index = self.find(node)
@@ -173,11 +176,21 @@ class FieldBuilder:
         pages = reader.column_metadata(index).pages
         if not pages:
             return node.is_packed
-        message = array.parse_array_encoding(pages[0].encoding)
+        with reader.placed(column=name, page=0):
+            message = array.parse_array_encoding(pages[0].encoding)
         return bool(message.WhichOneof("array_encoding") == "packed_struct")
 
+    def _find_list(self, node: Field, name: str) -> tuple[FileReader, int]:
+        try:
+            return self.find(node)
+        except KeyError:
+            reader, _ = self.find(next(node.leaves()))
+            raise CorruptFileError(
+                "A list of version 2.0 has no column of offsets", path=reader.path, column=name
+            ) from None
+
     def _list_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
-        reader, index = self.find(node)
+        reader, index = self._find_list(node, name)
         (child,) = node.children
         items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
         pages = []
