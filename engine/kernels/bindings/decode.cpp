@@ -265,6 +265,7 @@ void bind_columns(nb::module_& m) {
   nb::class_<LeafColumn>(m, "LeafColumn")
       .def_prop_ro("rows", &LeafColumn::rows)
       .def_prop_ro("name", &LeafColumn::name)
+      .def_prop_ro("gives_codes", &LeafColumn::gives_codes)
       .def(
           "metadata_ranges",
           [](const LeafColumn& column, uint64_t begin, uint64_t end) {
@@ -319,8 +320,9 @@ void bind_columns(nb::module_& m) {
 
   nb::class_<Field>(m, "Field");
   m.def(
-      "structural_field", [](NodePtr root) { return FieldPtr(new StructuralField(std::move(root))); },
-      "root"_a);
+      "structural_field",
+      [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); }, "root"_a,
+      "coded"_a = false);
 
   nb::class_<DecodedBatch>(m, "DecodedBatch").def_prop_ro("address", [](const DecodedBatch& batch) {
     return reinterpret_cast<uintptr_t>(&batch.array);

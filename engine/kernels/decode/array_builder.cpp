@@ -12,6 +12,7 @@ alignas(64) const uint8_t kNothing[64] = {};
 ArrayBuilder::Held::~Held() {
   for (auto& child : children)
     if (child->release) child->release(child.get());
+  if (dictionary && dictionary->release) dictionary->release(dictionary.get());
 }
 
 void ArrayBuilder::release(ArrowArray* array) {
@@ -45,6 +46,11 @@ void ArrayBuilder::add_child(ArrayBuilder&& child) {
   held_->child_pointers.push_back(held_->children.back().get());
 }
 
+void ArrayBuilder::set_dictionary(ArrayBuilder&& dictionary) {
+  held_->dictionary = std::make_unique<ArrowArray>();
+  dictionary.move_to(*held_->dictionary);
+}
+
 void ArrayBuilder::move_to(ArrowArray& out) {
   out = {};
   out.length = static_cast<int64_t>(length_);
@@ -53,6 +59,7 @@ void ArrayBuilder::move_to(ArrowArray& out) {
   out.buffers = held_->buffers.data();
   out.n_children = static_cast<int64_t>(held_->child_pointers.size());
   out.children = held_->child_pointers.data();
+  out.dictionary = held_->dictionary.get();
   out.release = release;
   out.private_data = held_.release();
 }

@@ -20,6 +20,7 @@ class ArrayBuilder {
   void add_buffer(Bytes&& bytes);
   void add_alias(Span bytes, std::shared_ptr<const Source> source);
   void add_child(ArrayBuilder&& child);
+  void set_dictionary(ArrayBuilder&& dictionary);
   // Hands everything over to `out`, whose release callback frees it.
   void move_to(ArrowArray& out);
 
@@ -33,6 +34,7 @@ class ArrayBuilder {
     std::vector<std::shared_ptr<const Source>> sources;
     std::vector<std::unique_ptr<ArrowArray>> children;
     std::vector<ArrowArray*> child_pointers;
+    std::unique_ptr<ArrowArray> dictionary;
   };
   static void release(ArrowArray* array);
 

@@ -112,6 +112,10 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& sourc
   check(next == rows.size(), "rows to take must ascend");
 }
 
+bool LeafColumn::gives_codes() const {
+  return !pages_.empty() && std::all_of(pages_.begin(), pages_.end(), [](const PagePtr& page) { return page->gives_codes(); });
+}
+
 std::vector<Range> LeafColumn::metadata_ranges(uint64_t begin, uint64_t end) const {
   std::vector<Range> ranges;
   visit_pages(begin, end, [&](size_t i, uint64_t, uint64_t) {

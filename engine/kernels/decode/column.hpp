@@ -31,6 +31,7 @@ class LeafColumn {
   const std::vector<Layer>& path() const { return path_; }
   const std::shared_ptr<const Source>& source() const { return source_; }
   uint64_t rows() const { return starts_.back(); }
+  bool gives_codes() const;
 
   void decode(const Selection& selection, const Overlays& overlays, LeafOutput& out, Scratch& scratch) const;
   std::vector<Range> metadata_ranges(uint64_t begin, uint64_t end) const;

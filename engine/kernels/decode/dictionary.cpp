@@ -1,6 +1,8 @@
 #include "decode/dictionary.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace lance {
 
@@ -151,6 +153,26 @@ void Dictionary::gather(Span indices, unsigned index_width, uint64_t count, Leaf
       return gather_from(reinterpret_cast<const uint32_t*>(indices.data), count, out);
     default:
       return gather_from(reinterpret_cast<const uint64_t*>(indices.data), count, out);
+  }
+}
+
+void Dictionary::append_to(LeafValues& out) const {
+  std::vector<uint32_t> all(count_);
+  std::iota(all.begin(), all.end(), 0);
+  gather({reinterpret_cast<const uint8_t*>(all.data()), all.size() * 4}, 4, count_, out);
+}
+
+void Dictionary::check_codes(Span indices, unsigned index_width, uint64_t count) const {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  switch (index_width) {
+    case 1:
+      return check_indices(indices.data, count, count_);
+    case 2:
+      return check_indices(reinterpret_cast<const uint16_t*>(indices.data), count, count_);
+    case 4:
+      return check_indices(reinterpret_cast<const uint32_t*>(indices.data), count, count_);
+    default:
+      return check_indices(reinterpret_cast<const uint64_t*>(indices.data), count, count_);
   }
 }
 

@@ -16,6 +16,12 @@ class Dictionary {
   // Values that were decoded by other means.
   Dictionary(LeafValues&& values, uint64_t count);
 
+  uint64_t size() const { return count_; }
+  // Appends all values in their order.
+  void append_to(LeafValues& out) const;
+  // Throws unless every index has a value.
+  void check_codes(Span indices, unsigned index_width, uint64_t count) const;
+
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 

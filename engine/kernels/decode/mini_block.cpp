@@ -15,6 +15,12 @@ struct OpenChunk {
   const uint16_t* def = nullptr;
 };
 
+// Dictionary indices on their way, and where their dictionary begins among the values.
+struct Indices {
+  LeafValues values;
+  uint64_t base;
+};
+
 class MiniBlock : public Page {
  public:
   explicit MiniBlock(MiniBlockDescription d)
@@ -46,10 +52,12 @@ class MiniBlock : public Page {
     return {{buffer_range(1).offset + byte_start_[first], byte_start_[last] - byte_start_[first]}};
   }
 
-  void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
-                   Scratch& scratch) const override {
-    if (levels_.has_lists()) return Page::decode_rows(source, rows, count, out, scratch);
-    prepare(source);
+  bool gives_codes() const override { return d_.dictionary != nullptr; }
+
+  void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
+              Scratch& scratch) const override {
+    if (levels_.has_lists()) return Page::gather(source, rows, count, out, scratch);
+    uint64_t base = begin_codes(out);
     for (size_t i = 0; i < count;) {
       check(rows[i] < rows_, "rows past the end of a page were asked for");
       size_t chunk = chunk_of(rows[i]);
@@ -66,7 +74,7 @@ class MiniBlock : public Page {
       if (dictionary_) {
         LeafValues indices(index_type_);
         d_.values->gather(open.values, positions, wanted, indices, scratch);
-        look_up(indices, out.values);
+        look_up(indices, out, base);
       } else {
         d_.values->gather(open.values, positions, wanted, out.values, scratch);
       }
@@ -89,12 +97,12 @@ class MiniBlock : public Page {
 
   void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
               Scratch& scratch) const override {
-    LeafValues indices(index_type_);
+    Indices indices{LeafValues(index_type_), begin_codes(out)};
     if (levels_.has_lists())
       decode_lists(source, begin, end, out, indices, scratch);
     else
       decode_values(source, begin, end, out, indices, scratch);
-    if (dictionary_) look_up(indices, out.values);
+    if (dictionary_) look_up(indices.values, out, indices.base);
   }
 
  private:
@@ -226,21 +234,33 @@ class MiniBlock : public Page {
     return open;
   }
 
-  void decode_chunk_values(const Chunk& chunk, uint64_t skip, uint64_t count, LeafOutput& out,
-                           LeafValues& indices, Scratch& scratch) const {
+  void decode_chunk_values(const Chunk& chunk, uint64_t skip, uint64_t count, LeafOutput& out, Indices& indices, Scratch& scratch) const {
     if (!count) return;
     check(skip + count <= chunk.num_values, "a chunk holds fewer values than its levels claim");
     if (!dictionary_) return d_.values->decode(chunk, skip, count, out.values, scratch);
-    d_.values->decode(chunk, skip, count, indices, scratch);
-    if (indices.length() >= kIndicesAtOnce) look_up(indices, out.values);
+    d_.values->decode(chunk, skip, count, indices.values, scratch);
+    if (indices.values.length() >= kIndicesAtOnce) look_up(indices.values, out, indices.base);
   }
 
-  void look_up(LeafValues& indices, LeafValues& out) const {
-    dictionary_->gather({indices.data.data(), indices.data.size()}, d_.index_width, indices.length(), out);
+  // Where codes are asked for, the dictionary joins the values once; gives the place of its first value there.
+  uint64_t begin_codes(LeafOutput& out) const {
+    uint64_t base = out.values.length();
+    if (dictionary_ && out.coded) dictionary_->append_to(out.values);
+    return base;
+  }
+
+  void look_up(LeafValues& indices, LeafOutput& out, uint64_t base) const {
+    Span codes{indices.data.data(), indices.data.size()};
+    if (out.coded) {
+      dictionary_->check_codes(codes, d_.index_width, indices.length());
+      out.add_codes(codes, d_.index_width, indices.length(), base);
+    } else {
+      dictionary_->gather(codes, d_.index_width, indices.length(), out.values);
+    }
     indices = LeafValues(index_type_, std::move(indices.data));
   }
 
-  void decode_values(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, LeafValues& indices,
+  void decode_values(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, Indices& indices,
                      Scratch& scratch) const {
     auto [first, last] = chunks_of_values(begin, end);
     scratch.def.clear();
@@ -255,7 +275,7 @@ class MiniBlock : public Page {
     levels_.unravel(nullptr, d_.def ? scratch.def.data() : nullptr, end - begin, end - begin, out.layers);
   }
 
-  void decode_lists(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, LeafValues& indices,
+  void decode_lists(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, Indices& indices,
                     Scratch& scratch) const {
     auto [first, last] = chunks_of_lists(begin, end);
     scratch.rep.clear();

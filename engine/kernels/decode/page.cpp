@@ -2,6 +2,37 @@
 
 namespace lance {
 
+namespace {
+
+template <typename Index>
+void widen_codes(const uint8_t* indices, uint64_t count, uint64_t base, int32_t* out) {
+  for (uint64_t i = 0; i < count; ++i)
+    out[i] = static_cast<int32_t>(base + load<Index>(indices + i * sizeof(Index)));
+}
+
+}  // namespace
+
+void LeafOutput::add_codes(Span indices, unsigned index_width, uint64_t count, uint64_t base) {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  auto* target = reinterpret_cast<int32_t*>(codes.extend(count * sizeof(int32_t)));
+  switch (index_width) {
+    case 1:
+      return widen_codes<uint8_t>(indices.data, count, base, target);
+    case 2:
+      return widen_codes<uint16_t>(indices.data, count, base, target);
+    case 4:
+      return widen_codes<uint32_t>(indices.data, count, base, target);
+    default:
+      return widen_codes<uint64_t>(indices.data, count, base, target);
+  }
+}
+
+void LeafOutput::add_identity_codes(uint64_t first) {
+  uint64_t count = values.length() - first;
+  auto* target = reinterpret_cast<int32_t*>(codes.extend(count * sizeof(int32_t)));
+  for (uint64_t i = 0; i < count; ++i) target[i] = static_cast<int32_t>(first + i);
+}
+
 void Page::bind(const LeafType& type, const std::vector<Layer>& path) {
   levels_.check_path(path);
   check_type(type);
@@ -21,7 +52,9 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   if (begin == end) return;
   prepare(source);
   uint64_t before = out.values.data.size();
+  uint64_t values = out.values.length();
   decode(source, begin, end, out, scratch);
+  if (out.coded && !gives_codes()) out.add_identity_codes(values);
   if (type_.variable()) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
@@ -30,10 +63,18 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
 
 void Page::decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
                        Scratch& scratch) const {
+  prepare(source);
+  uint64_t values = out.values.length();
+  gather(source, rows, count, out, scratch);
+  if (out.coded && !gives_codes()) out.add_identity_codes(values);
+}
+
+void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out, Scratch& scratch) const {
   for (size_t i = 0; i < count;) {
     size_t run = 1;
     while (i + run < count && rows[i + run] == rows[i] + run) ++run;
-    decode_range(source, rows[i], uint64_t{rows[i]} + run, out, scratch);
+    check(uint64_t{rows[i]} + run <= rows_, "rows past the end of a page were asked for");
+    decode(source, rows[i], uint64_t{rows[i]} + run, out, scratch);
     i += run;
   }
 }

@@ -25,8 +25,17 @@ struct LeafOutput {
   LeafOutput(const LeafType& type, const std::vector<Layer>& path) : values(type) {
     for (const Layer& layer : path) layers.emplace_back(layer);
   }
+  // Asks for strings as codes into a dictionary, which `values` then is. Its values may repeat: each page brings its own.
+  void as_codes() { coded = true; }
+  // Codes for the values from `first` on, one each: what a page without a dictionary has.
+  void add_identity_codes(uint64_t first);
+  // Codes into the dictionary whose values begin at `base`.
+  void add_codes(Span indices, unsigned index_width, uint64_t count, uint64_t base);
+
   LeafValues values;
   std::vector<LayerValues> layers;  // leaf first
+  bool coded = false;
+  Bytes codes;  // int32 each
 };
 
 // One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,
@@ -38,6 +47,8 @@ class Page {
   virtual ~Page() = default;
 
   uint64_t rows() const { return rows_; }
+  // Whether the page itself has codes where these are asked for; another makes a code for every value.
+  virtual bool gives_codes() const { return false; }
   // Throws unless the page can be read as this type at this place of the schema.
   void bind(const LeafType& type, const std::vector<Layer>& path);
   // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.
@@ -49,8 +60,7 @@ class Page {
   void decode_range(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
                     Scratch& scratch) const;
   // Appends the rows at ascending positions; a position may repeat.
-  virtual void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
-                           Scratch& scratch) const;
+  void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out, Scratch& scratch) const;
   // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
   // span.
   virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
@@ -62,6 +72,9 @@ class Page {
   virtual void load(const Source&, Scratch&) const {}
   virtual void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
                       Scratch& scratch) const = 0;
+  // By default range by range.
+  virtual void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
+                      Scratch& scratch) const;
   Span buffer(const Source& source, size_t index) const {
     check(index < buffers_.size(), "a page has fewer buffers than its layout needs");
     return source.view(buffers_[index].offset, buffers_[index].length);

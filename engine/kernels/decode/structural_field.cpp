@@ -37,7 +37,24 @@ ArrayBuilder export_items(LeafValues& values, size_t layer) {
   return items;
 }
 
+// Codes, and the values they stand for as their dictionary.
+ArrayBuilder export_codes(LeafOutput& output) {
+  Validity& validity = output.layers.front().validity;
+  uint64_t rows = output.codes.size() / sizeof(int32_t);
+  check(validity.length() == rows, "the levels and the values of a page disagree");
+  check(output.values.length() <= INT32_MAX, "a dictionary has more values than codes can tell apart");
+  ArrayBuilder array(rows);
+  array.add_validity(validity);
+  array.add_buffer(std::move(output.codes));
+  ArrayBuilder dictionary(output.values.length());
+  dictionary.add_all_valid();
+  add_values(dictionary, output.values);
+  array.set_dictionary(std::move(dictionary));
+  return array;
+}
+
 ArrayBuilder export_leaf(LeafOutput& output) {
+  if (output.coded) return export_codes(output);
   LeafValues& values = output.values;
   Validity& validity = output.layers.front().validity;
   check(validity.length() == values.length(), "the levels and the values of a page disagree");
@@ -127,8 +144,11 @@ ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>
 
 }  // namespace
 
-StructuralField::StructuralField(NodePtr root) : root_(std::move(root)) {
+StructuralField::StructuralField(NodePtr root, bool coded) : root_(std::move(root)), coded_(coded) {
   collect_leaves(*root_, 1);
+  const Node& node = *root_;
+  check(!coded || (node.kind == Node::Kind::kLeaf && node.leaf->type().variable() && node.packed.empty()),
+        "only strings can be read as codes");
 }
 
 void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
@@ -147,6 +167,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
   outputs.reserve(leaves_.size());
   for (const auto& [leaf, items_per_row] : leaves_) {
     outputs.emplace_back(leaf->type(), leaf->path());
+    if (coded_) outputs.back().as_codes();
     if (items_per_row == 1) {
       leaf->decode(selection, overlays, outputs.back(), scratch);
       continue;

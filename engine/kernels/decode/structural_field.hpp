@@ -23,7 +23,8 @@ using NodePtr = std::shared_ptr<const Node>;
 // it.
 class StructuralField : public Field {
  public:
-  explicit StructuralField(NodePtr root);
+  // `coded`: strings come as codes into a dictionary.
+  StructuralField(NodePtr root, bool coded);
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -34,6 +35,7 @@ class StructuralField : public Field {
   void collect_leaves(const Node& node, uint64_t items_per_row);
 
   NodePtr root_;
+  bool coded_;
   std::vector<Leaf> leaves_;
 };
 

@@ -32,12 +32,15 @@ class FieldBuilder:
     rows: int
     leaves: dict[FileReader, list[kernels.LeafColumn]] = field(default_factory=dict)
 
-    def build(self, top: Field) -> kernels.Field:
-        """The decoder of a top-level field; every column below it must be stored."""
+    def build(self, top: Field, coded: bool = False) -> kernels.Field:
+        """The decoder of a top-level field; every column below it must be stored.
+
+        `coded` asks for strings as 32-bit codes into a dictionary per batch, whose values may repeat.
+        """
         reader, _ = self.find(next(top.leaves()))
         if reader.version == "2.0":
-            return self._build_2_0(top, top.name, at_top=True)
-        return kernels.structural_field(self._node(top, (), top.name))
+            return self._build_2_0(top, top.name, at_top=True, coded=coded)
+        return kernels.structural_field(self._node(top, (), top.name), coded)
 
     # ---- 2.1 and 2.2: only leaves are stored, with the levels of everything above them ----------------
 
@@ -120,7 +123,9 @@ class FieldBuilder:
 
     # ---- 2.0: structs and lists have columns of their own ----------------------------------------------
 
-    def _build_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
+    def _build_2_0(
+        self, node: Field, name: str, *, at_top: bool, coded: bool = False
+    ) -> kernels.Field:
         kind = node.logical_type
         if kind == "struct" and not self._is_packed_2_0(node, name):
             children = [
@@ -151,7 +156,7 @@ class FieldBuilder:
         if at_top:
             self._check_rows(reader, name, column.rows, ())
             self.leaves.setdefault(reader, []).append(column)
-        return kernels.structural_field(kernels.leaf_node(column, packed))
+        return kernels.structural_field(kernels.leaf_node(column, packed), coded)
 
     @staticmethod
     def _array_page(page: PageMetadata, context: PageContext) -> kernels.Page:

@@ -41,8 +41,8 @@ class FragmentReader:
         self.fragment = fragment
         self._snapshot = snapshot
         self._files: dict[int, FileReader] = {}
-        self._built: dict[str, BuiltField] = {}
-        self._projections: dict[tuple[str, ...], Projection] = {}
+        self._built: dict[tuple[str, bool], BuiltField] = {}
+        self._projections: dict[tuple[tuple[str, ...], frozenset[str]], Projection] = {}
         self._zone_maps: dict[int, ZoneMap | None] = {}
         # Field id -> (file, column); of two files that hold the same field the later one counts.
         self._places = {
@@ -61,12 +61,13 @@ class FragmentReader:
         """Sorted offsets of the deleted rows, None if there are none."""
         return self._snapshot.deleted_rows(self.fragment)
 
-    def projection(self, names: tuple[str, ...]) -> Projection:
-        """The decoders of these columns, system columns included."""
-        found = self._projections.get(names)
+    def projection(self, names: tuple[str, ...], coded: frozenset[str] = frozenset()) -> Projection:
+        """The decoders of these columns, system columns included; those in `coded` give dictionaries."""
+        key = (names, coded.intersection(names))
+        found = self._projections.get(key)
         if found is None:
             with self.placed():
-                found = self._projections.setdefault(names, Projection(self, names))
+                found = self._projections.setdefault(key, Projection(self, *key))
         return found
 
     def field(self, name: str) -> Field:
@@ -94,14 +95,22 @@ class FragmentReader:
             found = self._files.setdefault(number, reader)
         return found
 
-    def built(self, field: Field) -> BuiltField:
-        """The decoder of a top-level field; projections share it."""
-        found = self._built.get(field.name)
+    def built(self, field: Field, coded: bool = False) -> BuiltField:
+        """The decoder of a top-level field, as codes if asked; projections share it."""
+        found = self._built.get((field.name, coded))
         if found is None:
             builder = FieldBuilder(self._place, self.rows)
-            decoder = builder.build(field)
-            found = self._built.setdefault(field.name, BuiltField(decoder, builder.leaves))
+            decoder = builder.build(field, coded)
+            found = self._built.setdefault((field.name, coded), BuiltField(decoder, builder.leaves))
         return found
+
+    def is_dictionary_coded(self, name: str) -> bool:
+        """Whether all pages of a string column have a dictionary."""
+        field = self.field(name)
+        if field.logical_type not in ("string", "large_string") or not self.is_stored(field):
+            return False
+        leaves = [leaf for leaves in self.built(field).leaves.values() for leaf in leaves]
+        return bool(leaves) and all(leaf.gives_codes for leaf in leaves)
 
     def _place(self, field: Field) -> tuple[FileReader, int]:
         number, column = self._places[field.id]
@@ -163,7 +172,7 @@ class FragmentReader:
 class Projection:
     """Some columns of a fragment, in a fixed order."""
 
-    def __init__(self, reader: FragmentReader, names: tuple[str, ...]) -> None:
+    def __init__(self, reader: FragmentReader, names: tuple[str, ...], coded: frozenset[str]) -> None:
         self._reader = reader
         self._names = names
         self._fields: list[pa.Field] = []
@@ -178,14 +187,17 @@ class Projection:
                 continue
             field = reader.field(name)
             arrow = field.to_arrow()
+            if name in coded:
+                arrow = arrow.with_type(pa.dictionary(pa.int32(), arrow.type))
             self._fields.append(arrow)
             if not reader.is_stored(field):
                 self._missing[name] = arrow.type
                 continue
-            built = reader.built(field)
+            built = reader.built(field, name in coded)
             decoders.append(built.decoder)
             self._stored.append(name)
-            stored_fields.append(arrow.with_type(without_dictionaries(arrow.type)))
+            decoded = arrow.type if name in coded else without_dictionaries(arrow.type)
+            stored_fields.append(arrow.with_type(decoded))
             for file, columns in built.leaves.items():
                 leaves.setdefault(file, []).extend(columns)
         self.schema = pa.schema(self._fields)
