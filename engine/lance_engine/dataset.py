@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -92,6 +92,7 @@ class Dataset:
         batch_size: int | None = None,
         splits: Sequence[ScanSplit] | None = None,
         zone_maps: bool = True,
+        dictionaries: Collection[str] = (),
     ) -> Scanner:
         """Describe a scan; nothing is read before a method of the result asks for rows.
 
@@ -99,7 +100,9 @@ class Dataset:
         columns, and an empty list batches that only have a row count. `filter` is SQL text, a pyarrow
         expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch.
         `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. With
-        `zone_maps`, rows that the filter cannot match, by what the files' zone maps say, are not read.
+        `zone_maps`, rows that the filter cannot match, by what the files' zone maps say, are not read. String
+        columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches and may
+        repeat values; this is cheap for those that `dictionary_columns()` names.
         """
         return Scanner(
             self.snapshot,
@@ -111,11 +114,19 @@ class Dataset:
             batch_size=batch_size,
             splits=splits,
             zone_maps=zone_maps,
+            dictionaries=dictionaries,
         )
 
     def take(self, row_ids: npt.ArrayLike, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in this order, repeated if asked; RowNotFoundError lists unknown ids."""
         return take(self.snapshot, self._reader, row_ids, columns)
+
+    def dictionary_columns(self) -> list[str]:
+        """String columns that are stored as dictionaries, as far as the first fragment tells."""
+        if not self.snapshot.fragments:
+            return []
+        reader = self._reader(self.snapshot.fragments[0].id)
+        return [field.name for field in self.snapshot.schema.fields if reader.is_dictionary_coded(field.name)]
 
     def splits(self, count: int) -> list[ScanSplit]:
         """Up to about `count` ranges of rows of similar size that together are the dataset."""

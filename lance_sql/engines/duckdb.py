@@ -136,7 +136,9 @@ def register(
     connection: duckdb.DuckDBPyConnection, name: str, dataset: Dataset, *, pushdown: Pushdown = "auto"
 ) -> None:
     """Make `dataset` the table `name` of `connection`, which other connections and cursors do not share."""
-    connection.register(name, _source(EngineTable(dataset, name, declare=declared_type), pushdown))
+    connection.register(
+        name, _source(EngineTable(dataset, name, declare=declared_type, dictionaries=True), pushdown)
+    )
 
 
 def _source(table: EngineTable, pushdown: Pushdown = "auto") -> Any:
@@ -187,7 +189,7 @@ class DuckDBEngine:
         self._tables: dict[str, DuckDBTable] = {}
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
-        table = EngineTable(dataset, name, system_columns, declared_type)
+        table = EngineTable(dataset, name, system_columns, declared_type, dictionaries=True)
         source = _source(table)
         self.connection.register(name, source)
         self._tables.pop(name, None)

@@ -21,7 +21,8 @@ class EngineTable:
     """`dataset` under the name an engine knows it by.
 
     `system_columns` are declared behind the data columns. `declare` maps a type that the engine cannot read
-    to the one it is delivered as.
+    to the one it is delivered as. `dictionaries` delivers strings that are stored as dictionaries as such:
+    engines then group and compare codes.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class EngineTable:
         name: str = "",
         system_columns: Sequence[str] = (),
         declare: Callable[[pa.DataType], pa.DataType] | None = None,
+        dictionaries: bool = False,
     ) -> None:
         self.dataset = dataset
         self.name = name or dataset.uri
@@ -41,12 +43,20 @@ class EngineTable:
         fields += [pa.field(column, pa.uint64(), nullable=False) for column in self.system_columns]
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
+        #: string columns that are delivered as dictionaries
+        self.coded = _stored_as_dictionaries(dataset) if dictionaries else frozenset()
+        fields = [
+            field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in self.coded else field
+            for field in fields
+        ]
         self.schema = pa.schema(fields, metadata=own.metadata)
-        #: columns that are delivered with another type than the dataset's
+        #: columns that are cast to another type than the dataset's
         self.converted = {
             field.name
             for field in fields
-            if field.name not in SYSTEM_COLUMNS and field.type != own.field(field.name).type
+            if field.name not in SYSTEM_COLUMNS
+            and field.name not in self.coded
+            and field.type != own.field(field.name).type
         }
 
     @property
@@ -55,10 +65,9 @@ class EngineTable:
         return self.dataset.count_rows()
 
     def scan(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> Scanner:
-        """A scan of the declared columns, in the dataset's own types: `batches` and `reader` convert."""
-        return self.dataset.scan(
-            columns=self.schema.names if columns is None else columns, filter=filter, **options
-        )
+        """A scan of the declared columns, before the casts that `batches` and `reader` make."""
+        names = self.schema.names if columns is None else columns
+        return self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
 
     def batches(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
         """The batches of a scan in the declared types. An error is kept in `failure` besides being raised."""
@@ -78,3 +87,10 @@ class EngineTable:
 
     def _declared(self, scanner: Scanner) -> pa.Schema:
         return pa.schema([self.schema.field(name) for name in scanner.schema.names])
+
+
+def _stored_as_dictionaries(dataset: Dataset) -> frozenset[str]:
+    try:
+        return frozenset(dataset.dictionary_columns())
+    except LanceError:  # a damaged file: the scan itself will say so
+        return frozenset()

@@ -123,9 +123,7 @@ class FieldBuilder:
 
     # ---- 2.0: structs and lists have columns of their own ----------------------------------------------
 
-    def _build_2_0(
-        self, node: Field, name: str, *, at_top: bool, coded: bool = False
-    ) -> kernels.Field:
+    def _build_2_0(self, node: Field, name: str, *, at_top: bool, coded: bool = False) -> kernels.Field:
         kind = node.logical_type
         if kind == "struct" and not self._is_packed_2_0(node, name):
             children = [

@@ -106,6 +106,8 @@ class FragmentReader:
 
     def is_dictionary_coded(self, name: str) -> bool:
         """Whether all pages of a string column have a dictionary."""
+        if name in SYSTEM_FIELDS:
+            return False
         field = self.field(name)
         if field.logical_type not in ("string", "large_string") or not self.is_stored(field):
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine import kernels
+from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr import Node, columns_of, evaluate, from_arrow, parse_sql
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
@@ -62,6 +63,7 @@ class Scanner:
         batch_size: int | None = None,
         splits: Sequence[ScanSplit] | None = None,
         zone_maps: bool = True,
+        dictionaries: Collection[str] = (),
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise ValueError("batch_size must be at least 1")
@@ -70,7 +72,8 @@ class Scanner:
         self._snapshot = snapshot
         self._reader_for = reader_for
         self._names = tuple(snapshot.schema.names if columns is None else columns)
-        self.schema = projected_schema(snapshot, self._names)
+        self._coded = frozenset(dictionaries)
+        self.schema = projected_schema(snapshot, self._names, self._coded)
         self._filter = _parse_filter(filter, snapshot)
         self._limit = limit
         self._offset = offset or 0
@@ -174,7 +177,7 @@ class Scanner:
 
     def _read_all(self, rows: _Range) -> pa.RecordBatch:
         reader, begin, end, _ = rows
-        batch = reader.projection(self._names).read_range(begin, end)
+        batch = reader.projection(self._names, self._coded).read_range(begin, end)
         live = _live_mask(reader, begin, end)
         return batch if live is None else batch.filter(live)
 
@@ -183,7 +186,7 @@ class Scanner:
         tested, mask, passing = self._test(rows)
         if passing == 0:
             return None
-        late = reader.projection(self._late_names)
+        late = reader.projection(self._late_names, self._coded)
         if passing == end - begin:
             found = late.read_range(begin, end)
         elif passing < SPARSE_SHARE * (end - begin):
@@ -195,13 +198,20 @@ class Scanner:
             tested = tested.filter(mask)
         if not self._names:
             return _empty_columns(passing)
-        arrays = [(tested if name in self._filter_names else found).column(name) for name in self._names]
+        arrays = [
+            _plain(tested.column(field.name), field.type)
+            if field.name in self._filter_names
+            else found.column(field.name)
+            for field in self.schema
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _test(self, rows: _Range) -> tuple[pa.RecordBatch, pa.BooleanArray, int]:
         """The columns of the filter, which rows pass it and are not deleted, and how many these are."""
         reader, begin, end, _ = rows
-        tested = reader.projection(self._filter_names).read_range(begin, end)
+        # Strings with few distinct values are tested once per value.
+        coded = self._coded.union(name for name in self._filter_names if reader.is_dictionary_coded(name))
+        tested = reader.projection(self._filter_names, coded).read_range(begin, end)
         assert self._filter is not None
         mask = evaluate(self._filter, tested)
         if mask.null_count:
@@ -218,13 +228,27 @@ class Scanner:
         return rows.end - rows.begin if live is None else int(live.true_count)
 
 
-def projected_schema(snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
-    """The Arrow schema of some columns, system columns included; ColumnNotFoundError names a wrong one."""
+def projected_schema(snapshot: Snapshot, names: Sequence[str], coded: Collection[str] = ()) -> pa.Schema:
+    """The Arrow schema of some columns, system columns included; ColumnNotFoundError names a wrong one.
+
+    Columns in `coded`, which must be strings, get a dictionary type.
+    """
     fields = [
         SYSTEM_FIELDS[name] if name in SYSTEM_FIELDS else snapshot.schema.field(name).to_arrow()
         for name in names
     ]
+    for index, field in enumerate(fields):
+        if field.name in coded:
+            if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+                raise UnsupportedTypeError("Only strings can be read as dictionaries", column=field.name)
+            fields[index] = field.with_type(pa.dictionary(pa.int32(), field.type))
     return pa.schema(fields)
+
+
+def _plain(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
+    """A column as the scan promises it, which may have been read as codes for its filter."""
+    is_coded = pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(arrow_type)
+    return array.dictionary_decode() if is_coded else array
 
 
 def _parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
