@@ -321,8 +321,8 @@ void bind_columns(nb::module_& m) {
   nb::class_<Field>(m, "Field");
   m.def(
       "structural_field",
-      [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); }, "root"_a,
-      "coded"_a = false);
+      [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); },
+      "root"_a, "coded"_a = false);
 
   nb::class_<DecodedBatch>(m, "DecodedBatch").def_prop_ro("address", [](const DecodedBatch& batch) {
     return reinterpret_cast<uintptr_t>(&batch.array);

@@ -113,7 +113,8 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& sourc
 }
 
 bool LeafColumn::gives_codes() const {
-  return !pages_.empty() && std::all_of(pages_.begin(), pages_.end(), [](const PagePtr& page) { return page->gives_codes(); });
+  return !pages_.empty() &&
+         std::all_of(pages_.begin(), pages_.end(), [](const PagePtr& page) { return page->gives_codes(); });
 }
 
 std::vector<Range> LeafColumn::metadata_ranges(uint64_t begin, uint64_t end) const {

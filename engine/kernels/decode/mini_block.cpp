@@ -234,7 +234,8 @@ class MiniBlock : public Page {
     return open;
   }
 
-  void decode_chunk_values(const Chunk& chunk, uint64_t skip, uint64_t count, LeafOutput& out, Indices& indices, Scratch& scratch) const {
+  void decode_chunk_values(const Chunk& chunk, uint64_t skip, uint64_t count, LeafOutput& out,
+                           Indices& indices, Scratch& scratch) const {
     if (!count) return;
     check(skip + count <= chunk.num_values, "a chunk holds fewer values than its levels claim");
     if (!dictionary_) return d_.values->decode(chunk, skip, count, out.values, scratch);
@@ -242,7 +243,8 @@ class MiniBlock : public Page {
     if (indices.values.length() >= kIndicesAtOnce) look_up(indices.values, out, indices.base);
   }
 
-  // Where codes are asked for, the dictionary joins the values once; gives the place of its first value there.
+  // Where codes are asked for, the dictionary joins the values once; gives the place of its first value
+  // there.
   uint64_t begin_codes(LeafOutput& out) const {
     uint64_t base = out.values.length();
     if (dictionary_ && out.coded) dictionary_->append_to(out.values);

@@ -69,7 +69,8 @@ void Page::decode_rows(const Source& source, const uint32_t* rows, size_t count,
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
 }
 
-void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out, Scratch& scratch) const {
+void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
+                  Scratch& scratch) const {
   for (size_t i = 0; i < count;) {
     size_t run = 1;
     while (i + run < count && rows[i + run] == rows[i] + run) ++run;

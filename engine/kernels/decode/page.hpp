@@ -25,7 +25,8 @@ struct LeafOutput {
   LeafOutput(const LeafType& type, const std::vector<Layer>& path) : values(type) {
     for (const Layer& layer : path) layers.emplace_back(layer);
   }
-  // Asks for strings as codes into a dictionary, which `values` then is. Its values may repeat: each page brings its own.
+  // Asks for strings as codes into a dictionary, which `values` then is. Its values may repeat: each page
+  // brings its own.
   void as_codes() { coded = true; }
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);
@@ -60,7 +61,8 @@ class Page {
   void decode_range(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
                     Scratch& scratch) const;
   // Appends the rows at ascending positions; a position may repeat.
-  void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out, Scratch& scratch) const;
+  void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
+                   Scratch& scratch) const;
   // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
   // span.
   virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
