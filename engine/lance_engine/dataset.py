@@ -101,8 +101,8 @@ class Dataset:
         expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch.
         `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. With
         `zone_maps`, rows that the filter cannot match, by what the files' zone maps say, are not read. String
-        columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches and may
-        repeat values; this is cheap for those that `dictionary_columns()` names.
+        columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches
+        and may repeat values; this is cheap for those that `dictionary_columns()` names.
         """
         return Scanner(
             self.snapshot,
