@@ -8,6 +8,7 @@
 namespace lance::encode {
 
 __extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
 
 // A two's complement integer of 256 bits, as decimals hold it.
 struct Int256 {

@@ -1,6 +1,7 @@
 #include "encode/zones.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string_view>
 
@@ -141,16 +142,40 @@ std::vector<uint8_t> null_flags(const Levels& levels) {
   return nulls;
 }
 
-std::string_view view(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+// For 0 to 16 bytes, the bits of a key that they fill.
+constexpr std::array<Uint128, 17> kPresent = [] {
+  std::array<Uint128, 17> masks{};
+  for (unsigned size = 1; size <= 16; ++size) masks[size] = ~Uint128{0} << (128 - 8 * size);
+  return masks;
+}();
 
-// The first eight bytes as a number that orders like them.
-uint64_t prefix_key(std::string_view value) {
-  uint64_t key = 0;
-  std::memcpy(&key, value.data(), std::min<size_t>(value.size(), 8));
-  return __builtin_bswap64(key);
-}
+// Values of variable width by their first bytes, which decide nearly all comparisons.
+struct Key {
+  static constexpr size_t kBytes = 16;
+
+  Uint128 prefix = 0;  // the first bytes as a number that orders like them
+  std::span<const uint8_t> value;
+
+  Key() = default;
+  // Up to `end` bytes may be read.
+  Key(std::span<const uint8_t> bytes, const uint8_t* end) : value(bytes) {
+    uint8_t copy[kBytes] = {};
+    const uint8_t* from = bytes.data();
+    if (end - from < static_cast<ptrdiff_t>(kBytes)) [[unlikely]] {
+      if (!bytes.empty()) std::memcpy(copy, from, std::min(bytes.size(), kBytes));
+      from = copy;
+    }
+    const Uint128 both =
+        Uint128{__builtin_bswap64(load<uint64_t>(from))} << 64 | __builtin_bswap64(load<uint64_t>(from + 8));
+    prefix = both & kPresent[std::min(bytes.size(), kBytes)];
+  }
+
+  std::string_view view() const { return {reinterpret_cast<const char*>(value.data()), value.size()}; }
+  // Whether the prefixes are equal and the values may differ.
+  bool unsure(const Key& other) const {
+    return (prefix == other.prefix) & ((value.size() != other.value.size()) | (value.size() > kBytes));
+  }
+};
 
 }  // namespace
 
@@ -224,30 +249,28 @@ void ZoneStatistics::add_variable(const VariableInput& values, const Levels& lev
   const std::vector<uint8_t> nulls = null_flags(levels);
   const bool text = kind_ == ZoneKind::kText;
   for_each_zone(levels.slots, [&](Zone& zone, uint64_t begin, uint64_t end) {
-    std::string_view low, high;
-    uint64_t low_key = 0, high_key = 0;
+    Key low, high;
     for (uint64_t row = begin; row < end; ++row) {
       if (!nulls.empty() && nulls[row]) {
         ++zone.nulls;
         continue;
       }
-      const std::string_view value = view(values[row]);
-      const uint64_t key = prefix_key(value);
+      const Key key(values[row], values.data_end());
       if (zone.empty) {
-        low = high = value;
-        low_key = high_key = key;
+        low = high = key;
         zone.empty = false;
-      } else if (key < low_key || (key == low_key && value < low)) {
-        low = value;
-        low_key = key;
-      } else if (key > high_key || (key == high_key && value > high)) {
-        high = value;
-        high_key = key;
+        continue;
+      }
+      // One branch that is hardly ever taken: columns of few different values would mislead several.
+      const bool outside = (key.prefix < low.prefix) | (high.prefix < key.prefix);
+      if (outside | key.unsure(low) | key.unsure(high)) [[unlikely]] {
+        if (key.view() < low.view()) low = key;
+        if (high.view() < key.view()) high = key;
       }
     }
     if (zone.empty) return;
-    zone.low = truncated_minimum(low, kBoundBytes, text);
-    zone.high = truncated_maximum(high, kBoundBytes, text);
+    zone.low = truncated_minimum(low.view(), kBoundBytes, text);
+    zone.high = truncated_maximum(high.view(), kBoundBytes, text);
   });
 }
 
