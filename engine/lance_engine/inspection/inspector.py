@@ -8,6 +8,7 @@ from lance_engine.inspection.history import versions
 from lance_engine.inspection.indices import indices
 from lance_engine.inspection.layout import files, fragments
 from lance_engine.inspection.storage import columns, pages
+from lance_engine.inspection.zones import zones
 from lance_engine.table.snapshot import Snapshot
 
 
@@ -36,6 +37,10 @@ class Inspector:
     def pages(self, column: str | None = None) -> pa.Table:
         """One row per page, of all columns or of one: rows, bytes, encoding."""
         return pages(self._snapshot, column)
+
+    def zones(self, column: str | None = None) -> pa.Table:
+        """One row per zone of the columns with zone maps, or of one: bounds and null count."""
+        return zones(self._snapshot, column)
 
     def indices(self) -> pa.Table:
         """One row per index segment: kind, columns, coverage, bytes."""

@@ -1,0 +1,100 @@
+"""Zone maps: what data files say about the values of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lance_engine.errors import LanceError
+from lance_engine.file.reader import FileReader
+from lance_engine.format.fragment import Fragment
+from lance_engine.index.zone_maps import ZoneMap, read_zone_map
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.types import Field
+
+ZONES_SCHEMA: Final = pa.schema(
+    [
+        ("column", pa.string()),
+        ("fragment_id", pa.uint32()),
+        ("zone", pa.uint32()),
+        ("first_row", pa.uint64()),
+        ("rows", pa.uint64()),
+        ("minimum", pa.string()),
+        ("maximum", pa.string()),
+        ("null_count", pa.uint64()),
+    ]
+)
+
+
+def zones(snapshot: Snapshot, column: str | None = None) -> pa.Table:
+    """One row per zone of every column that has a zone map, or of `column` and what is below it.
+
+    ColumnNotFoundError if there is no such column. `first_row` counts from the start of the fragment. Bounds
+    are null where a zone has none: nothing but nulls, or no text that is short enough. Long text is cut, so
+    that bounds need not be values of the column.
+    """
+    paths = snapshot.schema.paths_by_id()
+    top = snapshot.schema.fields if column is None else (snapshot.schema.field(column),)
+    wanted = {leaf.id: leaf for field in top for leaf in _outside_lists(field)}
+    tables = []
+    for fragment in snapshot.fragments:
+        try:
+            for field_id, found in _zone_maps(snapshot, fragment, wanted, paths):
+                tables.append(_rows(paths[field_id], fragment.id, found))
+        except LanceError as error:
+            raise error.at(version=snapshot.version, fragment=fragment.id) from error.__cause__
+    return pa.concat_tables([ZONES_SCHEMA.empty_table(), *tables]).combine_chunks()
+
+
+def _outside_lists(field: Field) -> Iterator[Field]:
+    if field.is_leaf:
+        yield field
+    elif field.logical_type == "struct":
+        for child in field.children:
+            yield from _outside_lists(child)
+
+
+def _zone_maps(
+    snapshot: Snapshot, fragment: Fragment, wanted: dict[int, Field], paths: dict[int, str]
+) -> Iterator[tuple[int, ZoneMap]]:
+    for file in fragment.files:
+        held = [
+            (field_id, index)
+            for field_id, index in zip(file.fields, file.column_indices, strict=False)
+            if field_id in wanted and index >= 0
+        ]
+        if not held:
+            continue
+        store, path = snapshot.data_file_location(file)
+        reader = FileReader(store, path, size=file.file_size)
+        for field_id, index in held:
+            found = read_zone_map(reader, index, wanted[field_id], paths[field_id])
+            if found is not None:
+                yield field_id, found
+
+
+def _rows(column: str, fragment_id: int, found: ZoneMap) -> pa.Table:
+    count = found.zones
+    arrays: list[Any] = [
+        pa.repeat(pa.scalar(column), count),
+        pa.repeat(pa.scalar(fragment_id, pa.uint32()), count),
+        pa.array(range(count), pa.uint32()),
+        pa.array(found.starts, pa.uint64()),
+        pa.array(found.lengths, pa.uint64()),
+        _shown(found.minimum),
+        _shown(found.maximum),
+        pa.array(found.null_count, pa.uint64()),
+    ]
+    return pa.Table.from_arrays(arrays, schema=ZONES_SCHEMA)
+
+
+def _shown(bounds: pa.Array) -> pa.Array:
+    """Bounds as text; binary in hexadecimal."""
+    kind = bounds.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array([None if value is None else value.hex() for value in bounds.to_pylist()], pa.string())
+    if pa.types.is_duration(kind):
+        bounds = bounds.cast(pa.int64())
+    return bounds.cast(pa.string())
