@@ -14,6 +14,8 @@ from lance_engine.expr import Node
 from lance_engine.inspection import Inspector
 from lance_engine.maintenance.add_columns import NewColumn, add_columns
 from lance_engine.maintenance.alter_columns import alter_column, drop_columns
+from lance_engine.maintenance.cleanup import CleanupReport, cleanup
+from lance_engine.maintenance.compact import DELETED_SHARE, TARGET_ROWS, compact
 from lance_engine.maintenance.delete import delete, truncate
 from lance_engine.maintenance.metadata import update_metadata
 from lance_engine.maintenance.restore import restore
@@ -182,6 +184,24 @@ class Dataset:
     def restore(self, version: int | None = None) -> Self:
         """Make an earlier version, by default the one this object shows, the content of a new version."""
         return self._at(restore(self.snapshot, self.version if version is None else version))
+
+    def compact(self, *, target_rows: int = TARGET_ROWS, deleted_share: float = DELETED_SHARE) -> Self:
+        """Join neighbouring fragments of fewer than `target_rows` rows.
+
+        Fragments with more than `deleted_share` of deleted rows are rewritten without these. Stable row ids
+        stay; row ids that are addresses change. The result has the same version if there was nothing to do.
+        """
+        return self._at(compact(self.snapshot, target_rows=target_rows, deleted_share=deleted_share))
+
+    def cleanup(
+        self, older_than: datetime.timedelta, *, dry_run: bool = False, delete_unverified: bool = False
+    ) -> CleanupReport:
+        """Remove versions committed longer ago than `older_than`, and the files that only they need.
+
+        The latest version and tagged ones stay. A dry run only reports. `delete_unverified` also removes
+        files that no version ever named; no writer may be at work then.
+        """
+        return cleanup(self.snapshot, older_than, dry_run=dry_run, delete_unverified=delete_unverified)
 
     def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
         """Set keys of the table's configuration, or remove those with the value None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import lance
@@ -165,3 +166,46 @@ def test_columns(path: str) -> None:
     # Only the column of nulls is left: pylance 14 cannot read this where it drops the columns itself.
     ours = ours.drop_columns(["id", "x", "s", "w"])
     assert lance.dataset(path).to_table().to_pylist() == ours.to_table().to_pylist() == [{"n": None}] * 89
+
+
+def test_compaction_and_indices(path: str) -> None:
+    theirs = lance.dataset(path)
+    theirs.create_scalar_index("x", "BTREE")
+    theirs.create_scalar_index("s", "BITMAP")
+    theirs.create_scalar_index("id", "ZONEMAP")
+    filters = ["x = 3", "s = 's2'", "id > 50 AND id < 60"]
+
+    def check_filters() -> lance_sql.Dataset:
+        ours = check(path)
+        for text in filters:
+            found = lance.dataset(path).to_table(filter=text)["id"].to_pylist()
+            assert sorted(found) == sorted(ours.scan(["id"], text).to_table()["id"].to_pylist())
+        return ours
+
+    check_filters().delete("id % 5 = 1").update({"x": "x + 1", "s": "'s2'"}, "id % 10 = 2")
+    check_filters().compact(target_rows=35)
+    assert len(check_filters().snapshot.fragments) == 3
+    lance.dataset(path).optimize.optimize_indices()
+    check_filters().update({"s": "'s3'"}, "id % 10 = 3")
+    lance.dataset(path).delete("id = 4")
+    lance.dataset(path).optimize.compact_files(target_rows_per_fragment=50)
+    check_filters().rename_column("x", "y").rename_column("y", "x").delete("id = 5").compact(deleted_share=0)
+    lance.dataset(path).optimize.optimize_indices()
+    check_filters().alter_column("x", type=pa.float32())
+    assert sorted(index.name for index in lance.dataset(path).describe_indices()) == ["id_idx", "s_idx"]
+    check_filters()
+
+
+def test_cleaning_up(path: str) -> None:
+    ours = lance_sql.open(path).delete("id < 40").compact().update({"x": "0"}, "id = 50")
+    ours.tags.create("kept", 1)
+    assert ours.cleanup(datetime.timedelta(0)).versions == (2, 3, 4)
+    check(path)
+    assert lance.dataset(path, version="kept").to_table().num_rows == ROWS
+    stats = lance.dataset(path).cleanup_old_versions(
+        datetime.timedelta(0), delete_unverified=True, error_if_tagged_old_versions=False
+    )
+    assert stats.bytes_removed == 0
+    lance.dataset(path).delete("id = 60")
+    lance_sql.open(path).cleanup(datetime.timedelta(0), delete_unverified=True)
+    check(path)
