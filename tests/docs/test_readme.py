@@ -8,7 +8,7 @@ import pytest
 from documentation import Block, code_blocks, run_bash, run_python, run_sql
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "zone-maps.md"]
 NOT_CODE = {"text"}
 
 

@@ -73,10 +73,7 @@ class Pruner:
         first = int(np.searchsorted(starts, begin, "right")) - 1
         starts = starts[first : int(np.searchsorted(starts, end, "left"))]
         edges = np.append(starts, min(end, reader.rows))
-        statistics = {
-            parts: zone_map.statistics.take(starts // zone_map.rows_per_zone)
-            for parts, zone_map in maps.items()
-        }
+        statistics = {parts: _at(zone_map, starts) for parts, zone_map in maps.items()}
         for parts in absent:
             statistics[parts] = _all_null(len(starts))
         for parts in self._addresses:
@@ -102,6 +99,13 @@ def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:
 def _starts(steps: set[int], rows: int) -> I64Array:
     """The first rows of zones within which every column has the same statistics."""
     return np.unique(np.concatenate([np.arange(0, rows, step, dtype=np.int64) for step in steps]))
+
+
+def _at(zone_map: ZoneMap, starts: I64Array) -> ColumnStatistics:
+    """The statistics of the zones, or parts of zones, that begin at `starts`."""
+    if np.array_equal(starts, zone_map.starts):
+        return zone_map.statistics
+    return zone_map.statistics.take(starts // zone_map.rows_per_zone)
 
 
 def _all_null(zones: int) -> ColumnStatistics:
