@@ -9,13 +9,15 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 #include <vector>
 
 namespace lance {
 namespace {
 
-constexpr size_t kSmall = 256 << 10;   // below this malloc is as good
-constexpr size_t kHugePage = 2 << 20;  // from here on blocks are mapped and aligned for huge pages
+constexpr size_t kSmall = 64 << 10;    // below this malloc is as good
+constexpr size_t kHugePage = 2 << 20;  // from here on a block has a mapping of its own
+constexpr size_t kRegion = 8 << 20;    // smaller blocks are carved from regions of this size and alignment
 
 // Four size classes per power of two bound the waste to a quarter and make recycling likely.
 size_t size_class(size_t bytes) {
@@ -24,12 +26,13 @@ size_t size_class(size_t bytes) {
   return rounded >= kHugePage ? (rounded + kHugePage - 1) / kHugePage * kHugePage : rounded;
 }
 
-uint8_t* map_huge(size_t bytes) {
-  size_t reserved = bytes + kHugePage;
+// Aligned memory that is faulted in by huge pages where the system allows it.
+uint8_t* map_huge(size_t bytes, size_t alignment) {
+  size_t reserved = bytes + alignment;
   void* area = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (area == MAP_FAILED) throw std::bad_alloc();
   auto begin = reinterpret_cast<uintptr_t>(area);
-  uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  uintptr_t aligned = (begin + alignment - 1) / alignment * alignment;
   if (aligned > begin) munmap(area, aligned - begin);
   size_t tail = begin + reserved - (aligned + bytes);
   if (tail > 0) munmap(reinterpret_cast<void*>(aligned + bytes), tail);
@@ -37,59 +40,114 @@ uint8_t* map_huge(size_t bytes) {
   return reinterpret_cast<uint8_t*>(aligned);
 }
 
-class Cache {
+// Equal blocks in one mapping.
+struct Region {
+  uint8_t* base;
+  size_t block;
+  std::vector<uint8_t*> free;
+  size_t blocks() const { return kRegion / block; }
+};
+
+// Memory that was used before and waits to be used again, up to a limit.
+class Pool {
  public:
   uint8_t* take(size_t size) {
     std::lock_guard lock(mutex_);
-    auto found = free_.find(size);
-    if (found == free_.end() || found->second.empty()) return nullptr;
-    uint8_t* data = found->second.back();
-    found->second.pop_back();
-    bytes_ -= size;
-    return data;
+    return size < kHugePage ? take_block(size) : take_mapping(size);
   }
 
-  bool give(uint8_t* data, size_t size) {
+  void give(uint8_t* data, size_t size) {
     std::lock_guard lock(mutex_);
-    if (bytes_ + size > limit_) return false;
-    free_[size].push_back(data);
-    bytes_ += size;
-    return true;
+    waiting_ += size;
+    if (size < kHugePage) {
+      give_block(data);
+    } else if (waiting_ > limit_) {
+      munmap(data, size);
+      waiting_ -= size;
+    } else {
+      mappings_[size].push_back(data);
+    }
   }
 
   void set_limit(size_t bytes) {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
-    for (auto& [size, blocks] : free_) {
-      while (bytes_ > limit_ && !blocks.empty()) {
-        destroy(blocks.back(), size);
-        blocks.pop_back();
-        bytes_ -= size;
+    for (auto& [size, blocks] : mappings_) {
+      for (; waiting_ > limit_ && !blocks.empty(); blocks.pop_back()) {
+        munmap(blocks.back(), size);
+        waiting_ -= size;
       }
+    }
+    for (auto& [size, regions] : usable_) {
+      std::vector<Region*> idle;
+      for (Region* region : regions)
+        if (region->free.size() == region->blocks()) idle.push_back(region);
+      for (Region* region : idle)
+        if (waiting_ > limit_) drop(region);
     }
   }
 
-  size_t bytes() {
+  size_t waiting() {
     std::lock_guard lock(mutex_);
-    return bytes_;
-  }
-
-  static void destroy(uint8_t* data, size_t size) {
-    if (size >= kHugePage)
-      munmap(data, size);
-    else
-      std::free(data);
+    return waiting_;
   }
 
  private:
+  uint8_t* take_mapping(size_t size) {
+    auto found = mappings_.find(size);
+    if (found == mappings_.end() || found->second.empty()) return map_huge(size, kHugePage);
+    uint8_t* data = found->second.back();
+    found->second.pop_back();
+    waiting_ -= size;
+    return data;
+  }
+
+  uint8_t* take_block(size_t size) {
+    auto& regions = usable_[size];
+    if (regions.empty()) regions.push_back(add_region(size));
+    Region* region = regions.back();
+    uint8_t* data = region->free.back();
+    region->free.pop_back();
+    if (region->free.empty()) regions.pop_back();
+    waiting_ -= size;
+    return data;
+  }
+
+  Region* add_region(size_t size) {
+    uint8_t* base = map_huge(kRegion, kRegion);
+    Region* region = &regions_.emplace(base, Region{base, size, {}}).first->second;
+    // Handed out from the start of the region on: its huge pages fill one after the other.
+    for (size_t i = region->blocks(); i-- > 0;) region->free.push_back(base + i * size);
+    waiting_ += region->blocks() * size;
+    return region;
+  }
+
+  void give_block(uint8_t* data) {
+    auto base = reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(data) / kRegion * kRegion);
+    Region& region = regions_.at(base);
+    if (region.free.empty()) usable_[region.block].push_back(&region);
+    region.free.push_back(data);
+    if (waiting_ > limit_ && region.free.size() == region.blocks()) drop(&region);
+  }
+
+  void drop(Region* region) {
+    std::erase(usable_[region->block], region);
+    waiting_ -= region->blocks() * region->block;
+    uint8_t* base = region->base;
+    regions_.erase(base);
+    munmap(base, kRegion);
+  }
+
   std::mutex mutex_;
-  std::map<size_t, std::vector<uint8_t*>> free_;
-  size_t bytes_ = 0;
+  std::map<size_t, std::vector<uint8_t*>> mappings_;
+  std::unordered_map<uint8_t*, Region> regions_;
+  std::map<size_t, std::vector<Region*>> usable_;  // with a free block, by block size
+  size_t waiting_ = 0;
   size_t limit_ = 256 << 20;
 };
 
-Cache& cache() {
-  static Cache* instance = new Cache;  // never destroyed: arrays may outlive static destruction
+Pool& pool() {
+  static Pool* instance = new Pool;  // never destroyed: arrays may outlive static destruction
   return *instance;
 }
 
@@ -104,29 +162,23 @@ Allocation allocate(size_t bytes) {
     return {data, rounded - kSlack};
   }
   size_t size = size_class(wanted);
-  uint8_t* data = cache().take(size);
-  if (!data) {
-    data = size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
-    if (!data) throw std::bad_alloc();
-  }
-  return {data, size - kSlack};
+  return {pool().take(size), size - kSlack};
 }
 
 void release(Allocation allocation) noexcept {
   if (!allocation.data) return;
   size_t size = allocation.capacity + kSlack;
-  if (size < kSmall) {
+  if (size < kSmall)
     std::free(allocation.data);
-  } else if (!cache().give(allocation.data, size)) {
-    Cache::destroy(allocation.data, size);
-  }
+  else
+    pool().give(allocation.data, size);
 }
 
 size_t cached_bytes() {
-  return cache().bytes();
+  return pool().waiting();
 }
 void set_cache_limit(size_t bytes) {
-  cache().set_limit(bytes);
+  pool().set_limit(bytes);
 }
 
 void Bytes::grow(size_t capacity) {
