@@ -265,6 +265,18 @@ void bind_analysis(nb::module_& m) {
       .def_ro("values", &FsstPage::values)
       .def("take_symbol_table", [](FsstPage& page) { return hand_over(page.symbol_table); });
   m.def("encode_fsst", &encode_fsst, "values"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "compress_block",
+      [](nb::object plain, Scheme scheme, int level) {
+        const Bytes bytes = borrow(plain);
+        Output output;
+        {
+          nb::gil_scoped_release nogil;
+          output = compress_block(bytes, scheme, level);
+        }
+        return hand_over(output);
+      },
+      "plain"_a, "scheme"_a, "level"_a);
   m.def("compress_each", &compress_each, "values"_a, "scheme"_a, "level"_a, "saving"_a,
         nb::call_guard<nb::gil_scoped_release>());
   m.def(

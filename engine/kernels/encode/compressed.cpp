@@ -77,6 +77,12 @@ void CompressedValues::encode(uint64_t start, uint64_t length, unsigned buffer, 
   codec_->compress({plain_.data(), plain_.size()}, out);
 }
 
+Output compress_block(const Bytes& plain, Scheme scheme, int level) {
+  Output out;
+  Codec(scheme, level).compress(plain.data, out);
+  return out;
+}
+
 std::shared_ptr<const VariableInput> compress_each(const VariableInput& input, Scheme scheme, int level,
                                                    double saving) {
   Codec codec(scheme, level);

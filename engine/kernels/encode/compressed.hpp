@@ -25,6 +25,9 @@ class CompressedValues final : public MiniBlockValues {
   Output plain_;
 };
 
+// One whole buffer compressed, as dictionaries and levels may be (format 2.1, General).
+Output compress_block(const Bytes& plain, Scheme scheme, int level);
+
 // Every value compressed on its own, as full-zip pages hold them. Returns nothing when a sample of the values
 // says that less than `saving` (0 to 1) of the bytes would be saved.
 std::shared_ptr<const VariableInput> compress_each(const VariableInput& input, Scheme scheme, int level,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from lance_engine.encodings.v2_1.encode import Buffer, EncodedPage
+from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
 from lance_engine.format.container import (
     ALIGNMENT,
     COLUMN_ENCODING,
@@ -45,8 +45,10 @@ class FileWriter:
         """Bytes written so far."""
         return self._position
 
-    def write_page(self, column: int, page: EncodedPage) -> None:
-        """Append a page to a column, numbered as in `Schema.leaves`."""
+    def write_page(self, column: int, page: EncodedPage | BlobPage) -> None:
+        """Append a page to a column, numbered as in `Schema.leaves`; payloads of blobs precede their page."""
+        if isinstance(page, BlobPage):
+            page = page.finish([self._write_buffer(payload)[0] for payload in page.payloads])
         entry = self._columns[column].pages.add(length=page.rows, priority=self._rows[column])
         entry.encoding.CopyFrom(direct_encoding(_PAGE_LAYOUT, page.layout.SerializeToString()))
         for buffer in page.buffers:

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lance_engine.encodings.v2_1.encode import EncodedPage
 from lance_engine.file.writer import FileWriter
 from lance_engine.format.zone_maps import ZoneMapPlace, serialize_zone_map_place
 from lance_engine.io.store import Sink
 from lance_engine.kernels import ZoneStatistics
 from lance_engine.types import Field, Schema
-from lance_engine.write.encode import encode_column
+from lance_engine.write.encode import Page, encode_column
 from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
 from lance_engine.write.profile import PROFILES
@@ -44,7 +43,7 @@ class _Column:
 class _EncodedLeaf(NamedTuple):
     """Some rows of a leaf: its pages, and its statistics unless it gets no zone map."""
 
-    pages: list[EncodedPage]
+    pages: list[Page]
     zones: ZoneStatistics | None
 
 

@@ -13,7 +13,7 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.write.candidate import Candidate
 from lance_engine.write.numbers import best_encoding
-from lance_engine.write.page_context import PageContext
+from lance_engine.write.page_context import COMPRESS_MIN_BYTES, PageContext
 from lance_engine.write.settings import Settings
 from lance_engine.write.values import (
     FixedValues,
@@ -96,4 +96,12 @@ def dictionary_page(context: PageContext, array: pa.Array) -> EncodedPage:
 def _dictionary(
     context: PageContext, items: Buffer, encoding: pb.CompressiveEncoding, count: int
 ) -> Dictionary:
-    return Dictionary(items, encoding, count)
+    scheme, level = context.settings.dictionary_compression, context.settings.dictionary_level
+    size = memoryview(items).nbytes
+    if context.version < (2, 2) or scheme == "none" or size < COMPRESS_MIN_BYTES:
+        return Dictionary(items, encoding, count)
+    kind = kernels.Scheme.ZSTD if scheme == "zstd" else kernels.Scheme.LZ4
+    packed = kernels.compress_block(items, kind, level or 0)
+    if len(packed) > size * (1 - context.profile.least_gain):
+        return Dictionary(items, encoding, count)
+    return Dictionary(packed, v2_1.general(encoding, scheme, level), count)

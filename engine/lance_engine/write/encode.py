@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from lance_engine.encodings.v2_1 import encode as v2_1
-from lance_engine.encodings.v2_1.encode import EncodedPage
+from lance_engine.encodings.v2_1.encode import BlobPage, EncodedPage
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.types import Field
+from lance_engine.write.blob import blob_page
 from lance_engine.write.dictionary import dictionary_page
 from lance_engine.write.fixed import fixed_page
 from lance_engine.write.leaves import Leaf, leaves_of
 from lance_engine.write.lists import fixed_size_list_page
+from lance_engine.write.packed import packed_page
 from lance_engine.write.page_context import PageContext
 from lance_engine.write.profile import BALANCED, Profile
 from lance_engine.write.settings import Settings
 from lance_engine.write.values import fixed_values, is_variable
 from lance_engine.write.variable import variable_page
+
+Page: TypeAlias = EncodedPage | BlobPage
 
 
 def encode_column(
@@ -32,7 +37,7 @@ def encode_column(
     version: tuple[int, int],
     leaves: Sequence[Leaf] | None = None,
     profile: Profile = BALANCED,
-) -> list[list[EncodedPage]]:
+) -> list[list[Page]]:
     """Encode consecutive rows of a top-level column: for each leaf column in order, its pages.
 
     A leaf usually gets one page; long runs of empty and null lists force more. `leaves` are those of the
@@ -44,7 +49,7 @@ def encode_column(
 
 def _leaf_pages(
     array: pa.Array, field: Field, number: int, leaf: Leaf, version: tuple[int, int], profile: Profile
-) -> list[EncodedPage]:
+) -> list[Page]:
     levels = leaf.levels
     context = PageContext(leaf, version, profile, Settings.of(leaf.field, field), must_zip=False)
     # Chunks hold at least two values and all entries between them, and the levels of a chunk are limited: the
@@ -54,18 +59,22 @@ def _leaf_pages(
     if len(array) == 1:
         return [_encode_leaf(replace(context, must_zip=True))]
     half = len(array) // 2
-    pages: list[EncodedPage] = []
+    pages: list[Page] = []
     for part in (array.slice(0, half), array.slice(half)):
         pages += _leaf_pages(part, field, number, leaves_of(part, field)[number], version, profile)
     return pages
 
 
-def _encode_leaf(context: PageContext) -> EncodedPage:
+def _encode_leaf(context: PageContext) -> Page:
     array, levels, types = context.leaf.array, context.levels, pa.types
-    if types.is_struct(array.type):
+    if context.leaf.field.is_blob:
+        return blob_page(context, array)
+    if types.is_struct(array.type) and not context.leaf.field.is_packed:
         return _encode_empty_struct(context.leaf)
     if levels.valid_slots == 0:
         return v2_1.all_null_page(levels)
+    if types.is_struct(array.type):
+        return packed_page(context, array)
     if types.is_dictionary(array.type):
         return dictionary_page(context, array)
     if types.is_fixed_size_list(array.type):

@@ -6,7 +6,7 @@ returns an `EncodedPage` assembles one page layout.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,6 +28,15 @@ class EncodedPage:
     rows: int
     layout: pb.PageLayout
     buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPage:
+    """A page whose values lie outside of it: `finish` makes the page from the positions of the `payloads`."""
+
+    rows: int
+    payloads: tuple[Buffer, ...]
+    finish: Callable[[Sequence[int]], EncodedPage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,13 @@ def fixed_size_list(layers: Sequence[tuple[int, bool]], item_bits: int) -> pb.Co
             )
         )
     return encoding
+
+
+def packed_struct(field_bits: Sequence[int]) -> pb.CompressiveEncoding:
+    """Rows of fixed-width fields side by side."""
+    return pb.CompressiveEncoding(
+        packed_struct=pb.PackedStruct(bits_per_value=field_bits, values=flat(sum(field_bits)))
+    )
 
 
 # ---- page layouts ------------------------------------------------------------------------------------
@@ -179,6 +195,12 @@ def plain_full_zip_page(
         layers=_layers(levels),
     )
     return EncodedPage(levels.rows, pb.PageLayout(full_zip_layout=layout), (values,))
+
+
+def blob_page(descriptors: EncodedPage, levels: Levels) -> EncodedPage:
+    """A page of descriptors in place of the values of a blob column (format 2.1, blob layout)."""
+    layout = pb.BlobLayout(inner_layout=descriptors.layout, layers=_layers(levels))
+    return EncodedPage(levels.rows, pb.PageLayout(blob_layout=layout), descriptors.buffers)
 
 
 def all_null_page(levels: Levels) -> EncodedPage:
