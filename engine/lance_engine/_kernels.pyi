@@ -231,6 +231,7 @@ class Levels:
     longest_invisible_run: int
     budget: int
     layers: list[int]
+    null_layers: list[bool]
     rep: _Bytes
     def_: _Bytes
     def null_slots(self) -> _Bytes: ...

@@ -229,3 +229,17 @@ def test_few_values_among_many_empty_lists(leaf: pa.DataType, tmp_path: Path) ->
     check_reads(path, table)
     write_dataset(table, tmp_path / "d")
     assert not difference(Dataset.open(str(tmp_path / "d")).scan().to_table(), table)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_null_structs_over_children_without_nulls(version: str, tmp_path: Path) -> None:
+    flags = pa.array([False, True, False])
+    lists = pa.array([[], [0], [None]], pa.list_(pa.int32()))
+    for mask in ([True, False, False], [False, False, True]):
+        table = one_column(pa.StructArray.from_arrays([flags, lists], ["flag", "list"], mask=pa.array(mask)))
+        write_dataset(table, tmp_path / "d", "overwrite", data_storage_version=version)
+        dataset = lance.dataset(tmp_path / "d")
+        assert not difference(dataset.to_table(), table)
+        for child in ("flag", "list"):
+            (column,) = dataset.to_table(columns=[f"value.{child}"]).columns
+            assert column.to_pylist()[mask.index(True)] is None

@@ -81,6 +81,7 @@ void bind_levels(nb::module_& m) {
       .def_ro("max_def", &Levels::max_def)
       .def_ro("longest_row", &Levels::longest_row)
       .def_ro("longest_invisible_run", &Levels::longest_invisible_run)
+      .def_ro("null_layers", &Levels::null_layers)
       .def_prop_ro("budget", &level_budget)
       .def_prop_ro("layers",
                    [](const Levels& levels) {

@@ -131,9 +131,15 @@ Levels LevelBuilder::finish() const {
 
   // Number the definition levels from the leaf outwards and translate the provisional codes.
   std::vector<uint16_t> final_def(2 * steps_.size() + 1, 0);
+  // Below a struct with nulls everything counts as nullable, down to the next list: a reader that looks at
+  // the inner layers only must find the null there too.
+  std::vector<Step> declared = steps_;
+  for (size_t i = 1; i < declared.size(); ++i)
+    if (declared[i - 1].nulls && !declared[i - 1].list) declared[i].nulls = true;
   bool before_first_list = true;
   for (size_t i = steps_.size(); i-- > 0;) {
-    const Step& step = steps_[i];
+    const Step& step = declared[i];
+    levels.null_layers.push_back(steps_[i].nulls);
     if (step.list) before_first_list = false;
     if (step.nulls) final_def[2 * i + 1] = ++levels.max_def;
     if (step.empties) final_def[2 * i + 2] = ++levels.max_def;

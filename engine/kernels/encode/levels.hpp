@@ -26,7 +26,8 @@ struct Levels {
   uint64_t valid_slots = 0;  // visible entries whose value is really there
   std::vector<uint16_t> rep;
   std::vector<uint16_t> def;
-  std::vector<Layer> layers;  // leaf first
+  std::vector<Layer> layers;      // leaf first
+  std::vector<bool> null_layers;  // leaf first: whether the layer itself has a null, beside those above it
   uint16_t max_rep = 0;
   uint16_t max_def = 0;
   uint16_t max_visible = 0;

@@ -11,9 +11,6 @@ from lance_engine.errors import SchemaMismatchError
 from lance_engine.kernels import LevelBuilder, Levels
 from lance_engine.types import Field
 
-# Layers that hold nulls (format 2.1, RepDefLayer): nullable item, nullable list, list with nulls and empties.
-_NULL_LAYERS = (3, 4, 6)
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -71,8 +68,8 @@ def _descend(
 
 
 def _check_nulls(levels: Levels, path: list[Field]) -> None:
-    for layer, field in zip(levels.layers, reversed(path), strict=True):
-        if layer in _NULL_LAYERS and not field.nullable:
+    for has_null, field in zip(levels.null_layers, reversed(path), strict=True):
+        if has_null and not field.nullable:
             raise SchemaMismatchError(
                 "A null in a column declared non-nullable",
                 column=_path_text(path[: path.index(field) + 1]),
