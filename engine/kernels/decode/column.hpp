@@ -32,6 +32,8 @@ class LeafColumn {
   const std::shared_ptr<const Source>& source() const { return source_; }
   uint64_t rows() const { return starts_.back(); }
   bool gives_codes() const;
+  // First row of each page, then the number of rows.
+  const std::vector<uint64_t>& page_starts() const { return starts_; }
 
   void decode(const Selection& selection, const Overlays& overlays, LeafOutput& out, Scratch& scratch) const;
   std::vector<Range> metadata_ranges(uint64_t begin, uint64_t end) const;
@@ -51,7 +53,7 @@ class LeafColumn {
   LeafType type_;
   std::vector<Layer> path_;
   std::vector<PagePtr> pages_;
-  std::vector<uint64_t> starts_;  // first row of each page, then the number of rows
+  std::vector<uint64_t> starts_;
   std::shared_ptr<const Source> source_;
 };
 

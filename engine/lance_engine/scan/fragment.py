@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
     from lance_engine.types import Field
 
+# Bytes from which on it matters whether a value is copied.
+_WIDE_VALUE = 128
+
 Overlays = list[tuple[kernels.Source, kernels.Source]]
 U32Array = npt.NDArray[np.uint32]
 
@@ -208,6 +211,17 @@ class Projection:
         self._plain = self._decoded.equals(self.schema)
         self._columns = kernels.Columns(decoders)
         self._leaves = list(leaves.items())
+        #: rows at which a batch of wide values should end: within a page these need not be copied
+        self.borders = sorted(
+            {
+                start
+                for file, columns in self._leaves
+                if file.is_local
+                for leaf in columns
+                if leaf.value_bytes >= _WIDE_VALUE
+                for start in leaf.page_starts
+            }
+        )
 
     def read_range(self, begin: int, end: int) -> pa.RecordBatch:
         """Rows [begin, end) of the fragment, deleted ones included.

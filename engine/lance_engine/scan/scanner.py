@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from lance_engine.expr import Node, columns_of, evaluate, from_arrow, parse_sql
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.prune import Pruned, Pruner, RowRange
+from lance_engine.scan.splits import ScanSplit, batch_ranges
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.width import estimated_row_bytes
 
@@ -29,15 +29,6 @@ TARGET_BATCH_BYTES = 32 << 20
 READ_AHEAD_BYTES = 128 << 20
 # A filter that keeps less than this share of a batch has the other columns read row by row.
 SPARSE_SHARE = 1 / 16
-
-
-@dataclass(frozen=True, slots=True)
-class ScanSplit:
-    """A contiguous range [start, stop) of physical rows of one fragment."""
-
-    fragment_id: int
-    start: int
-    stop: int
 
 
 class _Range(NamedTuple):
@@ -162,8 +153,9 @@ class Scanner:
     def _ranges(self) -> Iterator[_Range]:
         for reader, pruned in self._pruned():
             for rows in pruned.ranges:
-                for begin in range(rows.begin, rows.end, self._batch_rows):
-                    yield _Range(reader, begin, min(begin + self._batch_rows, rows.end), rows.tested)
+                borders = () if rows.tested else reader.projection(self._names, self._coded).borders
+                for begin, end in batch_ranges(rows.begin, rows.end, self._batch_rows, borders):
+                    yield _Range(reader, begin, end, rows.tested)
 
     def _read(self, rows: _Range) -> list[pa.RecordBatch]:
         try:

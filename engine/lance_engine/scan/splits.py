@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from lance_engine.scan.scanner import ScanSplit
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
 
 # Borders fall on multiples of this, so that few mini-block chunks are decoded twice.
 _ALIGNMENT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSplit:
+    """A contiguous range [start, stop) of physical rows of one fragment."""
+
+    fragment_id: int
+    start: int
+    stop: int
+
+
+def batch_ranges(begin: int, end: int, rows: int, borders: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Cut [begin, end) into ranges of at most `rows` that cross none of the ascending `borders`."""
+    while begin < end:
+        border = bisect_right(borders, begin)
+        stop = min(end, begin + rows, borders[border] if border < len(borders) else end)
+        yield begin, stop
+        begin = stop
 
 
 def split_rows(fragments: Sequence[Fragment], count: int) -> list[ScanSplit]:
