@@ -17,6 +17,7 @@ from pyarrow.fs import LocalFileSystem
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
 from lance_sql.query.display import counted
+from lance_sql.query.values import compile_value
 
 try:
     from duckdb._sources import ArrowScanSource
@@ -53,6 +54,10 @@ class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
         native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
         pads.UnionDataset.__init__(self, schema, [native])
+
+    @staticmethod
+    def _compiler(text: str, schema: pa.Schema) -> Any:
+        return compile_value(text, schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)

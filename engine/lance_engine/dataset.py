@@ -17,6 +17,7 @@ from lance_engine.maintenance.alter_columns import alter_column, drop_columns
 from lance_engine.maintenance.cleanup import CleanupReport, cleanup
 from lance_engine.maintenance.compact import DELETED_SHARE, TARGET_ROWS, compact
 from lance_engine.maintenance.delete import delete, truncate
+from lance_engine.maintenance.merge import MergeBuilder
 from lance_engine.maintenance.metadata import update_metadata
 from lance_engine.maintenance.restore import restore
 from lance_engine.maintenance.tags import Tags, select_snapshot
@@ -155,6 +156,13 @@ class Dataset:
         batch of these rows to an array.
         """
         return self._at(update(self.snapshot, values, where, compiler=self._compiler))
+
+    def merge(self, source: Any, on: str | Sequence[str]) -> MergeBuilder[Self]:
+        """Update, insert and delete by key: ``merge(source, on="id").when_matched_update_all().execute()``.
+
+        `source` is whatever can be written; see the methods of the result for what can be done with it.
+        """
+        return MergeBuilder(self.snapshot, source, on, self._at)
 
     def add_columns(self, columns: Mapping[str, NewColumn] | pa.Field | pa.Schema) -> Self:
         """Add nullable columns; those that exist are not rewritten.

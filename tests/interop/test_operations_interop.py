@@ -209,3 +209,30 @@ def test_cleaning_up(path: str) -> None:
     lance.dataset(path).delete("id = 60")
     lance_sql.open(path).cleanup(datetime.timedelta(0), delete_unverified=True)
     check(path)
+
+
+def test_merging(path: str) -> None:
+    source = pa.table({"id": [3, 200, 50], "x": [-1.0, -2.0, -3.0], "s": ["m", "m", None]})
+
+    def ours(source: pa.Table) -> None:
+        merge = lance_sql.open(path).merge(source, on="id")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def theirs(source: pa.Table) -> None:
+        merge = lance.dataset(path).merge_insert("id")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute(source)
+
+    ours(source)
+    assert check(path).count_rows() == ROWS + 1
+    theirs(pa.table({"id": [200, 201], "x": [5.0, 6.0], "s": ["t", "t"]}))
+    assert check(path).count_rows() == ROWS + 2
+    ours(pa.table({"id": [201, 3], "x": [7.0, 8.0]}))
+    found = check(path).scan(filter="id >= 200 OR id = 3").to_table().sort_by("id").to_pylist()
+    assert found == [
+        {"id": 3, "x": 8.0, "s": "m"},
+        {"id": 200, "x": 5.0, "s": "t"},
+        {"id": 201, "x": 7.0, "s": "t"},
+    ]
+    merge = lance_sql.open(path).merge(source, on="id")
+    merge.when_not_matched_by_source_delete("id < 190").when_matched_update_all().execute()
+    assert sorted(check(path).to_table()["id"].to_pylist()) == [3, 50, 200, 201]

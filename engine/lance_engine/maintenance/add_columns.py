@@ -69,7 +69,7 @@ def _add(snapshot: Snapshot, columns: Mapping[str, NewColumn], compiler: Compile
     }
     read = _columns_read(computed, snapshot.schema)
     unknown = [column for column in computed.values() if column.type is None]
-    first = _first_batch(snapshot, snapshot.schema.names) if unknown else None
+    first = _first_batch(snapshot, read) if unknown else None
     fields = []
     for name, value in columns.items():
         kind = value if isinstance(value, pa.DataType) else computed[name].type

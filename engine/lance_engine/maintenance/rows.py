@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.expr import Node
@@ -54,6 +55,15 @@ def matching_addresses(snapshot: Snapshot, filter: Filter) -> U64Array:
     """The addresses of the rows that pass, ascending; reads the columns of the filter only."""
     batches = scan(snapshot, [ROW_ADDRESS], filter).to_batches()
     return joined(batch.column(0).to_numpy() for batch in batches)
+
+
+def read_rows(snapshot: Snapshot, addresses: U64Array, columns: Sequence[str]) -> pa.RecordBatch:
+    """The rows at ascending addresses."""
+    parts = [
+        FragmentReader(snapshot, snapshot.fragment(number)).projection(tuple(columns)).read_rows(offsets)
+        for number, offsets in rows_by_fragment(snapshot, addresses).offsets.items()
+    ]
+    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
 def joined(parts: Iterable[U64Array]) -> U64Array:

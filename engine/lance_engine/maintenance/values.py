@@ -10,13 +10,15 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidFilterError, LanceError, SchemaMismatchError
 from lance_engine.expr import columns_of, evaluate_value, parse_value
+from lance_engine.expr.convert import convert
 from lance_engine.expr.value_types import value_type
 
 BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
 # What a caller may give for the values of a column.
 Value: TypeAlias = "str | BatchFunction"
-# Turns SQL text that the filter language does not know into a function, or raises a LanceError.
-Compiler: TypeAlias = Callable[[str, pa.Schema], BatchFunction]
+# Turns SQL text that the filter language does not know into the columns that it needs and a function of
+# these, or raises a LanceError.
+Compiler: TypeAlias = Callable[[str, pa.Schema], tuple[tuple[str, ...], BatchFunction]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,15 @@ class ColumnValues:
                 column=self.name,
                 remedy="Return exactly one value per row of the batch",
             )
-        return values
+        return values if self.type is None else self._cast(values, value_type(self.type))
+
+    def _cast(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
+        try:
+            return convert(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise InvalidFilterError(
+                f"The new values are {values.type} and do not fit {kind}: {error}", column=self.name
+            ) from error
 
 
 def column_values(
@@ -68,10 +78,10 @@ def column_values(
     except InvalidFilterError as error:
         if compiler is None:
             raise error.at(column=name) from error.__cause__
-        return ColumnValues(name, None, target, compiler(value, schema))
-    kind = None if target is None else value_type(target)
+        columns, function = compiler(value, schema)
+        return ColumnValues(name, columns, target, function)
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
-        return evaluate_value(node, batch, kind)
+        return evaluate_value(node, batch)
 
     return ColumnValues(name, tuple(sorted(columns_of(node))), target or node.type, compute)

@@ -1,0 +1,66 @@
+"""SQL expressions over the columns of a row, computed by DuckDB: what is too much for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+
+
+def compile_value(
+    text: str, schema: pa.Schema
+) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
+    """The columns of `schema` that the expression `text` needs, and a function from a batch to its values.
+
+    It must compute one value from one row: InvalidFilterError for aggregates, window functions and queries,
+    and for what DuckDB does not understand.
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        parsed = sqlglot.parse_one(text, dialect="duckdb", into=exp.Condition)
+    except sqlglot.errors.SqlglotError as error:
+        raise InvalidFilterError(
+            f"The value is not a SQL expression: {text}",
+            remedy="Write an expression over the columns, for example price * 1.1",
+        ) from error
+    if any(True for kind in (exp.AggFunc, exp.Window, exp.Query) for _ in parsed.find_all(kind)):
+        raise InvalidFilterError(
+            f"A value is computed from its own row alone: {text}",
+            remedy="Compute it with a query, and merge the result by key",
+        )
+    columns = _columns(parsed, schema)
+    compute = _function(parsed.sql(dialect="duckdb"))
+    # On no rows: what DuckDB does not understand is known before anything is written.
+    compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
+    return columns, compute
+
+
+def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that may be meant by the names in the expression; one to count rows if there is none."""
+    from sqlglot import exp
+
+    if parsed.find(exp.Star):
+        return tuple(schema.names)
+    names = {part.name.lower() for column in parsed.find_all(exp.Column) for part in column.parts}
+    return tuple(name for name in schema.names if name.lower() in names) or tuple(schema.names[:1])
+
+
+def _function(expression: str) -> Callable[[pa.RecordBatch], pa.Array]:
+    import duckdb
+
+    def compute(batch: pa.RecordBatch) -> pa.Array:
+        with duckdb.connect() as connection:
+            connection.register("batch", pa.Table.from_batches([batch]))
+            try:
+                result = connection.sql(f"SELECT ({expression}) AS value FROM batch").to_arrow_table()
+            except duckdb.BinderException as error:
+                raise ColumnNotFoundError(str(error)) from error
+            except duckdb.Error as error:
+                raise InvalidFilterError(f"The value {expression} cannot be computed: {error}") from error
+        return result.column(0).combine_chunks()
+
+    return compute
