@@ -118,7 +118,7 @@ class _Range(NamedTuple):
 def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
     match node:
         case And(operands):
-            return reduce(_and, (_truths(operand, statistics) for operand in operands))
+            return _all(operands, statistics)
         case Or(operands):
             return reduce(_or, (_truths(operand, statistics) for operand in operands))
         case Not(operand):
@@ -141,6 +141,15 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
             return _compare("=", _range(node, statistics), _constant(pa.scalar(True)))
         case _:
             return _ANY
+
+
+def _all(operands: tuple[Node, ...], statistics: ZoneStatistics) -> _Truths:
+    found = _truths(operands[0], statistics)
+    for operand in operands[1:]:
+        if not np.any(found.true):
+            return _Truths(_NO, _YES, _YES)  # most fragments end here, for selective filters
+        found = _and(found, _truths(operand, statistics))
+    return found
 
 
 def _and(left: _Truths, right: _Truths) -> _Truths:
@@ -215,10 +224,16 @@ def _compare(op: str, left: _Range, right: _Range) -> _Truths:
     if op == "<>":
         return _not(_compare("=", left, right))
     if op == "=":
-        true = _reaches(left.low, right.high, True) & _reaches(right.low, left.high, True)
-        false = ~(_equal(left.low, left.high) & _equal(right.low, right.high) & _equal(left.low, right.low))
+        true = _reaches(left.low, right.high, True)
+        true = true & _reaches(right.low, left.high, True) if np.any(true) else true
     else:
         true = _reaches(left.low, right.high, op == "<=")
+    # Where it cannot be true it is false; the other tests are only for zones where it can.
+    if not np.any(true):
+        false: Flags = _YES
+    elif op == "=":
+        false = ~(_equal(left.low, left.high) & _equal(right.low, right.high) & _equal(left.low, right.low))
+    else:
         false = _reaches(right.low, left.high, op == "<")
     held = left.held & right.held
     # NaN equals itself and is greater than every other value.
@@ -244,7 +259,8 @@ def _tested(test: Callable[[Bound, Bound], Any], left: Bound, right: Bound, *, u
     result = test(left, right)
     if isinstance(result, pa.Scalar):
         return np.bool_(result.as_py() if result.is_valid else unknown)
-    found: Bools = pc.fill_null(result, unknown).to_numpy(zero_copy_only=False)
+    known = pc.fill_null(result, unknown) if result.null_count else result
+    found: Bools = known.to_numpy(zero_copy_only=False)
     return found
 
 

@@ -98,7 +98,8 @@ def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:
 
 def _starts(steps: set[int], rows: int) -> I64Array:
     """The first rows of zones within which every column has the same statistics."""
-    return np.unique(np.concatenate([np.arange(0, rows, step, dtype=np.int64) for step in steps]))
+    starts = [np.arange(0, rows, step, dtype=np.int64) for step in steps]
+    return starts[0] if len(starts) == 1 else np.unique(np.concatenate(starts))
 
 
 def _at(zone_map: ZoneMap, starts: I64Array) -> ColumnStatistics:
