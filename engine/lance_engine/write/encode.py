@@ -17,6 +17,7 @@ from lance_engine.encodings.v2_1.encode import BlobPage, EncodedPage
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.types import Field
 from lance_engine.write.blob import blob_page
+from lance_engine.write.constant import constant_value
 from lance_engine.write.dictionary import dictionary_page
 from lance_engine.write.fixed import fixed_page
 from lance_engine.write.leaves import Leaf, leaves_of
@@ -72,13 +73,17 @@ def _encode_leaf(context: PageContext) -> Page:
     if types.is_struct(array.type) and not context.leaf.field.is_packed:
         return _encode_empty_struct(context.leaf)
     if levels.valid_slots == 0:
-        return v2_1.all_null_page(levels)
+        return v2_1.all_null_page(levels, compress=context.version >= (2, 2))
     if types.is_struct(array.type):
         return packed_page(context, array)
     if types.is_dictionary(array.type):
         return dictionary_page(context, array)
     if types.is_fixed_size_list(array.type):
         return fixed_size_list_page(context, array)
+    if context.version >= (2, 2) and not context.settings.structure:
+        value = constant_value(array, levels)
+        if value is not None:
+            return v2_1.constant_page(value, levels)
     if is_variable(array.type):
         return variable_page(context, array)
     return fixed_page(context, fixed_values(array))

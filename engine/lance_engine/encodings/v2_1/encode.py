@@ -19,6 +19,9 @@ from lance_engine.kernels import Levels
 # Anything with the buffer protocol: numpy arrays that kernels return, or pyarrow buffers written as they are.
 Buffer: TypeAlias = Any
 _LEVEL_BITS = 16
+# Bytes of levels from which compression pays, and of a constant that stands in the layout message.
+_COMPRESSED_LEVELS = 4096
+_INLINE_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +206,38 @@ def blob_page(descriptors: EncodedPage, levels: Levels) -> EncodedPage:
     return EncodedPage(levels.rows, pb.PageLayout(blob_layout=layout), descriptors.buffers)
 
 
-def all_null_page(levels: Levels) -> EncodedPage:
-    """A page without any value (format 2.1, constant layout): nested nulls and empty lists are raw levels."""
-    layout = pb.PageLayout(constant_layout=pb.ConstantLayout(layers=_layers(levels)))
+def all_null_page(levels: Levels, *, compress: bool = False) -> EncodedPage:
+    """A page without any value (format 2.1, constant layout): nested nulls and empty lists are levels.
+
+    `compress` makes many levels smaller, which format 2.2 allows and 2.1 refuses.
+    """
+    layout = pb.ConstantLayout(layers=_layers(levels))
     if list(levels.layers) == [pb.REPDEF_NULLABLE_ITEM]:
-        return EncodedPage(levels.rows, layout, ())
-    return EncodedPage(levels.rows, layout, (levels.rep, levels.def_))
+        return EncodedPage(levels.rows, pb.PageLayout(constant_layout=layout), ())
+    rep, def_ = levels.rep, levels.def_
+    if compress and len(rep) >= _COMPRESSED_LEVELS:
+        layout.rep_compression.CopyFrom(general(flat(_LEVEL_BITS), "zstd", 0))
+        layout.num_rep_values = levels.entries
+        rep = kernels.compress_block(rep, kernels.Scheme.ZSTD, 0)
+    if compress and len(def_) >= _COMPRESSED_LEVELS:
+        layout.def_compression.CopyFrom(general(flat(_LEVEL_BITS), "zstd", 0))
+        layout.num_def_values = levels.entries
+        def_ = kernels.compress_block(def_, kernels.Scheme.ZSTD, 0)
+    return EncodedPage(levels.rows, pb.PageLayout(constant_layout=layout), (rep, def_))
+
+
+def constant_page(value: Sequence[bytes], levels: Levels) -> EncodedPage:
+    """A page whose values all equal one (format 2.2, constant scalar); `value` are its Arrow buffers."""
+    layout = pb.ConstantLayout(layers=_layers(levels))
+    buffers: list[Buffer] = []
+    if len(value) == 1 and len(value[0]) <= _INLINE_BYTES:
+        layout.inline_value = value[0]
+    else:
+        sizes = np.array([len(value), *map(len, value)], "<u4")
+        buffers.append(sizes.tobytes() + b"".join(value))
+    if levels.max_rep or levels.max_def:
+        buffers += [levels.rep, levels.def_]
+    return EncodedPage(levels.rows, pb.PageLayout(constant_layout=layout), tuple(buffers))
 
 
 def empty_struct_page(rows: int) -> EncodedPage:
