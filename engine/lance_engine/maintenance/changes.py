@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from lance_engine.errors import LanceError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
 from lance_engine.io import Store, delete_quietly
@@ -34,19 +33,14 @@ def commit_change(
     taken: TakenRows | None = None,
 ) -> Snapshot:
     """Commit an operation worked out on `snapshot`, for which the files `paths` were written."""
-    try:
-        return commit(
-            snapshot.store,
-            operation,
-            read_version=snapshot.version,
-            taken=taken,
-            storage_options=snapshot.storage_options,
-        )
-    except LanceError:
-        # Errors raised on purpose mean that no version names the files. Others, such as a lost connection,
-        # leave open whether the commit took place, and then the files must stay.
-        delete_quietly(snapshot.store, paths)
-        raise
+    return commit(
+        snapshot.store,
+        operation,
+        read_version=snapshot.version,
+        taken=taken,
+        files=paths,
+        storage_options=snapshot.storage_options,
+    )
 
 
 def data_paths(fragments: Iterable[Fragment]) -> list[str]:

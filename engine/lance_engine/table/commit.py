@@ -9,7 +9,7 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lance_engine.errors import (
@@ -54,6 +54,7 @@ def commit(
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
     taken: TakenRows | None = None,
+    files: Sequence[str] = (),
     max_attempts: int = MAX_ATTEMPTS,
 ) -> Snapshot:
     """Commit an operation and return the new version.
@@ -61,7 +62,9 @@ def commit(
     `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
     only). When others committed since, the operation is checked against theirs and applied on top. `taken`
     tells which rows a Delete or an Update takes out: with it, others may have deleted other rows of the same
-    fragments in the meantime.
+    fragments in the meantime. `files` were written for the operation; they are removed if the commit fails
+    in a way that rules out that it took place. An error of storage while the manifest is put, such as a lost
+    connection, leaves that open: then they stay.
 
     CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it makes
     no sense any more. Both name the version and the operation that won. DatasetExistsError: `read_version`
@@ -86,11 +89,10 @@ def commit(
             version=attempt.checked,
             remedy="Try again when fewer writers commit at the same time",
         )
-    except LanceError:
-        attempt.clean_up()
-        raise
     except BaseException:
-        attempt.remove_transaction_file()
+        if not attempt.outcome_unknown:
+            attempt.clean_up()
+            delete_quietly(store, files)
         raise
 
 
@@ -113,6 +115,7 @@ class _Attempt:
         # As it was asked for; that of the transaction is fitted to what others committed.
         self._operation = transaction.operation
         self._deletion_files: tuple[str, ...] = ()
+        self.outcome_unknown = False
         # The last commit of another writer that may have touched the same fragments.
         self._overlapping: tuple[int, Operation] | None = None
         self._content = serialize_transaction(transaction)
@@ -280,6 +283,11 @@ class _Attempt:
             self._store.put_if_absent(scheme.path(manifest.version), data)
         except FileExistsError:
             return None
+        except LanceError:
+            raise
+        except BaseException:
+            self.outcome_unknown = True
+            raise
         self._write_hint(manifest.version)
         return self._snapshot(manifest, index_section)
 

@@ -101,10 +101,10 @@ def test_a_compaction_that_loses_leaves_no_file(monkeypatch: pytest.MonkeyPatch)
     before = files(dataset)
 
     def lose(*_: object, **__: object) -> None:
-        raise CommitConflictError("somebody else won")
+        raise FileExistsError
 
-    monkeypatch.setattr("lance_engine.maintenance.changes.commit", lose)
-    monkeypatch.setattr("lance_engine.maintenance.retry.time.sleep", lambda _: None)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", lose)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(CommitConflictError):
         dataset.compact()
     assert files(dataset) == before

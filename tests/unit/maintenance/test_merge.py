@@ -195,10 +195,10 @@ def test_a_merge_that_loses_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
     before = dataset.snapshot.store.list("")
 
     def lose(*_: object, **__: object) -> None:
-        raise CommitConflictError("somebody else won")
+        raise FileExistsError
 
-    monkeypatch.setattr("lance_engine.maintenance.changes.commit", lose)
-    monkeypatch.setattr("lance_engine.maintenance.retry.time.sleep", lambda _: None)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", lose)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(CommitConflictError):
         dataset.merge(SOURCE, on="id").when_matched_update_all().when_not_matched_insert_all().execute()
     assert dataset.snapshot.store.list("") == before
