@@ -8,7 +8,10 @@ import pytest
 from documentation import Block, code_blocks, run_bash, run_python, run_sql
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "zone-maps.md"]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("guide.md", "operations.md", "zone-maps.md")),
+]
 NOT_CODE = {"text"}
 
 
