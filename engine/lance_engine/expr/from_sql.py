@@ -83,7 +83,12 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
     and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which tell the
     position in the text.
     """
-    return build.require_boolean(parse_value(text, schema))
+    value = parse_value(text, schema)
+    try:
+        return build.require_boolean(value)
+    except LanceError as error:
+        error.at(filter=text)
+        raise
 
 
 def parse_value(text: str, schema: pa.Schema) -> Node:
