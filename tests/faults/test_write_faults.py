@@ -23,6 +23,7 @@ def files(folder: Path) -> list[Path]:
 
 
 POINT = pa.struct([("x", pa.int8())])
+TEXTS = pa.struct([("text", pa.string())])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_types_without_a_place_in_the_format(arrow_type: pa.DataType, remedy: st
 
 
 def test_markers_that_ask_for_other_storage(tmp_path: Path) -> None:
-    for key, arrow_type in (("lance-encoding:blob", pa.large_binary()), ("packed", POINT)):
+    for key, arrow_type in (("lance-encoding:blob", pa.binary()), ("packed", TEXTS)):
         schema = pa.schema([pa.field("c", arrow_type, metadata={key: "true"})])
         with pytest.raises(UnsupportedTypeError, match=r"Remove the .* marker"):
             write_dataset(pa.table({"c": pa.nulls(1, arrow_type)}, schema=schema), tmp_path)
@@ -168,7 +169,7 @@ def test_unusable_arguments(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mode"):
         write_dataset(table, tmp_path, "replace")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedFeatureError, match=r"2\.1"):
-        write_dataset(table, tmp_path, data_storage_version="2.0")
+        write_dataset(table, tmp_path, data_storage_version="2.3")
     with pytest.raises(ValueError, match="max_rows_per_file"):
         write_dataset(table, tmp_path, max_rows_per_file=0)
     for data in ({"a": [1]}, "table", 5, [1, 2]):

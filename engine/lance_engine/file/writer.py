@@ -5,26 +5,28 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
+from lance_engine.encodings.v2_0.encode import struct_header
 from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
+from lance_engine.file.columns import columns_of
 from lance_engine.format.container import (
     ALIGNMENT,
     COLUMN_ENCODING,
     PADDING,
     direct_encoding,
+    footer_version,
     serialize_footer,
 )
 from lance_engine.format.pb import encodings_pb2, file_pb2, file_v2_pb2
 from lance_engine.format.schema import bytes_metadata, schema_to_messages
 from lance_engine.io.store import Sink
-from lance_engine.types import Schema
+from lance_engine.types import Field, Schema
 
 _GAP = PADDING * ALIGNMENT
 _RANGE = struct.Struct("<QQ")
-_PAGE_LAYOUT = "lance.encodings21.PageLayout"
 
 
 class FileWriter:
-    """One data file of version 2.1 or 2.2, written front to back into a sink.
+    """One data file of version 2.0, 2.1 or 2.2, written front to back into a sink.
 
     Pages arrive per column in row order, columns in any interleaving; `finish` writes what describes them.
     The sink stays open: closing it, and so publishing the file, is the caller's decision.
@@ -35,10 +37,18 @@ class FileWriter:
         self._schema = schema
         self._version = version
         self._position = 0
-        values = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
-        encoding = direct_encoding(COLUMN_ENCODING, values.SerializeToString())
-        self._columns = [file_v2_pb2.ColumnMetadata(encoding=encoding) for _ in schema.leaves()]
-        self._rows = [0] * len(self._columns)
+        fields = columns_of(schema, version)
+        self._columns = [
+            file_v2_pb2.ColumnMetadata(encoding=self._column_encoding(field)) for field in fields
+        ]
+        self._rows = [0] * len(fields)
+        # In version 2.0 the columns below a list count items.
+        tops = {top.id for top in schema.fields}
+        self._counts_rows = [version >= (2, 1) or field.id in tops for field in fields]
+        self._headers = [version < (2, 1) and _is_plain_struct(field) for field in fields]
+        for column, is_header in enumerate(self._headers):
+            if is_header:
+                self._write_page(column, EncodedPage(0, struct_header(), ()))
 
     @property
     def size(self) -> int:
@@ -46,11 +56,24 @@ class FileWriter:
         return self._position
 
     def write_page(self, column: int, page: EncodedPage | BlobPage) -> None:
-        """Append a page to a column, numbered as in `Schema.leaves`; payloads of blobs precede their page."""
+        """Append a page to a column, numbered as in `columns_of`; payloads of blobs precede their page.
+
+        The pages of a struct header, which has only its length, are joined to one.
+        """
         if isinstance(page, BlobPage):
             page = page.finish([self._write_buffer(payload)[0] for payload in page.payloads])
-        entry = self._columns[column].pages.add(length=page.rows, priority=self._rows[column])
-        entry.encoding.CopyFrom(direct_encoding(_PAGE_LAYOUT, page.layout.SerializeToString()))
+        if self._headers[column]:
+            self._columns[column].pages[0].length += page.rows
+            self._rows[column] += page.rows
+        else:
+            self._write_page(column, page)
+
+    def _write_page(self, column: int, page: EncodedPage) -> None:
+        entry = self._columns[column].pages.add(length=page.rows)
+        if self._version >= (2, 1):
+            entry.priority = self._rows[column]
+        name = page.layout.DESCRIPTOR.full_name
+        entry.encoding.CopyFrom(direct_encoding(name, page.layout.SerializeToString()))
         for buffer in page.buffers:
             position, size = self._write_buffer(buffer)
             entry.buffer_offsets.append(position)
@@ -68,7 +91,8 @@ class FileWriter:
 
         `metadata` are entries of the file's schema beside those of the dataset's.
         """
-        if any(written != rows for written in self._rows):
+        counted = zip(self._rows, self._counts_rows, strict=True)
+        if any(written != rows for written, counts in counted if counts):
             raise ValueError(f"columns with {sorted(set(self._rows))} rows in a file of {rows} rows")
         schema = file_pb2.Schema(
             fields=schema_to_messages(self._schema),
@@ -81,8 +105,18 @@ class FileWriter:
         column_table = self._write_table(columns)
         global_table = self._write_table(global_buffers)
         counts = (len(global_buffers), len(columns))
-        self._write_raw(serialize_footer(metadata_start, column_table, global_table, *counts, self._version))
+        self._write_raw(
+            serialize_footer(
+                metadata_start, column_table, global_table, *counts, footer_version(self._version)
+            )
+        )
         return self._position
+
+    def _column_encoding(self, field: Field) -> file_v2_pb2.Encoding:
+        encoding = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
+        if field.is_blob and self._version < (2, 1):
+            encoding = encodings_pb2.ColumnEncoding(blob=encodings_pb2.Blob(inner=encoding))
+        return direct_encoding(COLUMN_ENCODING, encoding.SerializeToString())
 
     def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:
         data = memoryview(buffer)
@@ -100,3 +134,7 @@ class FileWriter:
 
     def _write_table(self, ranges: Sequence[tuple[int, int]]) -> int:
         return self._write_raw(b"".join(_RANGE.pack(*item) for item in ranges))[0]
+
+
+def _is_plain_struct(field: Field) -> bool:
+    return field.logical_type == "struct" and not field.is_packed and not field.is_blob

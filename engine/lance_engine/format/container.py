@@ -88,6 +88,11 @@ def serialize_footer(
     return _FOOTER.pack(columns, column_table, global_table, *counts, *version, MAGIC)
 
 
+def footer_version(version: tuple[int, int]) -> tuple[int, int]:
+    """What footers of files of a version say; 2.0 is told as 0.3."""
+    return (0, 3) if version == (2, 0) else version
+
+
 def direct_encoding(name: str, value: bytes) -> file_v2_pb2.Encoding:
     """An encoding stored in place: the name of a message type and its bytes."""
     message = any_pb2.Any(type_url=f"/{name}", value=value)

@@ -9,12 +9,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lance_engine.encodings.v2_1.encode import Page
+from lance_engine.file.columns import columns_of
 from lance_engine.file.writer import FileWriter
 from lance_engine.format.zone_maps import ZoneMapPlace, serialize_zone_map_place
 from lance_engine.io.store import Sink
 from lance_engine.kernels import ZoneStatistics
 from lance_engine.types import Field, Schema
-from lance_engine.write.encode import Page, encode_column
+from lance_engine.write import encode_2_0
+from lance_engine.write.encode import encode_column
 from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
 from lance_engine.write.profile import PROFILES
@@ -34,17 +37,18 @@ class _Column:
     field: Field
     first_leaf: int
     leaves: int
+    first_column: int
     pieces: list[pa.Array] = dataclasses.field(default_factory=list)
     bytes: int = 0
     first_row: int = 0
     """Number of the first row of `pieces` in the file."""
 
 
-class _EncodedLeaf(NamedTuple):
-    """Some rows of a leaf: its pages, and its statistics unless it gets no zone map."""
+class _Encoded(NamedTuple):
+    """Some rows: pages for each column, statistics for each leaf unless it gets no zone map."""
 
-    pages: list[Page]
-    zones: ZoneStatistics | None
+    pages: list[list[Page]]
+    zones: list[ZoneStatistics | None]
 
 
 class DataFileWriter:
@@ -60,14 +64,18 @@ class DataFileWriter:
         self._file = FileWriter(sink, schema, options.version)
         self._options = options
         self._executor = executor
-        self._pending: deque[tuple[int, Future[list[_EncodedLeaf]]]] = deque()
+        self._pending: deque[tuple[_Column, Future[_Encoded]]] = deque()
         self._leaves = list(schema.leaves())
         self._zones: list[list[ZoneStatistics]] = [[] for _ in self._leaves]
         self._columns: list[_Column] = []
+        owners = {field.id: column for column, field in enumerate(columns_of(schema, options.version))}
+        self._leaf_columns = [owners[leaf.id] for leaf in self._leaves]
         first_leaf = 0
         for top in schema.fields:
             leaves = sum(1 for _ in top.leaves())
-            self._columns.append(_Column(top, first_leaf, leaves))
+            # A column of version 2.0 may belong to the field itself, later ones only to leaves.
+            first_column = owners.get(top.id, self._leaf_columns[first_leaf])
+            self._columns.append(_Column(top, first_leaf, leaves, first_column))
             first_leaf += leaves
         share = options.buffer_bytes // max(first_leaf, 1)
         self._page_bytes = max(_MIN_PAGE_BYTES, min(options.page_bytes, share))
@@ -119,34 +127,41 @@ class DataFileWriter:
     def _submit(self, column: _Column, pieces: list[pa.Array]) -> None:
         task = self._executor.submit(_encode, pieces, column.field, column.first_row, self._options)
         column.first_row += sum(len(piece) for piece in pieces)
-        self._pending.append((column.first_leaf, task))
+        self._pending.append((column, task))
         self._drain(_PENDING_PAGES)
 
     def _drain(self, limit: int) -> None:
         """Write finished pages in the order they were cut until at most `limit` are pending."""
         while len(self._pending) > limit:
-            first_leaf, task = self._pending.popleft()
-            for leaf, encoded in enumerate(task.result(), first_leaf):
-                for page in encoded.pages:
-                    self._file.write_page(leaf, page)
-                if encoded.zones is not None:
-                    self._zones[leaf].append(encoded.zones)
+            column, task = self._pending.popleft()
+            encoded = task.result()
+            for number, pages in enumerate(encoded.pages, column.first_column):
+                for page in pages:
+                    self._file.write_page(number, page)
+            for leaf, zones in enumerate(encoded.zones, column.first_leaf):
+                if zones is not None:
+                    self._zones[leaf].append(zones)
 
     def _write_zone_maps(self) -> None:
         for leaf, parts in enumerate(self._zones):
             if parts:
                 statistics = joined_statistics(parts)
-                self._file.write_column_buffer(leaf, zone_map(self._leaves[leaf], statistics))
+                self._file.write_column_buffer(
+                    self._leaf_columns[leaf], zone_map(self._leaves[leaf], statistics)
+                )
 
 
-def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOptions) -> list[_EncodedLeaf]:
+def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOptions) -> _Encoded:
     array = _joined(pieces)
     leaves = leaves_of(array, top)
-    pages = encode_column(array, top, options.version, leaves, PROFILES[options.profile])
+    if options.version >= (2, 1):
+        pages = encode_column(array, top, options.version, leaves, PROFILES[options.profile])
+    else:
+        pages = encode_2_0.encode_column(array, top)
     zones: list[ZoneStatistics | None] = [None] * len(leaves)
     if options.zone_maps:
         zones = [zone_statistics(leaf, options.zone_rows, first_row) for leaf in leaves]
-    return [_EncodedLeaf(*leaf) for leaf in zip(pages, zones, strict=True)]
+    return _Encoded(pages, zones)
 
 
 def _joined(pieces: list[pa.Array]) -> pa.Array:

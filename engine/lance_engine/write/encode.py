@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import pyarrow as pa
 
 from lance_engine.encodings.v2_1 import encode as v2_1
-from lance_engine.encodings.v2_1.encode import BlobPage, EncodedPage
+from lance_engine.encodings.v2_1.encode import EncodedPage, Page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.types import Field
 from lance_engine.write.blob import blob_page
@@ -28,8 +27,6 @@ from lance_engine.write.profile import BALANCED, Profile
 from lance_engine.write.settings import Settings
 from lance_engine.write.values import fixed_values, is_variable
 from lance_engine.write.variable import variable_page
-
-Page: TypeAlias = EncodedPage | BlobPage
 
 
 def encode_column(

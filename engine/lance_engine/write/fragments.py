@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
+from lance_engine.file.columns import columns_of
 from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.io.store import Store
 from lance_engine.types import Schema
@@ -79,8 +80,8 @@ def data_file_name(tag: str = "") -> str:
 
 
 def _fragment(name: str, schema: Schema, options: WriteOptions, rows: int, size: int) -> Fragment:
-    leaf_ids = tuple(leaf.id for leaf in schema.leaves())
-    file = DataFile(name, leaf_ids, tuple(range(len(leaf_ids))), *options.version, file_size=size)
+    ids = tuple(field.id for field in columns_of(schema, options.version))
+    file = DataFile(name, ids, tuple(range(len(ids))), *options.version, file_size=size)
     return Fragment(id=0, files=(file,), physical_rows=rows)
 
 

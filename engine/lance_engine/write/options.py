@@ -13,7 +13,7 @@ Progress = Callable[[int, int], None]
 
 DEFAULT_VERSION = "2.1"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
-_VERSIONS = {"2.1": (2, 1), "2.2": (2, 2)}
+_VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
 
 
 @dataclass(frozen=True, slots=True)

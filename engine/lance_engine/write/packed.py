@@ -9,8 +9,8 @@ from lance_engine import kernels
 from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import EncodedPage
 from lance_engine.errors import UnsupportedTypeError
+from lance_engine.types import Field
 from lance_engine.write.candidate import stored
-from lance_engine.write.leaves import Leaf
 from lance_engine.write.page_context import PageContext
 from lance_engine.write.values import fixed_values, value_bytes
 
@@ -26,24 +26,24 @@ def packed_page(context: PageContext, array: pa.StructArray) -> EncodedPage:
             column=context.leaf.path,
             remedy="Remove the packed marker from the field metadata",
         )
-    rows = packed_rows(context.leaf, array)
+    rows = packed_rows(array, context.leaf.field, context.leaf.path)
     bits = [child.type.bit_width for child in array.type]
     values = kernels.FlatValues(rows, sum(bits), 0, len(array))
     return context.mini_block(stored((values, v2_1.packed_struct(bits)), rows.nbytes, 0.0))
 
 
-def packed_rows(leaf: Leaf, array: pa.StructArray) -> np.ndarray:
+def packed_rows(array: pa.StructArray, field: Field, path: str) -> np.ndarray:
     """The bytes of the rows, shape (rows, width of a row); zeros where the struct is null."""
     nulls = np.asarray(array.is_null())
     fields = []
-    for number, child in enumerate(leaf.field.children):
+    for number, child in enumerate(field.children):
         values = array.field(number)
         if isinstance(values, pa.ExtensionArray):
             values = values.storage
         if values.null_count and (np.asarray(values.is_null()) & ~nulls).any():
             raise UnsupportedTypeError(
                 "The fields of a packed struct cannot be null",
-                column=f"{leaf.path}.{child.name}",
+                column=f"{path}.{child.name}",
                 remedy="Remove the packed marker from the field metadata, or make the whole struct null",
             )
         fields.append(np.frombuffer(value_bytes(fixed_values(values)), np.uint8).reshape(len(array), -1))

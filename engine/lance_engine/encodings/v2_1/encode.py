@@ -14,6 +14,7 @@ import numpy as np
 
 from lance_engine import kernels
 from lance_engine.format.pb import encodings21_pb2 as pb
+from lance_engine.format.pb import encodings_pb2
 from lance_engine.kernels import Levels
 
 # Anything with the buffer protocol: numpy arrays that kernels return, or pyarrow buffers written as they are.
@@ -26,10 +27,13 @@ _INLINE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class EncodedPage:
-    """One page of one column, ready for the file: `rows` top-level rows, the layout, the buffers in order."""
+    """One page of one column, ready for the file: its rows, its encoding, its buffers in order.
+
+    `rows` are top-level rows; in version 2.0 they are items where the column lies below a list.
+    """
 
     rows: int
-    layout: pb.PageLayout
+    layout: pb.PageLayout | encodings_pb2.ArrayEncoding
     buffers: tuple[Buffer, ...]
 
 
@@ -40,6 +44,9 @@ class BlobPage:
     rows: int
     payloads: tuple[Buffer, ...]
     finish: Callable[[Sequence[int]], EncodedPage]
+
+
+Page: TypeAlias = EncodedPage | BlobPage
 
 
 @dataclass(frozen=True, slots=True)
