@@ -30,6 +30,18 @@ Overlays = list[tuple[kernels.Source, kernels.Source]]
 U32Array = npt.NDArray[np.uint32]
 
 
+def _refuse_legacy(snapshot: Snapshot, fragment: Fragment) -> None:
+    """Files of version 0.1 do not say where columns lie: that none is found would read as nulls."""
+    for file in fragment.files:
+        if file.major_version == 0 and not file.column_indices:
+            raise UnsupportedFeatureError(
+                "Data files of version 0.1 are not supported",
+                path=snapshot.uri,
+                fragment=fragment.id,
+                remedy="Rewrite the dataset in a newer file version with the program that created it",
+            )
+
+
 class BuiltField(NamedTuple):
     """A decoder, and per file the leaves whose bytes can be fetched ahead."""
 
@@ -47,6 +59,7 @@ class FragmentReader:
         self._built: dict[tuple[str, bool], BuiltField] = {}
         self._projections: dict[tuple[tuple[str, ...], frozenset[str]], Projection] = {}
         self._zone_maps: dict[int, ZoneMap | None] = {}
+        _refuse_legacy(snapshot, fragment)
         # Field id -> (file, column); of two files that hold the same field the later one counts.
         self._places = {
             field_id: (number, column)
