@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
 from lance_engine.io import Store, delete_quietly
 from lance_engine.table import Snapshot, TakenRows, commit
-from lance_engine.table.snapshot import DATA
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.options import WriteOptions
 
@@ -41,11 +39,6 @@ def commit_change(
         files=paths,
         storage_options=snapshot.storage_options,
     )
-
-
-def data_paths(fragments: Iterable[Fragment]) -> list[str]:
-    """The paths of the data files of fragments that were just written."""
-    return [f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
 
 
 def write_options(snapshot: Snapshot, max_rows_per_file: int = 1 << 20) -> WriteOptions:

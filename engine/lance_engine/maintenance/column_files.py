@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import Fragment
-from lance_engine.maintenance.changes import data_paths, removed_on_failure, write_options
+from lance_engine.maintenance.changes import removed_on_failure, write_options
 from lance_engine.maintenance.rows import scan
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.types import Schema
-from lance_engine.write.fragments import write_fragments
+from lance_engine.write.fragments import data_paths, write_fragments
 
 _NO_LIMIT: Final = 1 << 62
 

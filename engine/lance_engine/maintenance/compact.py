@@ -12,11 +12,11 @@ import numpy.typing as npt
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import ReserveFragments, Rewrite, RewriteGroup
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
-from lance_engine.maintenance.changes import commit_change, data_paths, removed_on_failure, write_options
+from lance_engine.maintenance.changes import commit_change, removed_on_failure, write_options
 from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import scan
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.write.fragments import write_fragments
+from lance_engine.write.fragments import data_paths, write_fragments
 
 TARGET_ROWS: Final = 1 << 20
 DELETED_SHARE: Final = 0.1

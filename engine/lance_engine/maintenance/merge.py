@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lance_engine.errors import AmbiguousMergeError, SchemaMismatchError
 from lance_engine.expr import evaluate, parse_sql
 from lance_engine.format.operations import Update
-from lance_engine.maintenance.changes import commit_change, data_paths, removed_on_failure, write_options
+from lance_engine.maintenance.changes import commit_change, removed_on_failure, write_options
 from lance_engine.maintenance.keys import I64Array, Keys
 from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import (
@@ -31,7 +31,7 @@ from lance_engine.maintenance.rows import (
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.types import Schema
-from lance_engine.write.fragments import write_fragments
+from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.source import check_compatible, conform, open_source
 
 # Updated rows that are put together at once.

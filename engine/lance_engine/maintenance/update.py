@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.operations import Update
-from lance_engine.maintenance.changes import commit_change, data_paths, removed_on_failure, write_options
+from lance_engine.maintenance.changes import commit_change, removed_on_failure, write_options
 from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import (
     Filter,
@@ -24,7 +24,7 @@ from lance_engine.maintenance.values import ColumnValues, Compiler, Value, colum
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.types import Schema
-from lance_engine.write.fragments import write_fragments
+from lance_engine.write.fragments import data_paths, write_fragments
 
 
 def update(

@@ -10,7 +10,6 @@ import pyarrow as pa
 from lance_engine.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
-    LanceError,
     UnsupportedFeatureError,
 )
 from lance_engine.format.fragment import Fragment
@@ -22,7 +21,7 @@ from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 from lance_engine.types import Schema
-from lance_engine.write.fragments import delete_files, write_fragments
+from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions
 from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, open_source
@@ -122,10 +121,5 @@ def _commit(
     read_version: int,
     options: CreateOptions | None = None,
 ) -> Snapshot:
-    try:
-        return commit(store, operation, read_version=read_version, options=options)
-    except LanceError:
-        # Errors raised on purpose mean that no version names the files. Others, such as a lost connection,
-        # leave open whether the commit took place, and then the files must stay.
-        delete_files(store, fragments)
-        raise
+    files = data_paths(fragments)
+    return commit(store, operation, read_version=read_version, options=options, files=files)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import pyarrow as pa
 
 from lance_engine.file.columns import columns_of
 from lance_engine.format.fragment import DataFile, Fragment
-from lance_engine.io.store import Store
+from lance_engine.io.store import Store, delete_quietly
 from lance_engine.types import Schema
 from lance_engine.write.check import check_writable
 from lance_engine.write.data_file import DataFileWriter
@@ -58,19 +57,16 @@ def write_fragments(
                 rows_done += writer.rows
                 bytes_done += size
     except BaseException:
-        delete_files(store, fragments)
+        delete_quietly(store, data_paths(fragments))
         raise
     if options.progress is not None:
         options.progress(rows_done, bytes_done)
     return fragments
 
 
-def delete_files(store: Store, fragments: Iterable[Fragment]) -> None:
-    """Remove the data files of fragments that no commit will name; errors are ignored, one is on its way."""
-    for fragment in fragments:
-        for file in fragment.files:
-            with suppress(Exception):
-                store.delete(f"{DATA_FOLDER}/{file.path}")
+def data_paths(fragments: Iterable[Fragment]) -> list[str]:
+    """The paths of the data files of fragments that were just written."""
+    return [f"{DATA_FOLDER}/{file.path}" for fragment in fragments for file in fragment.files]
 
 
 def data_file_name(tag: str = "") -> str:
