@@ -38,7 +38,7 @@ answer had to be equal to the data row by row.
 """
 
 CLOSING = """\
-Not tried here: files of version 2.0, which are read but not written, blob columns, and files of other
+Not tried here: files of version 2.0, which have tests of their own, blob columns, and files of other
 versions, which are refused. The rest of the corpus (distributions of values, encodings forced by field
 metadata, slices, several pages and fragments) says nothing about types; other tests read and write it in both
 versions.

@@ -297,3 +297,37 @@ def test_symbols_are_not_used_for_noise() -> None:
     noise = np.random.default_rng(1).integers(0, 256, 100_000, np.uint8).tobytes()
     offsets = np.arange(0, 100_001, 50, dtype=np.int32)
     assert kernels.encode_fsst(kernels.VariableInput(offsets, noise, 32, 0, 2000, None)) is None
+
+
+# ---- what the choice of encodings asks -----------------------------------------------------------------
+
+
+def test_sizes_are_estimated_from_chunks() -> None:
+    numbers = np.random.default_rng(1).integers(0, 2**20, 50_000)
+    packed = kernels.BitpackedValues(numbers, 64, 0, len(numbers))
+    exact = kernels.encode_mini_block(packed, plain_levels(len(numbers)), False).data_size
+    assert kernels.estimated_bytes(packed, 8) == pytest.approx(exact, rel=0.02)
+    few = kernels.FlatValues(numbers, 64, 0, 100)
+    assert kernels.estimated_bytes(few, 8) == 800
+    assert packed.chunk_length(0) == 1024
+    with pytest.raises(ValueError, match="behind the last"):
+        packed.chunk_length(50_000)
+
+
+@pytest.mark.parametrize("scheme", [kernels.Scheme.LZ4, kernels.Scheme.ZSTD])
+def test_a_compressor_can_be_used_again(scheme: kernels.Scheme) -> None:
+    # Chunks of different length and content through one state.
+    text = b"".join(b"line %d of %d;" % (n, n % 7) for n in range(3000))
+    offsets = np.array(
+        [0, *sorted(np.random.default_rng(1).integers(0, len(text), 2000)), len(text)], np.int32
+    )
+    values = kernels.VariableInput(offsets, text, 32, 0, len(offsets) - 1, None)
+    levels = plain_levels(len(offsets) - 1)
+    pages = []
+    for _ in range(2):
+        wrapped = kernels.CompressedValues(kernels.VariableValues(values), scheme, 0)
+        pages += [
+            kernels.encode_mini_block(wrapped, levels, False).take_chunk_data().tobytes() for _ in range(2)
+        ]
+    assert len(set(pages)) == 1
+    assert len(pages[0]) < len(text)
