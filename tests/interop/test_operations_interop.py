@@ -9,6 +9,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.errors import IncompatibleChangeError
 
 import lance_sql
 
@@ -26,13 +27,16 @@ def table() -> pa.Table:
     )
 
 
-@pytest.fixture(params=["addresses", "stable row ids"])
+@pytest.fixture(
+    params=[("2.1", False), ("2.1", True), ("2.0", False), ("2.2", True)],
+    ids=["2.1", "2.1 stable", "2.0", "2.2 stable"],
+)
 def path(tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A dataset of four fragments, written by pylance."""
+    """A dataset of four fragments, written by pylance, by default or with stable row ids."""
     uri = str(tmp_path / "t.lance")
-    stable = request.param != "addresses"
+    version, stable = request.param
     lance.write_dataset(
-        table(), uri, data_storage_version="2.1", max_rows_per_file=30, enable_stable_row_ids=stable
+        table(), uri, data_storage_version=version, max_rows_per_file=30, enable_stable_row_ids=stable
     )
     return uri
 
@@ -236,3 +240,47 @@ def test_merging(path: str) -> None:
     merge = lance_sql.open(path).merge(source, on="id")
     merge.when_not_matched_by_source_delete("id < 190").when_matched_update_all().execute()
     assert sorted(check(path).to_table()["id"].to_pylist()) == [3, 50, 200, 201]
+
+
+def test_shallow_clones_and_branches(path: str, tmp_path: Path) -> None:
+    theirs = lance.dataset(path)
+    theirs.tags.create("base", 1)
+    clone = str(tmp_path / "clone.lance")
+    theirs.shallow_clone(clone, "base")
+    branch = theirs.create_branch("dev").uri
+    for derived in (clone, branch):
+        ours = lance_sql.open(derived).delete("id < 10").update({"x": "1"}, "id = 20")
+        assert ours.add_columns({"z": "id"}).count_rows() == ROWS - 10
+        check(derived)
+        lance.dataset(derived).delete("id = 30")
+        check(derived).delete("id = 31").compact(deleted_share=0)
+        assert check(derived).cleanup(datetime.timedelta(0)).bytes_removed > 0
+        assert check(derived).count_rows() == ROWS - 12
+    lance_sql.open(path).delete("id = 0").cleanup(datetime.timedelta(0))
+    assert check(path).count_rows() == ROWS - 1
+    assert check(branch).snapshot.manifest.branch == "dev"
+
+
+def test_stale_operations_are_redone(path: str) -> None:
+    old = lance_sql.open(path)
+    lance.dataset(path).optimize.compact_files()
+    assert old.delete("id = 1").count_rows() == check(path).count_rows() == ROWS - 1
+    old = lance_sql.open(path)
+    lance.dataset(path).add_columns({"n": "id + 1"})
+    after = old.update({"x": "9"}, "id = 2")
+    assert after.scan(filter="id = 2").to_table().to_pylist() == [{"id": 2, "x": 9.0, "s": "s2", "n": 3}]
+    lance.dataset(path).drop_columns(["n"])
+    assert after.update({"x": "8"}, "id = 2").schema.names == check(path).schema.names == ["id", "x", "s"]
+    theirs = lance.dataset(path)
+    lance_sql.open(path).compact()
+    theirs.delete("id = 4")
+    check(path)
+    theirs = lance.dataset(path)
+    lance_sql.open(path).add_columns({"q": "1"})
+    theirs.update({"x": "4"}, "id = 5")
+    check(path)
+    old = lance_sql.open(path)
+    lance.write_dataset(table(), path, mode="overwrite")
+    with pytest.raises(IncompatibleChangeError, match=r"'delete' .* 'overwrite'"):
+        old.delete("id = 1")
+    check(path)

@@ -210,14 +210,16 @@ OPERATION_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize(("stable", "seed"), [(False, 1), (True, 2)], ids=["addresses", "stable row ids"])
-def test_taking_turns(tmp_path: Path, stable: bool, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "stable", "seed"), [("2.1", False, 1), ("2.1", True, 2), ("2.0", False, 3), ("2.2", True, 4)]
+)
+def test_taking_turns(tmp_path: Path, version: str, stable: bool, seed: int) -> None:
     model = Model(str(tmp_path / "t.lance"), seed)
     table = model.new_rows(60)
     lance.write_dataset(
         table,
         model.path,
-        data_storage_version="2.1",
+        data_storage_version=version,
         max_rows_per_file=25,
         enable_stable_row_ids=stable,
     )
