@@ -90,8 +90,10 @@ def commit(
             remedy="Try again when fewer writers commit at the same time",
         )
     except BaseException:
+        # Every manifest has a copy of its transaction: the file may go even if the version exists after all.
+        attempt.remove_transaction_file()
         if not attempt.outcome_unknown:
-            attempt.clean_up()
+            attempt.remove_deletion_files()
             delete_quietly(store, files)
         raise
 
@@ -138,10 +140,10 @@ class _Attempt:
         content = VersionContent(stored.manifest, stored.index_section)
         return self._write(content, versions.scheme, self._restored(versions))
 
-    def clean_up(self) -> None:
-        """Leave nothing behind; only for errors which mean that no version names the files."""
+    def remove_deletion_files(self) -> None:
+        """Clean up what was written to fit the operation to the latest version; if no version names it."""
         delete_quietly(self._store, self._deletion_files)
-        self.remove_transaction_file()
+        self._deletion_files = ()
 
     def remove_transaction_file(self) -> None:
         """Clean up after a commit that failed for good."""
@@ -172,8 +174,7 @@ class _Attempt:
         """Fit the operation to fragments that others touched as well."""
         assert isinstance(self._operation, (Delete, Update))
         assert self._taken is not None
-        delete_quietly(self._store, self._deletion_files)
-        self._deletion_files = ()
+        self.remove_deletion_files()
         try:
             rebased = rebase(self._operation, self._taken, latest)
         except CommitConflictError as error:
