@@ -11,58 +11,23 @@ import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import all_cases, is_readable
 from handmade_files import Chunk, Encoded, Page
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.reference.levels import Layer, LevelArrays
 from native_files import NativeFile
-from pylance_files import write_dataset, write_file
+from pylance_files import write_dataset
+from seeds import SEEDS, SEEDS_2_0, write_seeds
 
 SUPPORT = Path(__file__).parent.parent / "support"
-
-# A few cases per layout and encoding; files stay small, so that damage hits something that matters.
-SEEDS = [
-    ("leaf", "int64", "some nulls"),
-    ("leaf", "bool", "some nulls"),
-    ("leaf", "string", "some nulls"),
-    ("leaf", "large_binary", "no nulls"),
-    ("leaf", "fixed_size_list<item: float>[4]", "item nulls"),
-    ("leaf", "fixed_size_list<item: double>[40]", "item nulls"),
-    ("leaf", "decimal128(9, 2)", "all null"),
-    ("nested", "list<int32", "nulls and empty lists"),
-    ("nested", "list<list<list<list<int8", "nulls and empty lists"),
-    ("nested", "list<struct<list<int32", "nulls and empty lists"),
-    ("nested", "struct<string", "some nulls"),
-    ("values", "int32 small", "some nulls"),
-    ("values", "int64 runs", "no nulls"),
-    ("values", "string low cardinality", "some nulls"),
-    ("values", "string constant", "some nulls"),
-    ("values", "string long", "some nulls"),
-    ("values", "string text", "no nulls"),
-    ("forced", "string", "fullzip zstd"),
-    ("forced", "string", "miniblock lz4"),
-    ("forced", "list<string", "fullzip fsst"),
-    ("forced", "list<int64", "fullzip"),
-    ("forced", "bss", "extra"),
-    ("forced", "rle zstd", "extra"),
-    ("packed", "fixed", "some nulls"),
-    ("nested", "map<string,int32", "nulls and empty lists"),
-    ("nested", "fixed_size_list<struct", "some nulls"),
-]
 
 
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("seeds")
-    cases = {(case.group, case.kind, case.mix): case for case in all_cases() if is_readable(case)}
-    for number, key in enumerate(SEEDS):
-        table = cases[key].build()
-        for version in cases[key].versions:
-            path = folder / f"{number}-{version}.lance"
-            write_file(path, table, version)
-            path.with_suffix(".schema").write_bytes(table.schema.serialize().to_pybytes())
+    write_seeds(folder, SEEDS)
+    write_seeds(folder, SEEDS_2_0, version_2_0=True)
     return folder
 
 

@@ -9,13 +9,13 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, is_readable, multi_page_table, versioned
+from corpus import Case, all_cases, blob_cases, difference, is_readable, multi_page_table, versioned
 from lance_engine.dataset import Dataset
 from lance_engine.errors import RowNotFoundError, UnsupportedFeatureError
 from lance_engine.scan import ScanSplit
 from pylance_files import write_dataset
 
-CASES = versioned(filter(is_readable, all_cases()))
+CASES = versioned(filter(is_readable, [*all_cases(), *blob_cases()]), with_2_0=True)
 REFUSED = versioned(case for case in all_cases() if not is_readable(case))
 
 

@@ -418,6 +418,25 @@ def packed_cases() -> Iterable[Case]:
             yield Case("packed", kind, "some nulls" if nulls else "no nulls", build, versions)
 
 
+def blob_cases() -> Iterable[Case]:
+    """Large binaries kept outside the pages; read only, so they are not part of `all_cases`."""
+    rng = _rng("blobs")
+    blobs = [rng.bytes(int(size)) for size in rng.integers(1, 3000, ROWS)]
+    inputs: dict[str, list[bytes | None]] = {
+        "no nulls": blobs,
+        "some nulls": [None if row % 5 == 2 else blob for row, blob in enumerate(blobs)],
+        "empty values": [b"" if row % 3 == 0 else None if row % 7 == 0 else b"x" for row in range(ROWS)],
+        "all null": [None] * ROWS,
+        "no rows": [],
+    }
+    for mix, values in inputs.items():
+
+        def build(values: list[bytes | None] = values) -> pa.Table:
+            return one_column(pa.array(values, pa.large_binary()), {"lance-encoding:blob": "true"})
+
+        yield Case("blob", "large_binary", mix, build, ("2.1",))
+
+
 def odd_cases() -> Iterable[Case]:
     """Slices, several columns, fields below null structs and other Arrow corners."""
     rng = _rng("odd")
@@ -476,14 +495,39 @@ def is_readable(case: Case) -> bool:
     return not (case.group == "packed" and case.kind.startswith("with"))
 
 
-def versioned(cases: Iterable[Case]) -> list[Any]:
-    """(case, version) parameters for pytest."""
+def is_in_2_0(case: Case) -> bool:
+    """Whether file version 2.0 can hold the case, and differently from another case of the corpus.
+
+    It has no null structs, maps or fixed-size lists of structs, and ignores which structure is demanded.
+    """
+    if case.group == "nested":
+        if "map" in case.kind or "fixed_size_list<struct" in case.kind:
+            return False
+        return "struct" not in case.kind or case.mix in (
+            "no nulls",
+            "empty lists",
+            "only empty lists",
+            "no rows",
+        )
+    if case.group == "values":
+        return "string" in case.kind or "binary" in case.kind or case.kind.startswith("int64")
+    if case.group == "forced":
+        return "fullzip" not in case.mix and "struct" not in case.kind
+    if case.group == "packed":
+        return "string" not in case.kind and case.mix == "no nulls"
+    if case.group == "odd":
+        return case.kind in ("null then constant then random", "lists over many chunks")
+    return True
+
+
+def versioned(cases: Iterable[Case], *, with_2_0: bool = False) -> list[Any]:
+    """(case, version) parameters for pytest; `with_2_0` adds the file version that is read only."""
     import pytest
 
     return [
         pytest.param(case, version, id=f"{case.name}-{version}")
         for case in cases
-        for version in case.versions
+        for version in (("2.0",) if with_2_0 and is_in_2_0(case) else ()) + case.versions
     ]
 
 

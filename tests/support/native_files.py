@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +18,23 @@ from lance_engine.scan.types import without_dictionaries
 from lance_engine.types import Field, Schema
 
 
+def _stored_in_2_0(fields: Iterable[Field]) -> Iterator[Field]:
+    """Fields with a column in a file of version 2.0: structs and lists too, nothing below a packed one."""
+    for field in fields:
+        yield field
+        if not field.is_packed:
+            yield from _stored_in_2_0(field.children)
+
+
 class NativeFile:
-    """A file whose columns are numbered as the leaves of `schema`."""
+    """A file whose columns are numbered as the leaves of `schema`, or (2.0) as all its fields."""
 
     def __init__(self, store: Store, path: str, schema: pa.Schema) -> None:
         self.schema = schema
         self._reader = FileReader(store, path)
         fields = Schema.from_arrow(schema)
-        columns = {leaf.id: number for number, leaf in enumerate(fields.leaves())}
+        stored = fields.leaves() if self._reader.version != "2.0" else _stored_in_2_0(fields.fields)
+        columns = {field.id: number for number, field in enumerate(stored)}
 
         def find(field: Field) -> tuple[FileReader, int]:
             return self._reader, columns[field.id]
@@ -49,20 +59,29 @@ class NativeFile:
 
     def range(self, start: int, stop: int) -> pa.Table:
         """Rows [start, stop)."""
-        with self._reader.placed():
-            overlay = self._reader.overlay(self._leaves, [(start, stop)])
-        with self._reader.placed():
-            batch = self._columns.decode_range(start, stop, [overlay])
-        return self._import(batch)
+        return self._decode(
+            [(start, stop)], lambda overlays: self._columns.decode_range(start, stop, overlays)
+        )
 
     def rows_at(self, rows: Sequence[int]) -> pa.Table:
         """Single rows, in rising order."""
         numbers = np.array(rows, np.uint32)
+        ranges = [(row, row + 1) for row in rows]
+        return self._decode(ranges, lambda overlays: self._columns.decode_rows(numbers, overlays))
+
+    def _decode(
+        self, ranges: list[tuple[int, int]], decode: Callable[[Any], kernels.DecodedBatch]
+    ) -> pa.Table:
         with self._reader.placed():
-            overlay = self._reader.overlay(self._leaves, [(row, row + 1) for row in rows])
-        with self._reader.placed():
-            batch = self._columns.decode_rows(numbers, [overlay])
-        return self._import(batch)
+            overlay = self._reader.overlay(self._leaves, ranges)
+            while True:
+                try:
+                    return self._import(decode([overlay]))
+                except (
+                    kernels.NotResidentError
+                ) as missing:  # only the data could tell that this is needed too
+                    _, offset, length = missing.args
+                    self._reader.fetch(overlay[1], offset, length)
 
     def _import(self, batch: kernels.DecodedBatch) -> pa.Table:
         return pa.Table.from_batches([pa.RecordBatch._import_from_c(batch.address, self._decoded_schema)])

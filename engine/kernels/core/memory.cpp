@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/span.hpp"
+
 namespace lance {
 namespace {
 
@@ -183,7 +185,7 @@ void set_cache_limit(size_t bytes) {
 
 void Bytes::grow(size_t capacity) {
   Allocation larger = allocate(capacity);
-  if (size_) std::memcpy(larger.data, memory_.data, size_);
+  copy_bytes(larger.data, memory_.data, size_);
   release(memory_);
   memory_ = larger;
 }

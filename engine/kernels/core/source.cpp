@@ -42,7 +42,7 @@ void SegmentSource::add(uint64_t offset, Span bytes) {
   check_range(offset, bytes.size);
   if (holds(offset, bytes.size)) return;
   Bytes copy;
-  std::memcpy(copy.extend(bytes.size), bytes.data, bytes.size);
+  copy_bytes(copy.extend(bytes.size), bytes.data, bytes.size);
   std::unique_lock lock(mutex_);
   segments_.emplace(offset, std::move(copy));
 }

@@ -22,6 +22,14 @@ inline void store(void* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
+// memcpy and memset to zero where nothing may lie nowhere: empty buffers have no address.
+inline void copy_bytes(void* to, const void* from, uint64_t size) {
+  if (size != 0) std::memcpy(to, from, size);
+}
+inline void zero_bytes(void* to, uint64_t size) {
+  if (size != 0) std::memset(to, 0, size);
+}
+
 inline uint64_t pad_to(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }

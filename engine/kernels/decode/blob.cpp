@@ -3,6 +3,9 @@
 namespace lance {
 namespace {
 
+// Bytes of blobs that rows are decoded to at once.
+constexpr uint64_t kMaxBatch = uint64_t{1} << 31;
+
 const LeafType kDescriptor{LeafKind::kFixed, 16, {}};
 
 // Large binaries outside the pages: a page of (position, size) pairs leads to them (format 2.1 blob
@@ -25,7 +28,10 @@ class BlobPage : public Page {
     LeafOutput output = descriptors(source, begin, end, scratch);
     for (uint64_t i = 0; i < end - begin; ++i) {
       auto [position, size] = descriptor(output, i);
-      if (size) ranges.push_back({position, size});
+      if (!size) continue;
+      check(position <= source.size() && size <= source.size() - position,
+            "a blob lies past the end of the file");
+      ranges.push_back({position, size});
     }
     return ranges;
   }
@@ -40,6 +46,14 @@ class BlobPage : public Page {
     uint64_t count = end - begin;
     LeafOutput output = descriptors(source, begin, end, scratch);
     std::vector<uint16_t> def(count);
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      uint64_t size = descriptor(output, i).second;
+      check(size <= source.size(), "a blob is larger than its file");
+      total += size;
+    }
+    // Many rows may point at the same bytes of the file: no batch needs more than this.
+    if (count > 1 && total > kMaxBatch) throw BatchTooLarge("more bytes of blobs than fit a batch");
     for (uint64_t i = 0; i < count; ++i) {
       auto [position, size] = descriptor(output, i);
       if (size) {

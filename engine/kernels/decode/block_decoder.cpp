@@ -16,7 +16,7 @@ class BlockFlat : public BlockDecoder {
   void decode(Span input, uint64_t count, Bytes& out, Scratch&) const override {
     check(count <= input.size, "a block is shorter than its values");
     Span bytes = input.sub(0, count * (bits_ / 8));
-    std::memcpy(out.extend(bytes.size), bytes.data, bytes.size);
+    copy_bytes(out.extend(bytes.size), bytes.data, bytes.size);
   }
 
  private:
@@ -52,7 +52,9 @@ class BlockOutOfLineBitpacking : public BlockDecoder {
   }
   uint64_t bits() const override { return sizeof(T) * 8; }
   void decode(Span input, uint64_t count, Bytes& out, Scratch& scratch) const override {
-    check(count <= (uint64_t{1} << 32), "a block claims an impossible number of values");
+    // Values of no bits take no bytes that would bound their number.
+    check(count <= (packed_ != 0 ? uint64_t{1} << 32 : kMostZeros),
+          "a block claims an impossible number of values");
     uint64_t block_bytes = packed_ * kBlockValues / 8;
     uint64_t full = count / kBlockValues;
     uint64_t tail = count % kBlockValues;
@@ -76,6 +78,7 @@ class BlockOutOfLineBitpacking : public BlockDecoder {
   }
 
  private:
+  static constexpr uint64_t kMostZeros = uint64_t{1} << 24;
   uint64_t packed_;
   const UnpackTable& table_ = unpack_table();
 };
@@ -109,7 +112,7 @@ class BlockVariable : public BlockDecoder {
   }
   uint64_t bits() const override { return 0; }
   void decode(Span input, uint64_t, Bytes& out, Scratch&) const override {
-    std::memcpy(out.extend(input.size), input.data, input.size);
+    copy_bytes(out.extend(input.size), input.data, input.size);
   }
 };
 

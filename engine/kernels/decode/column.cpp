@@ -11,6 +11,12 @@ LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<Layer> path,
       path_(std::move(path)),
       pages_(std::move(pages)),
       source_(std::move(source)) {
+  uint64_t bytes = std::max<uint64_t>(type_.width, 1);
+  for (uint64_t dim : type_.dims) {
+    check(dim <= kMaxValueBytes / bytes, "the values of a column are impossibly wide");
+    bytes *= std::max<uint64_t>(dim, 1);
+  }
+  check(bytes <= kMaxValueBytes, "the values of a column are impossibly wide");
   uint64_t rows = 0;
   for (size_t i = 0; i < pages_.size(); ++i) {
     starts_.push_back(rows);

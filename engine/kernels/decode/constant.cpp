@@ -33,7 +33,11 @@ class ConstantPage : public Page {
   void load(const Source& source, Scratch& scratch) const override {
     if (scalar_) load_scalar(source);
     if (!leveled_) return;
+    check(levels_.has_lists() || (d_.rep == nullptr && (d_.def == nullptr || d_.num_def == rows_)),
+          "a constant page has another number of levels than rows");
     load_levels(buffer(source, levels_buffer_), d_.rep, d_.num_rep, rep_, scratch);
+    check(rep_.empty() || d_.def == nullptr || d_.num_def == rep_.size(),
+          "a constant page has unequal numbers of levels");
     load_levels(buffer(source, levels_buffer_ + 1), d_.def, d_.num_def, def_, scratch);
     check(rep_.empty() || def_.empty() || rep_.size() == def_.size(),
           "a constant page has unequal numbers of levels");
@@ -89,14 +93,14 @@ class ConstantPage : public Page {
     if (!decoder) {
       check(bytes.size % 2 == 0, "a level buffer ends inside a level");
       levels.resize(bytes.size / 2);
-      if (bytes.size) std::memcpy(levels.data(), bytes.data, bytes.size);
+      copy_bytes(levels.data(), bytes.data, bytes.size);
       return;
     }
     check(count <= UINT32_MAX, "a page claims an impossible number of levels");
     Bytes decoded;
     decoder->decode(bytes, count, decoded, scratch);
     levels.resize(decoded.size() / 2);
-    if (decoded.size()) std::memcpy(levels.data(), decoded.data(), decoded.size());
+    copy_bytes(levels.data(), decoded.data(), decoded.size());
   }
 
   void load_scalar(const Source& source) const {
@@ -128,8 +132,7 @@ class ConstantPage : public Page {
         break;
       case LeafKind::kFixed: {
         uint8_t* at = out.extend_fixed(count);
-        for (uint64_t i = 0; i < count; ++i)
-          std::memcpy(at + i * value_.size(), value_.data(), value_.size());
+        for (uint64_t i = 0; i < count; ++i) copy_bytes(at + i * value_.size(), value_.data(), value_.size());
         break;
       }
       case LeafKind::kVariable32:
@@ -144,10 +147,12 @@ class ConstantPage : public Page {
   void repeat_string(uint64_t count, LeafValues& out) const {
     uint64_t base = out.data.size();
     check_offset_range<Offset>(base + count * value_.size());
+    // A few bytes of the file may stand for any amount: no batch needs more than this.
+    if (count > 1) check_offset_range<int32_t>(count * value_.size());
     Offset* offsets = out.extend_offsets<Offset>(count);
     uint8_t* at = out.data.extend(count * value_.size());
     for (uint64_t i = 0; i < count; ++i) {
-      std::memcpy(at + i * value_.size(), value_.data(), value_.size());
+      copy_bytes(at + i * value_.size(), value_.data(), value_.size());
       offsets[i] = static_cast<Offset>(base + (i + 1) * value_.size());
     }
   }

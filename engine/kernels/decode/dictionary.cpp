@@ -52,6 +52,7 @@ void Dictionary::read_strings(Span block) {
   uint64_t width = bits / 8;
   uint64_t start = width == 4 ? block.at<uint32_t>(4) : block.at<uint64_t>(8);
   Span offsets = block.sub(2 * width, (count_ + 1) * width);
+  check(start >= (count_ + 3) * width, "dictionary values start inside their offsets");
   Span bytes = block.from(start);
   starts_ = std::make_unique<uint64_t[]>(count_);
   lengths_ = std::make_unique<uint32_t[]>(count_);
@@ -68,7 +69,7 @@ void Dictionary::read_strings(Span block) {
     longest = std::max(longest, to - from);
   }
   longest_ = longest;
-  std::memcpy(values_.extend(bytes.size), bytes.data, bytes.size);
+  copy_bytes(values_.extend(bytes.size), bytes.data, bytes.size);
 }
 
 namespace {
@@ -106,7 +107,7 @@ void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues
   const uint8_t* values = values_.data();
   for (uint64_t i = 0; i < count; ++i) {
     uint32_t length = lengths_[indices[i]];
-    std::memcpy(at, values + starts_[indices[i]], length);
+    copy_bytes(at, values + starts_[indices[i]], length);
     at += length;
   }
 }
@@ -138,7 +139,7 @@ void Dictionary::gather_from(const Index* indices, uint64_t count, LeafValues& o
       return gather_fixed<Index, 16>(indices, count, values, target);
     default:
       for (uint64_t i = 0; i < count; ++i)
-        std::memcpy(target + i * width_, values + uint64_t{indices[i]} * width_, width_);
+        copy_bytes(target + i * width_, values + uint64_t{indices[i]} * width_, width_);
   }
 }
 

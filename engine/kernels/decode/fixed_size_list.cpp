@@ -51,7 +51,7 @@ class FixedSizeList : public ValueDecoder {
     } else {
       uint64_t width = items_ * (bits_ / 8);
       Span bytes = items.sub(skip * width, count * width);
-      std::memcpy(out.extend_fixed(count), bytes.data, bytes.size);
+      copy_bytes(out.extend_fixed(count), bytes.data, bytes.size);
     }
   }
 

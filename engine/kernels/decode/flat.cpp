@@ -26,7 +26,7 @@ class Flat : public ValueDecoder {
     } else {
       uint64_t width = bits_ / 8;
       Span bytes = buffer.sub(skip * width, count * width);
-      std::memcpy(out.extend_fixed(count), bytes.data, bytes.size);
+      copy_bytes(out.extend_fixed(count), bytes.data, bytes.size);
     }
   }
 

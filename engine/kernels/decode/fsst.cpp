@@ -77,6 +77,7 @@ class Fsst : public ValueDecoder {
     auto start = load<Stored>(stored.data);
     auto end = load<Stored>(stored.data + count * sizeof(Stored));
     check(start <= end && end <= buffer.size, "string offsets run past their chunk");
+    check(start >= (chunk.num_values + 1) * sizeof(Stored), "string offsets point into themselves");
     uint64_t base = out.data.size();
     uint64_t bound = FsstTable::bound(end - start);
     uint8_t* begin = out.data.extend(bound);

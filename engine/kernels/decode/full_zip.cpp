@@ -75,7 +75,7 @@ class FullZip : public Page {
           "the repetition index of a page does not have one entry per row");
     index_ = index;
     if (!source.aliasable()) {  // fetched segments go away; a mapping stays
-      std::memcpy(index_copy_.extend(index.size), index.data, index.size);
+      copy_bytes(index_copy_.extend(index.size), index.data, index.size);
       index_ = {index_copy_.data(), index.size};
     }
   }
@@ -178,7 +178,7 @@ class FullZip : public Page {
     } else if (d_.bits_per_item) {
       std::memcpy(out.extend_fixed(1), value.data + at, data_bytes_);
     } else {
-      std::memset(out.extend_fixed(1), 0, out.value_bytes());
+      zero_bytes(out.extend_fixed(1), out.value_bytes());
     }
   }
 
@@ -187,7 +187,7 @@ class FullZip : public Page {
     bool plain = type_.kind == LeafKind::kFixed && validity_bytes_ == 0 && d_.bits_per_item > 0;
     if (control_ == 0 && plain) {
       for (size_t layer = 0; layer < d_.dims.size(); ++layer) append_valid_items(layer, rows, out.values);
-      std::memcpy(out.values.extend_fixed(rows), bytes.data, bytes.size);
+      copy_bytes(out.values.extend_fixed(rows), bytes.data, bytes.size);
       return levels_.unravel(nullptr, nullptr, rows, rows, out.layers);
     }
     scratch.rep.clear();
@@ -214,7 +214,7 @@ class FullZip : public Page {
   void append_value(Span value, Bytes& out) const {
     switch (d_.codec) {
       case ZipCodec::kPlain:
-        std::memcpy(out.extend(value.size), value.data, value.size);
+        copy_bytes(out.extend(value.size), value.data, value.size);
         break;
       case ZipCodec::kFsst:
         if (table_->coded()) {
@@ -223,7 +223,7 @@ class FullZip : public Page {
           uint8_t* end = table_->decode(value.data, value.size, begin);
           out.shrink_to(before + static_cast<uint64_t>(end - begin));
         } else {
-          std::memcpy(out.extend(value.size), value.data, value.size);
+          copy_bytes(out.extend(value.size), value.data, value.size);
         }
         break;
       case ZipCodec::kLz4:

@@ -21,11 +21,9 @@ void LeafValues::append_placeholders(uint64_t count) {
     case LeafKind::kBits:
       extend_same(false, count);
       break;
-    case LeafKind::kFixed: {
-      uint8_t* at = extend_fixed(count);
-      if (count) std::memset(at, 0, count * value_bytes());
+    case LeafKind::kFixed:
+      zero_bytes(extend_fixed(count), count * value_bytes());
       break;
-    }
     case LeafKind::kVariable32:
       repeat_last_offset<int32_t>(*this, count);
       break;

@@ -15,6 +15,9 @@ namespace lance {
 // What the Arrow type of a leaf column asks for.
 enum class LeafKind : uint8_t { kNull, kBits, kFixed, kVariable32, kVariable64 };
 
+// No value is wider. With at most 2^32 rows to a file, no place in a column then exceeds 64 bits.
+inline constexpr uint64_t kMaxValueBytes = uint64_t{1} << 28;
+
 struct LeafType {
   LeafKind kind = LeafKind::kNull;
   uint32_t width = 0;          // kFixed: bytes of one value, of one innermost item for fixed-size lists

@@ -72,7 +72,7 @@ void append_strided(const LeafValues& rows, uint64_t offset, uint64_t width, Byt
   uint64_t stride = rows.value_bytes();
   const uint8_t* from = (rows.aliased.data ? rows.aliased.data : rows.data.data()) + offset;
   uint8_t* to = out.extend(rows.length() * width);
-  for (uint64_t i = 0; i < rows.length(); ++i) std::memcpy(to + i * width, from + i * stride, width);
+  for (uint64_t i = 0; i < rows.length(); ++i) copy_bytes(to + i * width, from + i * stride, width);
 }
 
 // Row-major rows of a packed struct, taken apart into its children; none of them is ever null.

@@ -19,6 +19,7 @@ class Variable : public ValueDecoder {
     auto start = load<Stored>(stored.data);
     auto end = load<Stored>(stored.data + count * sizeof(Stored));
     check(start <= end && end <= buffer.size, "string offsets run past their chunk");
+    check(start >= (chunk.num_values + 1) * sizeof(Stored), "string offsets point into themselves");
     uint64_t base = out.data.size();
     check_offset_range<Stored>(base + (end - start));
     Stored* target = out.extend_offsets<Stored>(count);
@@ -34,7 +35,7 @@ class Variable : public ValueDecoder {
       target[i] = offset + shift;
     }
     check(disorder == 0, "string offsets decrease");
-    if (end != start) std::memcpy(out.data.extend(end - start), buffer.data + start, end - start);
+    copy_bytes(out.data.extend(end - start), buffer.data + start, end - start);
   }
 };
 

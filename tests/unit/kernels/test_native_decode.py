@@ -11,7 +11,7 @@ import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, is_readable, multi_page_table, versioned
+from corpus import Case, all_cases, blob_cases, difference, is_readable, multi_page_table, versioned
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -44,7 +44,9 @@ def random_picks(count: int) -> tuple[list[list[int]], list[int]]:
     return [each for each in ranges if each[0] < each[1]], rows
 
 
-@pytest.mark.parametrize(("case", "version"), versioned(filter(is_readable, all_cases())))
+@pytest.mark.parametrize(
+    ("case", "version"), versioned(filter(is_readable, [*all_cases(), *blob_cases()]), with_2_0=True)
+)
 def test_files_of_pylance(tmp_path: Path, case: Case, version: str) -> None:
     table = case.build()
     data = write_file(tmp_path / "file.lance", table, version)

@@ -102,7 +102,7 @@ class Binary : public ArrayDecoder {
 class FixedSizeBinary : public ArrayDecoder {
  public:
   FixedSizeBinary(ArrayDecoderPtr bytes, uint64_t width) : bytes_(std::move(bytes)), width_(width) {
-    check(width <= (uint64_t{1} << 31), "a fixed-size string is impossibly long");
+    check(width <= kMaxValueBytes, "a fixed-size string is impossibly long");
   }
 
   void load(const Source& source) override { bytes_->load(source); }

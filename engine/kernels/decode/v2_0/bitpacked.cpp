@@ -44,7 +44,7 @@ class Bitpacked : public ArrayDecoder {
   void data_ranges(const Source&, uint64_t begin, uint64_t end, std::vector<Range>& ranges) const override {
     if (begin >= end) return;
     uint64_t first = begin * width_ / 8, last = bytes_for_bits(end * width_);
-    check(last <= buffer_.length, "a buffer ends before the data it should hold");
+    check(first <= last && last <= buffer_.length, "a buffer ends before the data it should hold");
     ranges.push_back({buffer_.offset + first, last - first});
   }
 
@@ -80,7 +80,7 @@ class BitpackedForNonNeg : public ArrayDecoder {
     if (begin >= end) return;
     uint64_t block_bytes = width_ * kBlockValues / 8;
     uint64_t first = begin / kBlockValues * block_bytes, last = ((end - 1) / kBlockValues + 1) * block_bytes;
-    check(last <= buffer_.length, "a buffer ends before the data it should hold");
+    check(first <= last && last <= buffer_.length, "a buffer ends before the data it should hold");
     ranges.push_back({buffer_.offset + first, last - first});
   }
 
@@ -124,7 +124,7 @@ std::vector<uint64_t> read_integers(const ArrayDecoder& decoder, const Source& s
   check(ignored.null_count() == 0, "offsets must not be null");
   std::vector<uint64_t> integers(end - begin);
   check(values.data.size() == integers.size() * 8, "offsets must be 64 bits wide");
-  std::memcpy(integers.data(), values.data.data(), values.data.size());
+  copy_bytes(integers.data(), values.data.data(), values.data.size());
   return integers;
 }
 

@@ -36,6 +36,10 @@ class DictionaryDecoder : public ArrayDecoder {
       values.append_placeholders(1);
       validity.append_null(1);
     }
+    std::vector<Range> stored;
+    items_->all_ranges(stored);
+    bool any = std::any_of(stored.begin(), stored.end(), [](const Range& range) { return range.length > 0; });
+    check(any || count_ <= 1, "a dictionary claims more values than it stores");
     items_->decode(source, 0, count_, {values, validity, 0});
     uint64_t codes = count_ + shifted_;
     check(validity.length() == codes, "a dictionary has another number of items than it claims");
@@ -48,6 +52,10 @@ class DictionaryDecoder : public ArrayDecoder {
   }
 
   void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    // A dictionary may also stand, by mistake, where a bitmap or offsets should.
+    const LeafType& wanted = out.values.type();
+    check(wanted.kind == type_.kind && wanted.width == type_.width && wanted.dims.empty(),
+          "a dictionary stands where values of another type should");
     LeafValues indices(index_type_);
     Validity ignored;
     indices_->decode(source, begin, end, {indices, ignored, 0});

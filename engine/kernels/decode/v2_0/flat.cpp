@@ -32,7 +32,7 @@ class Flat : public ArrayDecoder {
     check(type.kind == LeafKind::kFixed && uint64_t{type.width} * 8 == bits_,
           "the width of flat values does not fit the type of the column");
     Span values = bytes(source, begin * type.width, count * type.width);
-    std::memcpy(out.values.data.extend(values.size), values.data, values.size);
+    copy_bytes(out.values.data.extend(values.size), values.data, values.size);
   }
 
   Span alias(const Source& source, uint64_t begin, uint64_t end) const override {
@@ -49,7 +49,7 @@ class Flat : public ArrayDecoder {
   void data_ranges(const Source&, uint64_t begin, uint64_t end, std::vector<Range>& ranges) const override {
     if (scheme_ != Compression::kNone || begin >= end) return;
     uint64_t from = begin * bits_ / 8, to = bytes_for_bits(end * bits_);
-    check(to <= buffer_.length, "a buffer ends before the data it should hold");
+    check(from <= to && to <= buffer_.length, "a buffer ends before the data it should hold");
     ranges.push_back({buffer_.offset + from, to - from});
   }
 

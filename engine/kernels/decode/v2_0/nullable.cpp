@@ -59,7 +59,8 @@ class AllNull : public ArrayDecoder {
     }
     if (type.kind == LeafKind::kBits) values.bits.append_same(false, items);
     if (type.kind == LeafKind::kFixed)
-      std::memset(values.data.extend(items * type.width), 0, items * type.width);
+      if (type.kind == LeafKind::kFixed)
+        zero_bytes(values.data.extend(items * type.width), items * type.width);
     for (uint64_t i = 0; type.variable() && i < count; ++i) {
       if (type.kind == LeafKind::kVariable32)
         store<int32_t>(values.offsets.extend(4), static_cast<int32_t>(values.data.size()));
