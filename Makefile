@@ -8,8 +8,10 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTEST_ARGS ?=
 BENCH_SCALE ?= 0.1
+FUZZ_SECONDS ?= 60
 BIN := .venv/bin
 STAMPS := .venv/stamps
+SANITIZED := build/sanitize
 BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos -type f)
 KERNELS := $(shell find engine/kernels -name '*.cpp' -o -name '*.hpp')
 
@@ -44,7 +46,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all lint format bench setup clean
+.PHONY: help demo test test-all fuzz lint format bench setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -57,6 +59,13 @@ test: lint  ## Lint, then every test but the slow ones
 
 test-all: lint  ## Lint, then every test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# A build of its own, so that the installed kernels stay quick. Needs a GCC with its sanitizer libraries.
+fuzz: $(STAMPS)/dev  ## Read damaged files with sanitized kernels, FUZZ_SECONDS=60 per group of files
+	@$(BIN)/cmake -S engine/kernels -B $(SANITIZED) -DLANCE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
+	@$(BIN)/cmake --build $(SANITIZED) --parallel 2
+	@$(BIN)/python tests/support/fuzz.py $(SANITIZED)/_kernels*.so $(FUZZ_SECONDS)
 
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet

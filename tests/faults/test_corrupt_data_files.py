@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import handmade_files as handmade
@@ -177,6 +178,48 @@ def test_string_offsets_out_of_order(offset: int, value: int) -> None:
     data = content.buffers[0]
     content.buffers[0] = data[: 4 * offset] + value.to_bytes(4, "little") + data[4 * offset + 4 :]
     check_fault(page_of(content), CorruptFileError, "offset", STRINGS)
+
+
+@pytest.mark.parametrize("encode", [handmade.variable, handmade.fsst])
+@pytest.mark.parametrize("first", [0, 4, 403])
+def test_string_offsets_that_point_into_themselves(
+    encode: Callable[[list[bytes], int], Encoded], first: int
+) -> None:
+    content = encode([b"some text %d" % number for number in range(100)], 32)
+    content.buffers[0] = first.to_bytes(4, "little") + content.buffers[0][4:]
+    check_fault(page_of(content), CorruptFileError, "offsets", STRINGS)
+
+
+@pytest.mark.parametrize("start", [0, 8, 23])
+def test_dictionary_of_strings_that_start_inside_their_offsets(start: int) -> None:
+    arrays = LevelArrays([Layer.ALL_VALID_ITEM], None, None, 100)
+    block = handmade.variable_block([b"a", b"b", b"c"], 32)
+    block.buffers[0] = block.buffers[0][:4] + start.to_bytes(4, "little") + block.buffers[0][8:]
+    chunks = [Chunk(100, 100, None, None, handmade.flat(np.zeros(100, np.uint8)))]
+    page = handmade.mini_block(arrays, 100, chunks, large=False, dictionary=(block, 3))
+    check_fault(page, CorruptFileError, "offsets", STRINGS)
+
+
+@pytest.mark.parametrize("count", [99, 101, 2**31])
+def test_levels_without_bits_that_outnumber_the_rows(count: int) -> None:
+    """They take no bytes of the file, whatever their number."""
+    levels = handmade.out_of_line_bitpacking(np.zeros(100, np.uint16), 0, raw_tail=False)
+    layout = pb.ConstantLayout(
+        layers=[Layer.NULLABLE_ITEM], def_compression=levels.encoding, num_def_values=count
+    )
+    page = Page(pb.PageLayout(constant_layout=layout), [b"", b""], 100)
+    check_fault(page, CorruptFileError, "levels")
+
+
+def test_repetition_levels_without_bits() -> None:
+    levels = handmade.out_of_line_bitpacking(np.zeros(100, np.uint16), 0, raw_tail=False)
+    layout = pb.ConstantLayout(
+        layers=[Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST],
+        rep_compression=levels.encoding,
+        num_rep_values=2**31,
+    )
+    page = Page(pb.PageLayout(constant_layout=layout), [b"", b""], 3)
+    check_fault(page, CorruptFileError, "impossible number", LISTS)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ class FieldBuilder:
         """
         reader, _ = self.find(next(top.leaves()))
         if reader.version == "2.0":
-            return self._build_2_0(top, top.name, at_top=True, coded=coded)
+            with reader.placed():
+                return self._build_2_0(top, top.name, at_top=True, coded=coded)
         return kernels.structural_field(self._node(top, (), top.name), coded)
 
     # ---- 2.1 and 2.2: only leaves are stored, with the levels of everything above them ----------------
@@ -133,11 +134,8 @@ class FieldBuilder:
         if kind in _LISTS:
             return self._list_2_0(node, name, at_top=at_top)
         if kind == "map" or kind.startswith("fixed_size_list:struct"):
-            reader, _ = self.find(next(node.leaves()))
-            raise CorruptFileError(
-                f"Version 2.0 cannot hold a column of type '{kind}'", path=reader.path, column=name
-            )
-        reader, index = self.find(node)
+            raise CorruptFileError(f"Version 2.0 cannot hold a column of type '{kind}'", column=name)
+        reader, index = self._find_2_0(node, name)
         shape, packed = _packed_shape(node, name) if kind == "struct" else (_shape(node, name), [])
         is_dictionary = kind.startswith("dict:")
         build = self._blob_page_2_0 if node.is_blob else self._array_page
@@ -183,17 +181,14 @@ class FieldBuilder:
             message = array.parse_array_encoding(pages[0].encoding)
         return bool(message.WhichOneof("array_encoding") == "packed_struct")
 
-    def _find_list(self, node: Field, name: str) -> tuple[FileReader, int]:
+    def _find_2_0(self, node: Field, name: str) -> tuple[FileReader, int]:
         try:
             return self.find(node)
         except KeyError:
-            reader, _ = self.find(next(node.leaves()))
-            raise CorruptFileError(
-                "A list of version 2.0 has no column of offsets", path=reader.path, column=name
-            ) from None
+            raise CorruptFileError("A field of version 2.0 has no column of its own", column=name) from None
 
     def _list_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
-        reader, index = self._find_list(node, name)
+        reader, index = self._find_2_0(node, name)
         (child,) = node.children
         items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
         pages = []
