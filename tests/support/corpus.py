@@ -521,7 +521,7 @@ def is_in_2_0(case: Case) -> bool:
 
 
 def versioned(cases: Iterable[Case], *, with_2_0: bool = False) -> list[Any]:
-    """(case, version) parameters for pytest; `with_2_0` adds the file version that is read only."""
+    """(case, version) parameters for pytest; `with_2_0` adds file version 2.0 where it fits."""
     import pytest
 
     return [
