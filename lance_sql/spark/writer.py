@@ -29,7 +29,10 @@ from pyspark.sql.types import StructType
 from lance_sql.spark.options import Options
 from lance_sql.spark.types import arrow_schema, stored_schema
 
-SECONDS_UNTIL_TASKS_STOP = 1.0
+# A task that was told to stop has stopped when no file of its job turned up for so long.
+QUIET_SECONDS = 3.0
+SECONDS_BETWEEN_LOOKS = 0.2
+MAX_ABORT_SECONDS = 20.0
 
 
 @dataclasses.dataclass
@@ -74,14 +77,17 @@ class LanceWriter(DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """On the driver: remove whatever the tasks of this job wrote.
 
-        Spark aborts while tasks that it just told to stop may still be finishing a file, hence the second
-        look. It also aborts when the commit failed: should a version refer to the files after all, they stay.
+        Spark aborts while tasks that it just told to stop may still be finishing a file, so this looks again
+        until none has turned up for a while. It also aborts when the commit failed: should a version refer to
+        the files after all, they stay.
         """
         if self._is_committed():
             return
-        self._remove_files()
-        time.sleep(SECONDS_UNTIL_TASKS_STOP)
-        self._remove_files()
+        began = last_found = time.monotonic()
+        while time.monotonic() - last_found < QUIET_SECONDS and time.monotonic() - began < MAX_ABORT_SECONDS:
+            if self._remove_files():
+                last_found = time.monotonic()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _is_committed(self) -> bool:
         latest = self._latest()
@@ -95,11 +101,13 @@ class LanceWriter(DataSourceArrowWriter):
             for file in fragment.files
         )
 
-    def _remove_files(self) -> None:
+    def _remove_files(self) -> bool:
+        """Remove the files of this job; whether there were any."""
         store = self._store()
-        for path in store.list(DATA_FOLDER):
-            if self._job in path:
-                store.delete(path)
+        paths = [path for path in store.list(DATA_FOLDER) if self._job in path]
+        for path in paths:
+            store.delete(path)
+        return bool(paths)
 
     def _store(self) -> Store:
         return open_store(self._options.path, self._options.storage_options)
