@@ -157,8 +157,8 @@ Pool& pool() {
 
 Allocation allocate(size_t bytes) {
   size_t wanted = bytes + kSlack;
-  if (wanted < kSmall) {
-    size_t rounded = (wanted + 63) / 64 * 64;
+  size_t rounded = (wanted + 63) / 64 * 64;
+  if (rounded < kSmall) {  // as `release` will judge it
     auto* data = static_cast<uint8_t*>(std::aligned_alloc(64, rounded));
     if (!data) throw std::bad_alloc();
     return {data, rounded - kSlack};
