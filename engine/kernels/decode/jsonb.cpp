@@ -1,0 +1,208 @@
+#include "decode/jsonb.hpp"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "core/jsonb.hpp"
+
+namespace lance::jsonb {
+namespace {
+
+// Decimal exponents between which numbers are written without one.
+constexpr int kLeastPlain = -5, kMostPlain = 15;
+
+void append(Bytes& text, std::string_view piece) {
+  copy_bytes(text.extend(piece.size()), piece.data(), piece.size());
+}
+
+template <typename Number>
+void append_integer(Bytes& text, Number value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+  append(text, {digits, static_cast<size_t>(end - digits)});
+}
+
+// The fewest digits that give the number back: 0.00001, 12.0, 1e+16.
+void append_float(Bytes& text, double value) {
+  if (!std::isfinite(value)) return append(text, "null");
+  char scientific[32];
+  const auto end =
+      std::to_chars(scientific, scientific + sizeof(scientific), value, std::chars_format::scientific).ptr;
+  std::string_view all(scientific, static_cast<size_t>(end - scientific));
+  if (all[0] == '-') {
+    append(text, "-");
+    all.remove_prefix(1);
+  }
+  const size_t e = all.find('e');
+  char digits[24];
+  size_t count = 0;
+  for (char c : all.substr(0, e)) {
+    if (c != '.') digits[count++] = c;
+  }
+  const bool negative = all[e + 1] == '-';
+  int exponent = 0;
+  std::from_chars(all.data() + e + 2, all.data() + all.size(), exponent);
+  if (negative) exponent = -exponent;
+  const std::string_view significant(digits, count);
+  if (exponent < kLeastPlain || exponent > kMostPlain) {
+    append(text, significant.substr(0, 1));
+    if (count > 1) {
+      append(text, ".");
+      append(text, significant.substr(1));
+    }
+    append(text, negative ? "e-" : "e+");
+    append_integer(text, std::abs(exponent));
+  } else if (exponent < 0) {
+    append(text, "0.");
+    append(text, std::string_view("00000").substr(0, static_cast<size_t>(-exponent - 1)));
+    append(text, significant);
+  } else {
+    const auto whole = static_cast<size_t>(exponent) + 1;
+    append(text, significant.substr(0, whole));
+    for (size_t i = count; i < whole; ++i) append(text, "0");
+    append(text, ".");
+    append(text, count > whole ? significant.substr(whole) : "0");
+  }
+}
+
+void append_number(Bytes& text, Span number) {
+  require_valid(number.size > 0, "a number without bytes");
+  const uint8_t kind = number.data[0];
+  const uint64_t width = number.size - 1;
+  if (kind == kZero || kind == kNan || kind == kInfinity || kind == kMinusInfinity) {
+    require_valid(width == 0, "a number with more bytes than its kind has");
+    return append(text, kind == kZero ? "0" : "null");
+  }
+  require_valid(kind == kSigned || kind == kUnsigned || kind == kFloat, "a number of an unknown kind");
+  require_valid(width == 8 || (kind != kFloat && (width == 1 || width == 2 || width == 4)),
+                "a number of an impossible width");
+  uint64_t bits = 0;
+  for (uint64_t i = 1; i <= width; ++i) bits = bits << 8 | number.data[i];
+  if (kind == kUnsigned) return append_integer(text, bits);
+  if (kind == kFloat) return append_float(text, std::bit_cast<double>(bits));
+  const unsigned unused = 64 - 8 * static_cast<unsigned>(width);
+  append_integer(text, static_cast<int64_t>(bits << unused) >> unused);
+}
+
+void append_string(Bytes& text, Span string) {
+  require_valid(is_utf8(string), "a string that is not UTF-8");
+  append(text, "\"");
+  uint64_t done = 0;
+  for (uint64_t i = 0; i < string.size; ++i) {
+    const uint8_t c = string.data[i];
+    if (c >= 0x20 && c != '"' && c != '\\') [[likely]]
+      continue;
+    append(text, {reinterpret_cast<const char*>(string.data + done), i - done});
+    done = i + 1;
+    constexpr std::string_view kSpecial = "\b\f\n\r\t\"\\", kLetters = "bfnrt\"\\";
+    if (const size_t found = kSpecial.find(static_cast<char>(c)); found != std::string_view::npos) {
+      append(text, "\\");
+      append(text, kLetters.substr(found, 1));
+    } else {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      append(text, "\\u00");
+      append(text, kHex.substr(c >> 4, 1));
+      append(text, kHex.substr(c & 15, 1));
+    }
+  }
+  if (string.size > done)
+    append(text, {reinterpret_cast<const char*>(string.data + done), string.size - done});
+  append(text, "\"");
+}
+
+void append_container(Bytes& text, Span container, unsigned depth);
+
+void append_child(Bytes& text, uint32_t kind, Span content, unsigned depth) {
+  switch (kind) {
+    case kString:
+      return append_string(text, content);
+    case kNumber:
+      return append_number(text, content);
+    case kContainer:
+      return append_container(text, content, depth + 1);
+    default:
+      require_valid(kind == kNull || kind == kTrue || kind == kFalse, "a value of an unknown kind");
+      require_valid(content.size == 0, "a constant with bytes");
+      append(text, kind == kNull ? "null" : kind == kTrue ? "true" : "false");
+  }
+}
+
+// The children of a container: entries, and what lies behind them.
+class Children {
+ public:
+  Children(Span container, uint64_t entries) : entries_(container.sub(4, 4 * entries)) {
+    content_ = container.from(4 + 4 * entries);
+  }
+
+  uint32_t entry(uint64_t number) const {
+    const uint32_t entry = load_big_endian(entries_.sub(4 * number, 4).data);
+    require_valid((entry & 0x80000000) == 0, "an entry that holds an offset");
+    return entry;
+  }
+  // Skips what an entry holds.
+  Span take(uint32_t entry) {
+    const uint64_t length = entry & kLengthMask;
+    const Span taken = content_.sub(0, length);
+    content_ = content_.from(length);
+    return taken;
+  }
+  bool all_taken() const { return content_.size == 0; }
+
+ private:
+  Span entries_, content_;
+};
+
+void append_container(Bytes& text, Span container, unsigned depth) {
+  require_valid(depth <= kMaxDepth, "containers are nested too deeply");
+  const uint32_t header = load_big_endian(container.sub(0, 4).data);
+  const uint32_t kind = header & kContainerMask;
+  const uint64_t count = header & kCountMask;
+  require_valid(kind == kArray || kind == kObject || (kind == kScalar && depth == 0),
+                "a container of an unknown kind");
+  // Scalars say nothing about their one child.
+  const uint64_t entries = kind == kScalar ? 1 : kind == kObject ? 2 * count : count;
+  Children children(container, entries);
+  if (kind == kScalar) {
+    const uint32_t entry = children.entry(0);
+    require_valid((entry & ~kLengthMask) != kContainer, "a scalar that is none");
+    append_child(text, entry & ~kLengthMask, children.take(entry), depth);
+  } else if (kind == kArray) {
+    append(text, "[");
+    for (uint64_t i = 0; i < count; ++i) {
+      if (i > 0) append(text, ",");
+      const uint32_t entry = children.entry(i);
+      append_child(text, entry & ~kLengthMask, children.take(entry), depth);
+    }
+    append(text, "]");
+  } else {
+    // All keys lie before the first value.
+    Children values = children;
+    for (uint64_t i = 0; i < count; ++i) values.take(children.entry(i));
+    append(text, "{");
+    for (uint64_t i = 0; i < count; ++i) {
+      if (i > 0) append(text, ",");
+      const uint32_t key = children.entry(i), value = children.entry(count + i);
+      require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+      append_string(text, children.take(key));
+      append(text, ":");
+      append_child(text, value & ~kLengthMask, values.take(value), depth);
+    }
+    append(text, "}");
+    children = values;
+  }
+  require_valid(children.all_taken(), "bytes behind the last child of a container");
+}
+
+}  // namespace
+
+void append_text(Span value, Bytes& text) {
+  try {
+    append_container(text, value, 0);
+  } catch (const CorruptData& error) {
+    throw Invalid(error.what());
+  }
+}
+
+}  // namespace lance::jsonb
