@@ -11,11 +11,10 @@ import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, blob_cases, difference, is_readable, multi_page_table, versioned
+from corpus import Case, all_cases, blob_cases, difference, multi_page_table, versioned
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
-from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.reference import bitpacking, compressive
 from lance_engine.reference.values import Fixed, Variable
 from native_files import NativeFile, without_dictionaries
@@ -44,25 +43,13 @@ def random_picks(count: int) -> tuple[list[list[int]], list[int]]:
     return [each for each in ranges if each[0] < each[1]], rows
 
 
-@pytest.mark.parametrize(
-    ("case", "version"), versioned(filter(is_readable, [*all_cases(), *blob_cases()]), with_2_0=True)
-)
+@pytest.mark.parametrize(("case", "version"), versioned([*all_cases(), *blob_cases()], with_2_0=True))
 def test_files_of_pylance(tmp_path: Path, case: Case, version: str) -> None:
     table = case.build()
     data = write_file(tmp_path / "file.lance", table, version)
     ranges, rows = random_picks(table.num_rows)
     check_everywhere(NativeFile.in_memory(data, table.schema), table, ranges, rows)
     check_everywhere(NativeFile.mapped(tmp_path / "file.lance", table.schema), table, ranges, rows)
-
-
-@pytest.mark.parametrize(
-    ("case", "version"), versioned(case for case in all_cases() if not is_readable(case))
-)
-def test_unsupported_columns_are_refused(tmp_path: Path, case: Case, version: str) -> None:
-    table = case.build()
-    data = write_file(tmp_path / "file.lance", table, version)
-    with pytest.raises(UnsupportedFeatureError, match="cannot be read"):
-        NativeFile.in_memory(data, table.schema)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
