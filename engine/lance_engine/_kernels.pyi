@@ -18,10 +18,16 @@ class CorruptDataError(ValueError):
     """Bytes that contradict themselves; `args` is (what, column or None, page number or None)."""
 
 class NotResidentError(LookupError):
-    """A range of a file was needed that nobody fetched; `args` is (source identity, offset, length)."""
+    """A range of a file was needed that nobody fetched; `args` is (source identity, offset, length, lasting).
+
+    `lasting` says that later batches will need it as well.
+    """
 
 class BatchTooLargeError(OverflowError):
     """More bytes of strings, or more list items, than 32-bit offsets can address: ask for fewer rows."""
+
+class InvalidJsonError(ValueError):
+    """A JSON value that is none; `args` is (what, number of the value in the column)."""
 
 # ---- sources: the bytes of a file, as far as they are in memory ---------------------------------------
 
@@ -97,8 +103,6 @@ def full_zip_fixed_page(
     layers: bytes,
     bits_rep: int,
     bits_def: int,
-    num_items: int,
-    num_visible_items: int,
     bits_per_value: int,
     dims: Sequence[int],
     has_validity: Sequence[bool],
@@ -111,11 +115,19 @@ def full_zip_variable_page(
     layers: bytes,
     bits_rep: int,
     bits_def: int,
-    num_items: int,
-    num_visible_items: int,
     bits_per_offset: int,
     codec: str,
     symbol_table: bytes,
+) -> Page: ...
+def full_zip_packed_page(
+    *,
+    rows: int,
+    buffers: Sequence[tuple[int, int]],
+    layers: bytes,
+    bits_rep: int,
+    bits_def: int,
+    bits_per_offset: int,
+    fields: Sequence[tuple[int, int, str, bytes, Sequence[int], Sequence[bool]]],
 ) -> Page: ...
 def constant_page(
     *,
@@ -161,7 +173,13 @@ def array_list_field(
     source: Source,
     items: Field,
     large: bool,
+    inner: bool = False,
 ) -> Field: ...
+
+# ---- array encodings of 0.1 ----------------------------------------------------------------------------
+
+def legacy_var_binary(positions: tuple[int, int], empty_is_null: bool) -> ArrayDecoder: ...
+def legacy_list_ends(offsets: tuple[int, int], bits: int) -> ArrayDecoder: ...
 
 # ---- columns -------------------------------------------------------------------------------------------
 
@@ -197,22 +215,61 @@ def struct_node(children: Sequence[Node]) -> Node: ...
 def list_node(child: Node, large: bool) -> Node: ...
 def fixed_size_list_node(child: Node, dimension: int) -> Node: ...
 
-class Field: ...
+class Field:
+    def tested(self, test: ValueTest) -> Field | None: ...
 
 def structural_field(root: Node, coded: bool = ...) -> Field: ...
+
+class ValueTest: ...
+
+def integer_range_test(bits: int, signed_: bool, low: bytes, high: bytes, negate: bool) -> ValueTest: ...
+def integer_set_test(bits: int, values: bytes, negate: bool) -> ValueTest: ...
+def float_range_test(bits: int, low: float, high: float, nan: bool, negate: bool) -> ValueTest: ...
+def string_test(pieces: Sequence[bytes], at_start: bool, at_end: bool, negate: bool) -> ValueTest: ...
+def string_set_test(values: Sequence[bytes], negate: bool) -> ValueTest: ...
 
 class DecodedBatch:
     @property
     def address(self) -> int: ...
+    @property
+    def bytes_read(self) -> int: ...
 
 class Columns:
     def __init__(self, fields: Sequence[Field]) -> None: ...
+    def narrowed(self, indices: Sequence[int]) -> Columns: ...
     def decode_range(
         self, begin: int, end: int, overlays: Sequence[tuple[Source, Source]] = ...
+    ) -> DecodedBatch: ...
+    def decode_ranges(
+        self, ranges: npt.NDArray[np.int64], overlays: Sequence[tuple[Source, Source]] = ...
     ) -> DecodedBatch: ...
     def decode_rows(
         self, rows: npt.NDArray[np.uint32], overlays: Sequence[tuple[Source, Source]] = ...
     ) -> DecodedBatch: ...
+
+# ---- hashes --------------------------------------------------------------------------------------------
+
+def decode_jsonb(data: _Bytes, offsets: npt.NDArray[np.int64], valid: _Bytes | None) -> tuple[_Bytes, _Bytes]:
+    """Bytes and int32 offsets of the texts of binary JSON values; InvalidJsonError, BatchTooLargeError."""
+
+def encode_jsonb(data: _Bytes, offsets: npt.NDArray[np.int64], valid: _Bytes | None) -> tuple[_Bytes, _Bytes]:
+    """Bytes and int64 offsets of the binary values of JSON texts; InvalidJsonError."""
+
+def xxhash64(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]: ...
+
+# ---- streams ---------------------------------------------------------------------------------------------
+
+def batch_stream(
+    ranges: Any,
+    schema: Any,
+    batch_rows: int,
+    row_bytes: int,
+    read_ahead: int,
+    threads: int,
+    skip: int = ...,
+    limit: int | None = ...,
+) -> object: ...
+def stop_streams() -> None: ...
 
 # ---- memory and instruction sets -----------------------------------------------------------------------
 
@@ -220,7 +277,7 @@ def unpack_block(packed: bytes, bits: int, width: int, level: str) -> bytes: ...
 def simd_level() -> str: ...
 def simd_levels() -> list[str]: ...
 def cached_bytes() -> int: ...
-def set_cache_limit(bytes: int) -> None: ...
+def set_cache_limit(bytes: int, most: int) -> None: ...
 
 # ---- encode: levels ----------------------------------------------------------------------------------
 
@@ -244,6 +301,7 @@ class LevelBuilder:
     def __init__(self, rows: int) -> None: ...
     def clone(self) -> LevelBuilder: ...
     def add_item(self, validity: Any, offset: int, count: int) -> None: ...
+    def add_fixed_size_list(self, validity: Any, offset: int, count: int, dimension: int) -> None: ...
     def add_list(
         self, validity: Any, offsets: Any, offset_bits: int, offset: int, count: int, child_count: int
     ) -> tuple[int, int, _Bytes | None]: ...
@@ -324,6 +382,7 @@ def encode_full_zip_fixed(
     values: Any, bits: int, offset: int, count: int, layers: _ListLayers, levels: Levels
 ) -> FullZipPage: ...
 def encode_full_zip_variable(values: VariableInput, levels: Levels) -> FullZipPage: ...
+def pack_rows(fields: Sequence[VariableInput | tuple[Any, int, int]], count: int) -> VariableInput: ...
 def compress_block(plain: Any, scheme: Scheme, level: int) -> _Bytes: ...
 def compress_each(
     values: VariableInput, scheme: Scheme, level: int, saving: float

@@ -12,11 +12,13 @@
 #include "core/memory.hpp"
 #include "core/source.hpp"
 #include "decode/column.hpp"
+#include "decode/legacy/array_decoder.hpp"
 #include "decode/page.hpp"
 #include "decode/structural_field.hpp"
 #include "decode/unpack.hpp"
 #include "decode/v2_0/array_decoder.hpp"
 #include "decode/v2_0/nested_field.hpp"
+#include "decode/value_test.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,6 +29,7 @@ namespace {
 
 using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;
 using Rows = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ranges = nb::ndarray<const int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
 std::vector<Range> to_ranges(const RangeList& pairs) {
@@ -52,9 +55,20 @@ Compression compression(const std::string& scheme) {
   throw std::invalid_argument("unknown compression " + scheme);
 }
 
+ZipCodec zip_codec(const std::string& codec) {
+  if (codec == "plain") return ZipCodec::kPlain;
+  if (codec == "fsst") return ZipCodec::kFsst;
+  return compression(codec) == Compression::kLz4 ? ZipCodec::kLz4 : ZipCodec::kZstd;
+}
+
+// Bytes of a field, bytes of its length, how it is compressed, symbol table, dimensions, has validity.
+using PackedFields = std::vector<
+    std::tuple<uint64_t, unsigned, std::string, nb::bytes, std::vector<uint64_t>, std::vector<bool>>>;
+
 // One decoded batch, waiting to be imported through the Arrow C data interface.
 struct DecodedBatch {
   ArrowArray array{};
+  uint64_t bytes_read = 0;  // of the files, as far as they were looked at
   DecodedBatch() = default;
   DecodedBatch(const DecodedBatch&) = delete;
   ~DecodedBatch() {
@@ -66,9 +80,16 @@ DecodedBatch* decode(const Columns& columns, const Selection& selection, const O
   auto batch = std::make_unique<DecodedBatch>();
   {
     nb::gil_scoped_release release;
+    uint64_t before = bytes_viewed;
     columns.decode(selection, overlays, batch->array);
+    batch->bytes_read = bytes_viewed - before;
   }
   return batch.release();
+}
+
+// Widths as files give them: no check accepts one that is cut off here.
+unsigned narrow(uint64_t width) {
+  return static_cast<unsigned>(std::min<uint64_t>(width, UINT32_MAX));
 }
 
 LeafKind leaf_kind(const std::string& kind) {
@@ -179,10 +200,10 @@ void bind_pages(nb::module_& m) {
       "mini_block_page",
       [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, BlockDecoderPtr rep,
          BlockDecoderPtr def, ValueDecoderPtr values, BlockDecoderPtr dictionary, uint64_t dictionary_items,
-         unsigned index_width, uint64_t num_buffers, uint64_t num_items, bool large_chunks,
+         uint64_t index_width, uint64_t num_buffers, uint64_t num_items, bool large_chunks,
          bool repetition_index) {
         return make_mini_block({rows, to_ranges(buffers), to_bytes(layers), rep, def, values, dictionary,
-                                dictionary_items, index_width, num_buffers, num_items, large_chunks,
+                                dictionary_items, narrow(index_width), num_buffers, num_items, large_chunks,
                                 repetition_index});
       },
       "rows"_a, "buffers"_a, "layers"_a, "rep"_a.none(), "def_"_a.none(), "values"_a, "dictionary"_a.none(),
@@ -191,47 +212,58 @@ void bind_pages(nb::module_& m) {
   m.def(
       "full_zip_fixed_page",
       [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
-         unsigned bits_def, uint64_t num_items, uint64_t num_visible_items, uint64_t bits_per_value,
-         std::vector<uint64_t> dims, std::vector<bool> has_validity, uint64_t bits_per_item) {
+         unsigned bits_def, uint64_t bits_per_value, std::vector<uint64_t> dims,
+         std::vector<bool> has_validity, uint64_t bits_per_item) {
         FullZipDescription d;
         d.rows = rows;
         d.buffers = to_ranges(buffers);
         d.layers = to_bytes(layers);
         d.bits_rep = bits_rep;
         d.bits_def = bits_def;
-        d.num_items = num_items;
-        d.num_visible_items = num_visible_items;
         d.bits_per_value = bits_per_value;
         d.dims = std::move(dims);
         d.has_validity = std::move(has_validity);
         d.bits_per_item = bits_per_item;
         return make_full_zip(std::move(d));
       },
-      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "num_items"_a, "num_visible_items"_a,
-      "bits_per_value"_a, "dims"_a, "has_validity"_a, "bits_per_item"_a);
+      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_value"_a, "dims"_a,
+      "has_validity"_a, "bits_per_item"_a);
   m.def(
       "full_zip_variable_page",
       [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
-         unsigned bits_def, uint64_t num_items, uint64_t num_visible_items, unsigned bits_per_offset,
-         const std::string& codec, const nb::bytes& symbol_table) {
+         unsigned bits_def, unsigned bits_per_offset, const std::string& codec,
+         const nb::bytes& symbol_table) {
         FullZipDescription d;
         d.rows = rows;
         d.buffers = to_ranges(buffers);
         d.layers = to_bytes(layers);
         d.bits_rep = bits_rep;
         d.bits_def = bits_def;
-        d.num_items = num_items;
-        d.num_visible_items = num_visible_items;
         d.bits_per_offset = bits_per_offset;
-        d.codec = codec == "fsst"   ? ZipCodec::kFsst
-                  : codec == "lz4"  ? ZipCodec::kLz4
-                  : codec == "zstd" ? ZipCodec::kZstd
-                                    : ZipCodec::kPlain;
+        d.codec = zip_codec(codec);
         d.symbol_table = to_bytes(symbol_table);
         return make_full_zip(std::move(d));
       },
-      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "num_items"_a, "num_visible_items"_a,
-      "bits_per_offset"_a, "codec"_a, "symbol_table"_a);
+      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_offset"_a, "codec"_a,
+      "symbol_table"_a);
+  m.def(
+      "full_zip_packed_page",
+      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
+         unsigned bits_def, unsigned bits_per_offset, const PackedFields& fields) {
+        FullZipDescription d;
+        d.rows = rows;
+        d.buffers = to_ranges(buffers);
+        d.layers = to_bytes(layers);
+        d.bits_rep = bits_rep;
+        d.bits_def = bits_def;
+        d.bits_per_offset = bits_per_offset;
+        for (const auto& [bytes, length_bytes, codec, symbol_table, dims, has_validity] : fields)
+          d.packed.push_back(
+              {bytes, length_bytes, zip_codec(codec), to_bytes(symbol_table), dims, has_validity});
+        check(!d.packed.empty(), "a packed struct has no fields");
+        return make_full_zip(std::move(d));
+      },
+      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_offset"_a, "fields"_a);
   m.def(
       "constant_page",
       [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, const nb::object& inline_value,
@@ -261,6 +293,45 @@ void bind_blobs(nb::module_& m) {
       "descriptors"_a, "buffers"_a, "layers"_a, "v2_0"_a);
 }
 
+std::string to_string(const nb::bytes& bytes) {
+  return {static_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string> to_strings(const std::vector<nb::bytes>& all) {
+  std::vector<std::string> strings;
+  for (const nb::bytes& bytes : all) strings.push_back(to_string(bytes));
+  return strings;
+}
+
+void bind_tests(nb::module_& m) {
+  nb::class_<ValueTest>(m, "ValueTest");
+  m.def(
+      "integer_range_test",
+      [](unsigned bits, bool is_signed, const nb::bytes& low, const nb::bytes& high, bool negate) {
+        return make_integer_range(bits, is_signed, to_string(low), to_string(high), negate);
+      },
+      "bits"_a, "signed_"_a, "low"_a, "high"_a, "negate"_a);
+  m.def(
+      "integer_set_test",
+      [](unsigned bits, const nb::bytes& values, bool negate) {
+        return make_integer_set(bits, to_string(values), negate);
+      },
+      "bits"_a, "values"_a, "negate"_a);
+  m.def("float_range_test", &make_float_range, "bits"_a, "low"_a, "high"_a, "nan"_a, "negate"_a);
+  m.def(
+      "string_test",
+      [](const std::vector<nb::bytes>& pieces, bool at_start, bool at_end, bool negate) {
+        return ValueTestPtr(std::make_shared<StringTest>(to_strings(pieces), at_start, at_end, negate));
+      },
+      "pieces"_a, "at_start"_a, "at_end"_a, "negate"_a);
+  m.def(
+      "string_set_test",
+      [](const std::vector<nb::bytes>& values, bool negate) {
+        return make_string_set(to_strings(values), negate);
+      },
+      "values"_a, "negate"_a);
+}
+
 void bind_columns(nb::module_& m) {
   nb::class_<LeafColumn>(m, "LeafColumn")
       .def_prop_ro("rows", &LeafColumn::rows)
@@ -274,13 +345,13 @@ void bind_columns(nb::module_& m) {
           [](const LeafColumn& column, uint64_t begin, uint64_t end) {
             return to_pairs(column.metadata_ranges(begin, end));
           },
-          "begin"_a, "end"_a)
+          "begin"_a, "end"_a, ReleaseGil())
       .def(
           "data_ranges",
           [](const LeafColumn& column, uint64_t begin, uint64_t end) {
             return to_pairs(column.data_ranges(begin, end));
           },
-          "begin"_a, "end"_a);
+          "begin"_a, "end"_a, ReleaseGil());
   m.def(
       "leaf_column",
       [](std::string name, const std::string& kind, uint32_t width, std::vector<uint64_t> dims,
@@ -321,17 +392,19 @@ void bind_columns(nb::module_& m) {
       },
       "child"_a, "dimension"_a);
 
-  nb::class_<Field>(m, "Field");
+  nb::class_<Field>(m, "Field").def("tested", &Field::tested, "test"_a);
   m.def(
       "structural_field",
       [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); },
       "root"_a, "coded"_a = false);
 
-  nb::class_<DecodedBatch>(m, "DecodedBatch").def_prop_ro("address", [](const DecodedBatch& batch) {
-    return reinterpret_cast<uintptr_t>(&batch.array);
-  });
+  nb::class_<DecodedBatch>(m, "DecodedBatch")
+      .def_prop_ro("address",
+                   [](const DecodedBatch& batch) { return reinterpret_cast<uintptr_t>(&batch.array); })
+      .def_ro("bytes_read", &DecodedBatch::bytes_read);
   nb::class_<Columns>(m, "Columns")
       .def(nb::init<std::vector<FieldPtr>>(), "fields"_a)
+      .def("narrowed", &Columns::narrowed, "indices"_a)
       .def(
           "decode_range",
           [](const Columns& columns, uint64_t begin, uint64_t end, const Overlays& overlays) {
@@ -340,6 +413,20 @@ void bind_columns(nb::module_& m) {
             return decode(columns, Selection::of(std::span<const RowRange>(&range, 1)), overlays);
           },
           "begin"_a, "end"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
+      .def(
+          "decode_ranges",
+          [](const Columns& columns, const Ranges& ranges, const Overlays& overlays) {
+            std::vector<RowRange> rows;
+            rows.reserve(ranges.shape(0));
+            for (size_t i = 0; i < ranges.shape(0); ++i) {
+              int64_t begin = ranges(i, 0), end = ranges(i, 1);
+              if (begin < 0 || begin > end)
+                throw std::invalid_argument("a range of rows ends before it begins");
+              rows.push_back({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
+            }
+            return decode(columns, Selection::of(std::span<const RowRange>(rows)), overlays);
+          },
+          "ranges"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
       .def(
           "decode_rows",
           [](const Columns& columns, const Rows& rows, const Overlays& overlays) {
@@ -379,7 +466,7 @@ void bind_unpack(nb::module_& m) {
     return levels;
   });
   m.def("cached_bytes", &cached_bytes);
-  m.def("set_cache_limit", &set_cache_limit, "bytes"_a);
+  m.def("set_cache_limit", &set_cache_limit, "bytes"_a, "most"_a);
 }
 
 void bind_v2_0(nb::module_& m) {
@@ -410,22 +497,22 @@ void bind_v2_0(nb::module_& m) {
       "binary"_a, "symbol_table"_a);
   m.def(
       "array_dictionary",
-      [](ArrayDecoderPtr indices, unsigned index_width, ArrayDecoderPtr items, uint64_t count, bool shifted,
+      [](ArrayDecoderPtr indices, uint64_t index_width, ArrayDecoderPtr items, uint64_t count, bool shifted,
          const std::string& kind, uint32_t width) {
-        return make_dictionary(std::move(indices), index_width, std::move(items), count, shifted,
+        return make_dictionary(std::move(indices), narrow(index_width), std::move(items), count, shifted,
                                LeafType{leaf_kind(kind), width, {}});
       },
       "indices"_a, "index_width"_a, "items"_a, "count"_a, "shifted"_a, "kind"_a, "width"_a);
   m.def(
       "array_bitpacked",
-      [](std::pair<uint64_t, uint64_t> buffer, unsigned packed_bits, unsigned bits, bool is_signed) {
-        return make_bitpacked({buffer.first, buffer.second}, packed_bits, bits, is_signed);
+      [](std::pair<uint64_t, uint64_t> buffer, uint64_t packed_bits, uint64_t bits, bool is_signed) {
+        return make_bitpacked({buffer.first, buffer.second}, narrow(packed_bits), narrow(bits), is_signed);
       },
       "buffer"_a, "packed_bits"_a, "bits"_a, "signed_"_a);
   m.def(
       "array_bitpacked_for_non_neg",
-      [](std::pair<uint64_t, uint64_t> buffer, unsigned packed_bits, unsigned bits) {
-        return make_bitpacked_for_non_neg({buffer.first, buffer.second}, packed_bits, bits);
+      [](std::pair<uint64_t, uint64_t> buffer, uint64_t packed_bits, uint64_t bits) {
+        return make_bitpacked_for_non_neg({buffer.first, buffer.second}, narrow(packed_bits), narrow(bits));
       },
       "buffer"_a, "packed_bits"_a, "bits"_a);
   m.def("array_page", &make_page, "rows"_a, "decoder"_a);
@@ -434,14 +521,29 @@ void bind_v2_0(nb::module_& m) {
       "array_list_field",
       [](std::string name,
          const std::vector<std::tuple<uint64_t, ArrayDecoderPtr, uint64_t, uint64_t>>& pages,
-         std::shared_ptr<const Source> source, FieldPtr items, bool large) {
+         std::shared_ptr<const Source> source, FieldPtr items, bool large, bool inner) {
         std::vector<ListPage> list_pages;
         for (const auto& [rows, offsets, adjustment, num_items] : pages)
           list_pages.push_back({rows, offsets, adjustment, num_items});
         return make_list_field(std::move(name), std::move(list_pages), std::move(source), std::move(items),
-                               large);
+                               large, inner);
       },
-      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a);
+      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a, "inner"_a = false);
+}
+
+void bind_legacy(nb::module_& m) {
+  m.def(
+      "legacy_var_binary",
+      [](std::pair<uint64_t, uint64_t> positions, bool empty_is_null) {
+        return legacy::make_var_binary({positions.first, positions.second}, empty_is_null);
+      },
+      "positions"_a, "empty_is_null"_a);
+  m.def(
+      "legacy_list_ends",
+      [](std::pair<uint64_t, uint64_t> offsets, unsigned bits) {
+        return legacy::make_list_ends({offsets.first, offsets.second}, bits);
+      },
+      "offsets"_a, "bits"_a);
 }
 
 }  // namespace
@@ -451,8 +553,10 @@ void bind_decode(nb::module_& m) {
   bind_value_decoders(m);
   bind_pages(m);
   bind_blobs(m);
+  bind_tests(m);
   bind_columns(m);
   bind_v2_0(m);
+  bind_legacy(m);
   bind_unpack(m);
 }
 

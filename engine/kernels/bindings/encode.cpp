@@ -18,6 +18,7 @@
 #include "encode/integers.hpp"
 #include "encode/levels.hpp"
 #include "encode/mini_block.hpp"
+#include "encode/packed_row.hpp"
 #include "encode/values.hpp"
 #include "encode/zones.hpp"
 
@@ -110,6 +111,15 @@ void bind_levels(nb::module_& m) {
             builder.add_item(bitmap, count);
           },
           "validity"_a.none(), "offset"_a, "count"_a)
+      .def(
+          "add_fixed_size_list",
+          [](LevelBuilder& builder, nb::object validity, uint64_t offset, uint64_t count,
+             uint64_t dimension) {
+            const Bitmap bitmap(borrow(validity), offset, count);
+            nb::gil_scoped_release nogil;
+            builder.add_fixed_size_list(bitmap, count, dimension);
+          },
+          "validity"_a.none(), "offset"_a, "count"_a, "dimension"_a)
       .def(
           "add_list",
           [](LevelBuilder& builder, nb::object validity, nb::object offsets, unsigned offset_bits,
@@ -278,6 +288,22 @@ void bind_analysis(nb::module_& m) {
         return hand_over(output);
       },
       "plain"_a, "scheme"_a, "level"_a);
+  m.def(
+      "pack_rows",
+      [](const std::vector<nb::object>& fields, uint64_t count) {
+        std::vector<PackedField> packed;
+        for (const nb::object& field : fields) {
+          if (nb::isinstance<VariableInput>(field)) {
+            packed.emplace_back(nb::cast<std::shared_ptr<const VariableInput>>(field));
+            continue;
+          }
+          auto [bytes, width, offset] = nb::cast<std::tuple<nb::object, uint64_t, uint64_t>>(field);
+          packed.emplace_back(FixedField{borrow(bytes), width, offset});
+        }
+        nb::gil_scoped_release nogil;
+        return pack_rows(packed, count);
+      },
+      "fields"_a, "count"_a);
   m.def("compress_each", &compress_each, "values"_a, "scheme"_a, "level"_a, "saving"_a,
         nb::call_guard<nb::gil_scoped_release>());
   m.def(

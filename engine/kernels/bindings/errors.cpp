@@ -17,7 +17,7 @@ void bind_errors(nb::module_& m) {
   static nb::handle not_resident = nb::exception<NotResident>(m, "NotResidentError", PyExc_LookupError);
   nb::exception<BatchTooLarge>(m, "BatchTooLargeError", PyExc_OverflowError);
   // Registered last and so tried first: the arguments are (what, column or None, page or None) and
-  // (identity of the source, offset, length).
+  // (identity of the source, offset, length, whether to keep it).
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
@@ -27,7 +27,8 @@ void bind_errors(nb::module_& m) {
       PyErr_SetObject(corrupt.ptr(), nb::make_tuple(error.what(), column, page).ptr());
     } catch (const NotResident& error) {
       auto source = reinterpret_cast<uintptr_t>(error.source);
-      PyErr_SetObject(not_resident.ptr(), nb::make_tuple(source, error.offset, error.length).ptr());
+      PyErr_SetObject(not_resident.ptr(),
+                      nb::make_tuple(source, error.offset, error.length, error.lasting).ptr());
     }
   });
 }

@@ -7,4 +7,7 @@ NB_MODULE(_kernels, m) {
   lance::bind_errors(m);
   lance::bind_decode(m);
   lance::bind_encode(m);
+  lance::bind_hash(m);
+  lance::bind_jsonb(m);
+  lance::bind_stream(m);
 }

@@ -2,7 +2,19 @@
 
 #include <cstdint>
 
-// The Arrow C data interface, as its specification gives it.
+// The Arrow C data and stream interfaces, as their specification gives them.
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  ArrowSchema** children;
+  ArrowSchema* dictionary;
+  void (*release)(ArrowSchema*);
+  void* private_data;
+};
+
 struct ArrowArray {
   int64_t length;
   int64_t null_count;
@@ -13,5 +25,13 @@ struct ArrowArray {
   ArrowArray** children;
   ArrowArray* dictionary;
   void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+struct ArrowArrayStream {
+  int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
+  int (*get_next)(ArrowArrayStream*, ArrowArray* out);
+  const char* (*get_last_error)(ArrowArrayStream*);
+  void (*release)(ArrowArrayStream*);
   void* private_data;
 };

@@ -24,6 +24,7 @@ struct NotResident : std::runtime_error {
   const void* source;  // the file, as `Source::identity`
   uint64_t offset;
   uint64_t length;
+  bool lasting = false;  // worth keeping: later batches will need it, too
 };
 
 inline void check(bool ok, const char* what) {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -17,7 +19,11 @@
 namespace lance {
 namespace {
 
-constexpr size_t kSmall = 64 << 10;    // below this malloc is as good
+#ifdef LANCE_SANITIZE
+constexpr size_t kSmall = SIZE_MAX;  // the sanitizer watches what malloc gives
+#else
+constexpr size_t kSmall = 64 << 10;  // below this malloc is as good
+#endif
 constexpr size_t kHugePage = 2 << 20;  // from here on a block has a mapping of its own
 constexpr size_t kRegion = 8 << 20;    // smaller blocks are carved from regions of this size and alignment
 
@@ -50,43 +56,67 @@ struct Region {
   size_t blocks() const { return kRegion / block; }
 };
 
-// Memory that was used before and waits to be used again, up to a limit.
+// The most that was in use of late: in the current span of time or the one before.
+class RecentPeak {
+ public:
+  void note(size_t used) {
+    auto now = std::chrono::steady_clock::now();
+    if (now - begin_ >= kSpan) {
+      before_ = now - begin_ < 2 * kSpan ? current_ : 0;
+      current_ = used;
+      begin_ = now;
+    }
+    current_ = std::max(current_, used);
+  }
+  size_t bytes() const { return std::max(current_, before_); }
+  void forget(size_t used) {
+    current_ = used;
+    before_ = 0;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kSpan{20};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  size_t current_ = 0, before_ = 0;
+};
+
+// Memory that was used before and waits to be used again.
+//
+// What is in use and what waits are together bounded by the most that was in use of late, so a stream that
+// has little in flight keeps little, and a program that holds large results finds the memory of the last one
+// for the next. `limit` bytes may wait in any case, `most` bytes never more; what waits beyond `limit` is the
+// system's to take back when it runs short.
 class Pool {
  public:
   uint8_t* take(size_t size) {
     std::lock_guard lock(mutex_);
-    return size < kHugePage ? take_block(size) : take_mapping(size);
+    uint8_t* data = size < kHugePage ? take_block(size) : take_mapping(size);
+    used_ += size;
+    peak_.note(used_);
+    trim();
+    return data;
   }
 
   void give(uint8_t* data, size_t size) {
     std::lock_guard lock(mutex_);
+    used_ -= size;
     waiting_ += size;
+    peak_.note(used_);
     if (size < kHugePage) {
       give_block(data);
-    } else if (waiting_ > limit_) {
-      munmap(data, size);
-      waiting_ -= size;
     } else {
+      if (waiting_ > limit_ && waiting_ <= allowed()) offer_to_system(data, size);
       mappings_[size].push_back(data);
     }
+    trim();
   }
 
-  void set_limit(size_t bytes) {
+  void set_limit(size_t limit, size_t most) {
     std::lock_guard lock(mutex_);
-    limit_ = bytes;
-    for (auto& [size, blocks] : mappings_) {
-      for (; waiting_ > limit_ && !blocks.empty(); blocks.pop_back()) {
-        munmap(blocks.back(), size);
-        waiting_ -= size;
-      }
-    }
-    for (auto& [size, regions] : usable_) {
-      std::vector<Region*> idle;
-      for (Region* region : regions)
-        if (region->free.size() == region->blocks()) idle.push_back(region);
-      for (Region* region : idle)
-        if (waiting_ > limit_) drop(region);
-    }
+    limit_ = limit;
+    most_ = std::max(limit, most);
+    peak_.forget(used_);
+    trim();
   }
 
   size_t waiting() {
@@ -95,6 +125,32 @@ class Pool {
   }
 
  private:
+  // How many bytes may wait.
+  size_t allowed() const {
+    size_t unused = std::max(peak_.bytes(), used_) - used_;
+    return std::clamp(unused, limit_, most_);
+  }
+
+  static void offer_to_system(uint8_t* data, size_t size) {
+#ifdef MADV_FREE
+    madvise(data, size, MADV_FREE);
+#endif
+  }
+
+  // Gives back what waits beyond the bound: large blocks first, of which few calls free much.
+  void trim() {
+    const size_t bound = allowed();
+    if (waiting_ <= bound) return;
+    for (auto sized = mappings_.rbegin(); sized != mappings_.rend(); ++sized) {
+      auto& [size, blocks] = *sized;
+      for (; waiting_ > bound && !blocks.empty(); blocks.pop_back()) {
+        munmap(blocks.back(), size);
+        waiting_ -= size;
+      }
+    }
+    while (waiting_ > bound && !idle_.empty()) drop(*idle_.begin());
+  }
+
   uint8_t* take_mapping(size_t size) {
     auto found = mappings_.find(size);
     if (found == mappings_.end() || found->second.empty()) return map_huge(size, kHugePage);
@@ -108,6 +164,7 @@ class Pool {
     auto& regions = usable_[size];
     if (regions.empty()) regions.push_back(add_region(size));
     Region* region = regions.back();
+    idle_.erase(region);
     uint8_t* data = region->free.back();
     region->free.pop_back();
     if (region->free.empty()) regions.pop_back();
@@ -129,11 +186,14 @@ class Pool {
     Region& region = regions_.at(base);
     if (region.free.empty()) usable_[region.block].push_back(&region);
     region.free.push_back(data);
-    if (waiting_ > limit_ && region.free.size() == region.blocks()) drop(&region);
+    if (region.free.size() < region.blocks()) return;
+    if (waiting_ > limit_) offer_to_system(base, kRegion);
+    idle_.insert(&region);
   }
 
   void drop(Region* region) {
     std::erase(usable_[region->block], region);
+    idle_.erase(region);
     waiting_ -= region->blocks() * region->block;
     uint8_t* base = region->base;
     regions_.erase(base);
@@ -144,8 +204,10 @@ class Pool {
   std::map<size_t, std::vector<uint8_t*>> mappings_;
   std::unordered_map<uint8_t*, Region> regions_;
   std::map<size_t, std::vector<Region*>> usable_;  // with a free block, by block size
-  size_t waiting_ = 0;
-  size_t limit_ = 256 << 20;
+  std::set<Region*> idle_;                         // no block in use
+  RecentPeak peak_;
+  size_t used_ = 0, waiting_ = 0;
+  size_t limit_ = 96 << 20, most_ = 1 << 30;
 };
 
 Pool& pool() {
@@ -179,8 +241,8 @@ void release(Allocation allocation) noexcept {
 size_t cached_bytes() {
   return pool().waiting();
 }
-void set_cache_limit(size_t bytes) {
-  pool().set_limit(bytes);
+void set_cache_limit(size_t bytes, size_t most) {
+  pool().set_limit(bytes, most);
 }
 
 void Bytes::grow(size_t capacity) {

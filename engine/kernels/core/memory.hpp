@@ -18,8 +18,10 @@ struct Allocation {
 // as much as decoding into them.
 Allocation allocate(size_t bytes);
 void release(Allocation allocation) noexcept;
+// Bytes that wait to be used again: at most `bytes`, or what is missing to the most in use of late, up to
+// `most`.
 size_t cached_bytes();
-void set_cache_limit(size_t bytes);
+void set_cache_limit(size_t bytes, size_t most);
 
 // A growable, 64-byte aligned byte buffer.
 class Bytes {

@@ -9,7 +9,20 @@
 #include <mutex>
 #include <system_error>
 
+#ifdef LANCE_SANITIZE
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace lance {
+
+void Source::require(uint64_t offset, uint64_t length) const {
+  try {
+    view(offset, length);
+  } catch (NotResident& missing) {
+    missing.lasting = true;
+    throw;
+  }
+}
 
 std::shared_ptr<MappedSource> MappedSource::open(const std::string& path) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -43,6 +56,10 @@ void SegmentSource::add(uint64_t offset, Span bytes) {
   if (holds(offset, bytes.size)) return;
   Bytes copy;
   copy_bytes(copy.extend(bytes.size), bytes.data, bytes.size);
+#ifdef LANCE_SANITIZE
+  // Decoders may write past the end of their output, but not read past the end of their input.
+  ASAN_POISON_MEMORY_REGION(copy.data() + bytes.size, copy.capacity() + kSlack - bytes.size);
+#endif
   std::unique_lock lock(mutex_);
   segments_.emplace(offset, std::move(copy));
 }

@@ -11,6 +11,9 @@
 
 namespace lance {
 
+// Bytes that this thread looked at in files so far: what a decoding touched is the difference.
+inline constinit thread_local uint64_t bytes_viewed = 0;
+
 // The bytes of one file as far as they are in memory. Decoders ask for absolute ranges.
 class Source {
  public:
@@ -24,6 +27,8 @@ class Source {
   virtual const void* identity() const { return this; }
   // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
   virtual Span view(uint64_t offset, uint64_t length) const = 0;
+  // Throws NotResident where a range is missing that later batches will need as well.
+  void require(uint64_t offset, uint64_t length) const;
   // Whether arrays may keep pointing into the source for as long as they hold it.
   virtual bool aliasable() const { return false; }
 
@@ -43,6 +48,7 @@ class MappedSource : public Source {
   ~MappedSource() override;
   Span view(uint64_t offset, uint64_t length) const override {
     check_range(offset, length);
+    bytes_viewed += length;
     return {data_ + offset, length};
   }
   bool aliasable() const override { return true; }

@@ -1,5 +1,8 @@
 #include "decode/array_builder.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace lance {
 
 namespace {
@@ -20,6 +23,13 @@ void ArrayBuilder::release(ArrowArray* array) {
   array->release = nullptr;
 }
 
+uint64_t ArrayBuilder::owned_bytes(const ArrowArray& array) {
+  uint64_t bytes = 0;
+  for (const Bytes& buffer : static_cast<const Held*>(array.private_data)->bytes) bytes += buffer.capacity();
+  for (int64_t i = 0; i < array.n_children; ++i) bytes += owned_bytes(*array.children[i]);
+  return array.dictionary ? bytes + owned_bytes(*array.dictionary) : bytes;
+}
+
 void ArrayBuilder::add_validity(Validity& validity) {
   null_count_ = validity.null_count();
   if (null_count_ == 0) {
@@ -37,7 +47,61 @@ void ArrayBuilder::add_buffer(Bytes&& bytes) {
 
 void ArrayBuilder::add_alias(Span bytes, std::shared_ptr<const Source> source) {
   held_->buffers.push_back(bytes.data);
-  held_->sources.push_back(std::move(source));
+  held_->aliases.push_back({bytes, std::move(source)});
+}
+
+namespace {
+
+// Whether all values fit; those of nulls count too.
+bool narrow_values(const uint8_t* from, uint8_t* to, uint64_t count) {
+  constexpr uint64_t kBlock = 64;
+  uint64_t excess = 0;
+  for (uint64_t begin = 0; begin < count; begin += kBlock) {
+    const uint64_t end = std::min(count, begin + kBlock);
+    uint64_t words[2 * kBlock], low[kBlock];
+    std::memcpy(words, from + 16 * begin, 16 * (end - begin));
+    for (uint64_t i = 0; i < end - begin; ++i) {
+      low[i] = words[2 * i];
+      excess |= words[2 * i + 1] ^ static_cast<uint64_t>(static_cast<int64_t>(low[i]) >> 63);
+    }
+    std::memcpy(to + 8 * begin, low, 8 * (end - begin));
+  }
+  return excess == 0;
+}
+
+// Whether the values fit that are not null.
+bool values_fit(const uint8_t* values, const uint8_t* validity, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t words[2];
+    std::memcpy(words, values + 16 * i, 16);
+    bool fits = words[1] == static_cast<uint64_t>(static_cast<int64_t>(words[0]) >> 63);
+    if (!fits && (!validity || (validity[i / 8] >> (i % 8) & 1))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void ArrayBuilder::narrow_decimals() {
+  if (length_ == 0) return;
+  check(held_->buffers.size() == 2 && held_->children.empty() && !held_->dictionary,
+        "only plain decimals can be made narrower");
+  const auto* values = static_cast<const uint8_t*>(held_->buffers[1]);
+  uint64_t size = 0;
+  for (const Bytes& owned : held_->bytes)
+    if (owned.data() == values) size = owned.size();
+  for (const Alias& alias : held_->aliases)
+    if (alias.bytes.data == values) size = alias.bytes.size;
+  check(length_ <= size / 16, "a column of decimals is shorter than its rows");
+  Bytes narrow;
+  uint8_t* out = narrow.extend(length_ * 8);
+  if (!narrow_values(values, out, length_))
+    check(values_fit(values, static_cast<const uint8_t*>(held_->buffers[0]), length_),
+          "a decimal has more digits than its type");
+  std::erase_if(held_->aliases, [&](const Alias& alias) { return alias.bytes.data == values; });
+  std::erase_if(held_->bytes, [&](const Bytes& owned) { return owned.data() == values; });
+  held_->buffers.pop_back();
+  add_buffer(std::move(narrow));
 }
 
 void ArrayBuilder::add_child(ArrayBuilder&& child) {

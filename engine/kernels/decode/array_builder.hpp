@@ -20,18 +20,28 @@ class ArrayBuilder {
   void add_buffer(Bytes&& bytes);
   void add_alias(Span bytes, std::shared_ptr<const Source> source);
   void add_child(ArrayBuilder&& child);
+  // Makes decimals of 128 bits, which are all of the array, decimals of 64 bits: throws CorruptData where a
+  // value that is not null has more bits.
+  void narrow_decimals();
   void set_dictionary(ArrayBuilder&& dictionary);
   // Hands everything over to `out`, whose release callback frees it.
   void move_to(ArrowArray& out);
+  // The memory that an array handed over by `move_to` keeps; not what it aliases.
+  static uint64_t owned_bytes(const ArrowArray& array);
 
  private:
+  // Bytes of a source that stays open for them.
+  struct Alias {
+    Span bytes;
+    std::shared_ptr<const Source> source;
+  };
   // What an exported array points to. Children are arrays of their own: a consumer may move one out and keep
   // it longer.
   struct Held {
     ~Held();
     std::vector<const void*> buffers;
     std::vector<Bytes> bytes;
-    std::vector<std::shared_ptr<const Source>> sources;
+    std::vector<Alias> aliases;
     std::vector<std::unique_ptr<ArrowArray>> children;
     std::vector<ArrowArray*> child_pointers;
     std::unique_ptr<ArrowArray> dictionary;

@@ -121,8 +121,10 @@ class BlockGeneral : public BlockDecoder {
   BlockGeneral(Compression scheme, BlockDecoderPtr inner) : scheme_(scheme), inner_(std::move(inner)) {}
   uint64_t bits() const override { return inner_->bits(); }
   void decode(Span input, uint64_t count, Bytes& out, Scratch& scratch) const override {
+    // Strings may be of any length; of fixed-width values each takes a few bytes more than its width at most.
+    uint64_t width = inner_->bits() / 8;
     Bytes expanded;
-    decompress(scheme_, input, expanded);
+    decompress(scheme_, input, expanded, width ? padded(count * (width + 1)) : kMostDecompressed);
     inner_->decode({expanded.data(), expanded.size()}, count, out, scratch);
   }
 

@@ -7,6 +7,8 @@ namespace {
 template <typename T>
 class ByteStreamSplit : public ValueDecoder {
  public:
+  uint64_t most_bytes(uint64_t num_values) const override { return padded(num_values * sizeof(T)); }
+
   void check_type(const LeafType& type) const override {
     check(type.dims.empty() && type.kind == LeafKind::kFixed && type.width == sizeof(T),
           "the width of byte-stream-split values does not fit the type of the column");

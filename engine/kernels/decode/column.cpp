@@ -52,17 +52,20 @@ void LeafColumn::visit_pages(uint64_t begin, uint64_t end, Visit visit) const {
 }
 
 void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
+  // Memory for what files claim is asked for in advance only as far as a batch may reasonably go.
+  constexpr uint64_t kMost = uint64_t{256} << 20;
   uint64_t rows = end - begin;
   bool nested = std::any_of(path_.begin(), path_.end(), [](const Layer& layer) { return layer.list(); });
   if (!nested) {
-    if (type_.kind == LeafKind::kFixed) out.values.data.reserve(rows * out.values.value_bytes());
-    if (type_.variable()) out.values.offsets.reserve((rows + 1) * type_.offset_width());
+    if (type_.kind == LeafKind::kFixed)
+      out.values.data.reserve(std::min(rows * out.values.value_bytes(), kMost));
+    if (type_.variable()) out.values.offsets.reserve(std::min((rows + 1) * type_.offset_width(), kMost));
   }
   if (type_.variable()) {
     uint64_t bytes = 0;
     visit_pages(begin, end,
                 [&](size_t i, uint64_t from, uint64_t to) { bytes += pages_[i]->expected_bytes(to - from); });
-    out.values.data.reserve(bytes);
+    out.values.data.reserve(std::min(bytes, kMost));
   }
 }
 
@@ -88,8 +91,26 @@ void LeafColumn::decode(const Selection& selection, const Overlays& overlays, Le
                         Scratch& scratch) const {
   const Source& source = overlaid(source_, overlays);
   if (selection.by_rows) return decode_rows(selection.rows, source, out, scratch);
+  if (out.test) {
+    out.matches.reserve(selection.count());  // at once: it would grow with every chunk, copying each time
+    for (const RowRange& range : selection.ranges) test_range(range.begin, range.end, source, out, scratch);
+    return;
+  }
   if (selection.ranges.size() == 1 && alias(selection.ranges[0], source, out)) return;
   for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, source, out, scratch);
+}
+
+// In runs that stay in the cache between being decoded and being tested.
+void LeafColumn::test_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+                            Scratch& scratch) const {
+  visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
+    pages_[i]->prepare(source);
+    for (uint64_t stop = from; from < to; from = stop) {
+      stop = std::min(to, pages_[i]->run_end(from));
+      pages_[i]->decode_range(source, from, stop, out, scratch);
+      out.test_values();
+    }
+  });
 }
 
 void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
@@ -114,6 +135,7 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& sourc
     if (local.empty()) return;
     pages_[i]->prepare(source);
     pages_[i]->decode_rows(source, local.data(), local.size(), out, scratch);
+    out.test_values();
   });
   check(next == rows.size(), "rows to take must ascend");
 }
@@ -138,6 +160,30 @@ std::vector<Range> LeafColumn::data_ranges(uint64_t begin, uint64_t end) const {
     for (const Range& range : pages_[i]->data_ranges(*source_, from, to)) ranges.push_back(range);
   });
   return ranges;
+}
+
+namespace {
+
+class NarrowDecimals : public Field {
+ public:
+  explicit NarrowDecimals(FieldPtr wide) : wide_(std::move(wide)) {}
+
+  ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override {
+    ArrayBuilder array = wide_->decode(selection, overlays, scratch);
+    array.narrow_decimals();
+    return array;
+  }
+
+ private:
+  FieldPtr wide_;
+};
+
+}  // namespace
+
+Columns Columns::narrowed(const std::vector<uint32_t>& indices) const {
+  std::vector<FieldPtr> fields = fields_;
+  for (uint32_t index : indices) fields.at(index) = std::make_shared<NarrowDecimals>(fields.at(index));
+  return Columns(std::move(fields));
 }
 
 void Columns::decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const {

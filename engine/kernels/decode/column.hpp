@@ -40,6 +40,8 @@ class LeafColumn {
   std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const;
 
  private:
+  void test_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+                  Scratch& scratch) const;
   void decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
                     Scratch& scratch) const;
   void decode_rows(std::span<const uint32_t> rows, const Source& source, LeafOutput& out,
@@ -66,6 +68,8 @@ class Field {
   // The selected slots as an Arrow array.
   virtual ArrayBuilder decode(const Selection& selection, const Overlays& overlays,
                               Scratch& scratch) const = 0;
+  // The same field, whose values are the outcome of a test; null if it cannot be tested while decoding.
+  virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
 };
 
 using FieldPtr = std::shared_ptr<const Field>;
@@ -76,6 +80,8 @@ class Columns {
   explicit Columns(std::vector<FieldPtr> fields) : fields_(std::move(fields)) {}
 
   void decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const;
+  // The same columns, of which those at `indices`, decimals of 128 bits, come in 64 bits.
+  Columns narrowed(const std::vector<uint32_t>& indices) const;
 
  private:
   std::vector<FieldPtr> fields_;

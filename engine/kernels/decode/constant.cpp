@@ -46,6 +46,7 @@ class ConstantPage : public Page {
             "a constant page has another number of levels than rows");
       return;
     }
+    row_starts_.clear();
     for (size_t i = 0; i < rep_.size(); ++i)
       if (rep_[i] == levels_.max_rep()) row_starts_.push_back(static_cast<uint32_t>(i));
     check(row_starts_.size() == rows_ && (rep_.empty() || row_starts_[0] == 0),

@@ -23,6 +23,15 @@ class FixedSizeList : public ValueDecoder {
 
   size_t num_buffers() const override { return num_buffers_; }
 
+  uint64_t most_bytes(uint64_t num_values) const override {
+    uint64_t per_value = 1;
+    for (size_t layer = 0; layer < dims_.size(); ++layer) {
+      per_value *= dims_[layer];
+      if (has_validity_[layer]) return padded(bytes_for_bits(num_values * per_value));
+    }
+    return padded(bytes_for_bits(num_values * items_ * bits_));
+  }
+
   void check_type(const LeafType& type) const override {
     check(type.dims == dims_ &&
               (bits_ == 1 ? type.kind == LeafKind::kBits

@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <optional>
 
-#include "decode/fsst.hpp"
+#include "decode/packed_row.hpp"
 #include "decode/page.hpp"
 
 namespace lance {
@@ -20,7 +19,8 @@ class FullZip : public Page {
     indexed_ = variable() || d_.bits_rep > 0;
     if (variable()) {
       check(d_.bits_per_offset == 32 || d_.bits_per_offset == 64, "value lengths must be 32 or 64 bits wide");
-      if (d_.codec == ZipCodec::kFsst) table_.emplace(Span{d_.symbol_table.data(), d_.symbol_table.size()});
+      codec_ = ValueCodec(d_.codec, d_.symbol_table);
+      for (const PackedField& field : d_.packed) packed_.add(field);
     } else {
       measure_value();
     }
@@ -47,6 +47,10 @@ class FullZip : public Page {
   bool variable() const { return d_.bits_per_offset != 0; }
 
   void check_type(const LeafType& type) const override {
+    if (!d_.packed.empty()) {
+      check(type.kind == LeafKind::kVariable64, "a packed struct stands where values of another type should");
+      return;
+    }
     if (variable()) {
       check(type.variable() && type.offset_width() * 8 == d_.bits_per_offset,
             "the width of value lengths does not fit the type of the column");
@@ -75,6 +79,7 @@ class FullZip : public Page {
           "the repetition index of a page does not have one entry per row");
     index_ = index;
     if (!source.aliasable()) {  // fetched segments go away; a mapping stays
+      index_copy_.clear();
       copy_bytes(index_copy_.extend(index.size), index.data, index.size);
       index_ = {index_copy_.data(), index.size};
     }
@@ -212,27 +217,10 @@ class FullZip : public Page {
   }
 
   void append_value(Span value, Bytes& out) const {
-    switch (d_.codec) {
-      case ZipCodec::kPlain:
-        copy_bytes(out.extend(value.size), value.data, value.size);
-        break;
-      case ZipCodec::kFsst:
-        if (table_->coded()) {
-          uint64_t before = out.size();
-          uint8_t* begin = out.extend(FsstTable::bound(value.size));
-          uint8_t* end = table_->decode(value.data, value.size, begin);
-          out.shrink_to(before + static_cast<uint64_t>(end - begin));
-        } else {
-          copy_bytes(out.extend(value.size), value.data, value.size);
-        }
-        break;
-      case ZipCodec::kLz4:
-        if (value.size) decompress(Compression::kLz4, value, out);
-        break;
-      case ZipCodec::kZstd:
-        decompress(Compression::kZstd, value, out);
-        break;
-    }
+    if (d_.packed.empty())
+      codec_.append(value, out);
+    else
+      packed_.append(value, out);
   }
 
   template <typename Length>
@@ -251,11 +239,19 @@ class FullZip : public Page {
         append_value(bytes.sub(at, length), out.values.data);
         at += length;
       }
-      check_offset_range<Length>(out.values.data.size());
-      *out.values.extend_offsets<Length>(1) = static_cast<Length>(out.values.data.size());
+      end_value(out.values);
       ++values;
     }
     finish_levels(rows, entries, values, out, scratch);
+  }
+
+  static void end_value(LeafValues& values) {
+    if (values.type().kind == LeafKind::kVariable32) {
+      check_offset_range<int32_t>(values.data.size());
+      *values.extend_offsets<int32_t>(1) = static_cast<int32_t>(values.data.size());
+    } else {
+      *values.extend_offsets<int64_t>(1) = static_cast<int64_t>(values.data.size());
+    }
   }
 
   void decode_variable(Span bytes, uint64_t rows, LeafOutput& out, Scratch& scratch) const {
@@ -270,7 +266,8 @@ class FullZip : public Page {
   bool indexed_ = false;
   uint64_t validity_bytes_ = 0;
   uint64_t data_bytes_ = 0;
-  std::optional<FsstTable> table_;
+  ValueCodec codec_;
+  PackedRow packed_;
   mutable uint64_t index_width_ = 0;
   mutable Span index_;
   mutable Bytes index_copy_;

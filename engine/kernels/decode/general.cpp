@@ -1,6 +1,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -9,8 +10,6 @@
 namespace lance {
 
 namespace {
-
-constexpr uint64_t kMaxDecompressed = uint64_t{1} << 31;
 
 bool is_bare_zstd_frame(Span input) {
   return input.size < 8 || (load<uint32_t>(input.data) == 0xFD2FB528u && !(input.data[4] & 0x10));
@@ -27,7 +26,7 @@ ZSTD_DCtx* zstd_context() {
   return context.get();
 }
 
-void decompress_zstd(Span input, Bytes& out) {
+void decompress_zstd(Span input, Bytes& out, uint64_t most) {
   if (input.size == 0) return;
   uint64_t declared;
   if (is_bare_zstd_frame(input)) {
@@ -41,7 +40,7 @@ void decompress_zstd(Span input, Bytes& out) {
     check(content == ZSTD_CONTENTSIZE_UNKNOWN || content == declared,
           "a zstd frame contradicts its declared size");
   }
-  check(declared <= kMaxDecompressed, "a compressed buffer claims an impossible size");
+  check(declared <= most, "a compressed buffer claims more bytes than its values can have");
   // A frame of n bytes cannot hold more than its blocks can: at most 128 KiB for every 3-byte block header.
   check(declared / (128 << 10) <= input.size / 3 + 1,
         "a compressed buffer claims more bytes than it can hold");
@@ -49,15 +48,20 @@ void decompress_zstd(Span input, Bytes& out) {
   check(!ZSTD_isError(size) && size == declared, "a zstd frame is damaged");
 }
 
-void decompress_lz4(Span input, Bytes& out) {
+void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted) {
   uint64_t declared = input.at<uint32_t>(0);
   input = input.from(4);
-  check(declared <= kMaxDecompressed && declared <= input.size * 255 + 64 && input.size <= kMaxDecompressed,
+  check(declared <= most, "a compressed buffer claims more bytes than its values can have");
+  check(input.size <= kMostDecompressed && declared <= input.size * 255 + 64,
         "a compressed buffer claims more bytes than it can hold");
-  int size = LZ4_decompress_safe(reinterpret_cast<const char*>(input.data),
-                                 reinterpret_cast<char*>(out.extend(declared)), static_cast<int>(input.size),
-                                 static_cast<int>(declared));
-  check(size >= 0 && static_cast<uint64_t>(size) == declared, "an LZ4 block is damaged");
+  wanted = std::min(wanted, declared);
+  auto* from = reinterpret_cast<const char*>(input.data);
+  auto* to = reinterpret_cast<char*>(out.extend(wanted));
+  int size = wanted == declared
+                 ? LZ4_decompress_safe(from, to, static_cast<int>(input.size), static_cast<int>(declared))
+                 : LZ4_decompress_safe_partial(from, to, static_cast<int>(input.size),
+                                               static_cast<int>(wanted), static_cast<int>(wanted));
+  check(size >= 0 && static_cast<uint64_t>(size) == wanted, "an LZ4 block is damaged");
 }
 
 // Only the first buffer of a chunk is compressed; the inner encoding reads the rest as they are.
@@ -66,21 +70,30 @@ class General : public ValueDecoder {
   General(Compression scheme, ValueDecoderPtr inner) : scheme_(scheme), inner_(std::move(inner)) {}
 
   size_t num_buffers() const override { return inner_->num_buffers(); }
+  uint64_t most_bytes(uint64_t) const override { return kMostDecompressed; }
   void check_type(const LeafType& type) const override { inner_->check_type(type); }
 
   void decode(const Chunk& chunk, uint64_t skip, uint64_t count, LeafValues& out,
               Scratch& scratch) const override {
-    inner_->decode(expand(chunk, scratch), skip, count, out, scratch);
+    if (!count) return;
+    inner_->decode(expand(chunk, scratch, skip + count - 1), skip, count, out, scratch);
+  }
+  bool test(const Chunk& chunk, uint64_t skip, uint64_t count, const ValueTest& test, Bits& out,
+            Scratch& scratch) const override {
+    return test.strings() &&
+           inner_->test(expand(chunk, scratch, skip + count), skip, count, test, out, scratch);
   }
   void gather(const Chunk& chunk, const uint32_t* positions, size_t count, LeafValues& out,
               Scratch& scratch) const override {
-    inner_->gather(expand(chunk, scratch), positions, count, out, scratch);
+    inner_->gather(expand(chunk, scratch, positions[count - 1]), positions, count, out, scratch);
   }
 
  private:
-  Chunk expand(const Chunk& chunk, Scratch& scratch) const {
+  // The chunk as far as its values up to position `last` need it.
+  Chunk expand(const Chunk& chunk, Scratch& scratch, uint64_t last) const {
+    uint64_t wanted = last + 1 < chunk.num_values ? inner_->prefix_bytes(chunk, last) : kMostDecompressed;
     scratch.decompressed.clear();
-    decompress(scheme_, chunk.buffers[0], scratch.decompressed);
+    decompress(scheme_, chunk.buffers[0], scratch.decompressed, inner_->most_bytes(chunk.num_values), wanted);
     Chunk expanded = chunk;
     expanded.buffers[0] = {scratch.decompressed.data(), scratch.decompressed.size()};
     return expanded;
@@ -92,11 +105,12 @@ class General : public ValueDecoder {
 
 }  // namespace
 
-void decompress(Compression scheme, Span input, Bytes& out) {
+void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted) {
+  most = std::min(most, kMostDecompressed);
   if (scheme == Compression::kZstd)
-    decompress_zstd(input, out);
+    decompress_zstd(input, out, most);
   else
-    decompress_lz4(input, out);
+    decompress_lz4(input, out, most, wanted);
 }
 
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner) {

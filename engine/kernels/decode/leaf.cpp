@@ -22,6 +22,7 @@ void LeafValues::append_placeholders(uint64_t count) {
       extend_same(false, count);
       break;
     case LeafKind::kFixed:
+      check_placeholders(count * value_bytes());
       zero_bytes(extend_fixed(count), count * value_bytes());
       break;
     case LeafKind::kVariable32:

@@ -37,6 +37,12 @@ struct BatchTooLarge : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Bytes of values that no bytes of the file stand for, such as those below nulls, in one array.
+inline constexpr uint64_t kMaxPlaceholderBytes = uint64_t{1} << 31;
+inline void check_placeholders(uint64_t bytes) {
+  if (bytes > kMaxPlaceholderBytes) throw BatchTooLarge("more nulls than fit a batch");
+}
+
 // Decoded values of one leaf, growing at the end; slots of null values hold arbitrary bytes.
 class LeafValues {
  public:
@@ -49,6 +55,16 @@ class LeafValues {
   LeafValues(const LeafType& type, Bytes memory) : LeafValues(type) {
     data = std::move(memory);
     data.clear();
+  }
+
+  // Forgets all values, but keeps their memory.
+  void clear() {
+    data.clear();
+    offsets.clear();
+    if (type_->variable()) std::memset(offsets.extend(type_->offset_width()), 0, type_->offset_width());
+    aliased = {};
+    alias_owner.reset();
+    length_ = 0;
   }
 
   // Counts values whose parts were appended one by one.

@@ -38,13 +38,38 @@ uint64_t at_most(const uint16_t* def, uint64_t count, unsigned limit) {
   return word;
 }
 
-template <typename Offset>
-void push_offset(LayerValues& out, uint64_t offset) {
-  check_offset_range<Offset>(offset);
-  store<Offset>(out.offsets.extend(sizeof(Offset)), static_cast<Offset>(offset));
-}
+// Collects the validity of slots; entries that own none are passed over without a branch.
+class SlotBits {
+ public:
+  void add(bool valid, bool owns, Validity& out) {
+    word_ |= static_cast<uint64_t>(valid & owns) << filled_;
+    filled_ += owns;
+    if (filled_ == 64) finish(out);
+  }
+  void finish(Validity& out) {
+    if (filled_) out.append_word(word_, filled_, filled_ - static_cast<uint64_t>(std::popcount(word_)));
+    word_ = 0;
+    filled_ = 0;
+  }
+
+ private:
+  uint64_t word_ = 0;
+  unsigned filled_ = 0;
+};
 
 }  // namespace
+
+uint64_t count_at_most(const uint16_t* levels, uint64_t count, unsigned limit) {
+  constexpr uint64_t kAtOnce = 0x8000;  // sums fit the lanes of the comparisons
+  uint64_t total = 0;
+  for (uint64_t first = 0; first < count; first += kAtOnce) {
+    uint64_t end = std::min(count, first + kAtOnce);
+    uint16_t sum = 0;
+    for (uint64_t i = first; i < end; ++i) sum = static_cast<uint16_t>(sum + (levels[i] <= limit));
+    total += sum;
+  }
+  return total;
+}
 
 LevelMap::LevelMap(std::vector<uint8_t> layers) {
   check(!layers.empty(), "a page declares no layers");
@@ -57,6 +82,10 @@ LevelMap::LevelMap(std::vector<uint8_t> layers) {
     max_def_ += levels_of(layer);
     if (num_lists_ == 0) max_visible_ = max_def_;
     layers_.push_back(layer);
+  }
+  for (unsigned lists = 0; lists <= num_lists_; ++lists) {
+    auto after = std::upper_bound(owner_.begin(), owner_.end(), lists);
+    owned_by_.push_back(static_cast<unsigned>(after - owner_.begin()) - 1);
   }
 }
 
@@ -71,9 +100,7 @@ void LevelMap::append_items(size_t layer, const uint16_t* def, uint64_t count, u
   if (!def || layers_[layer] == RepDefLayer::kAllValidItem) {
     // Everything valid: count the slots only.
     if (!def || num_lists_ == 0) return out.validity.append_valid(count);
-    uint64_t slots = 0;
-    for (uint64_t i = 0; i < count; ++i) slots += owner_[def[i]] <= lists;
-    return out.validity.append_valid(slots);
+    return out.validity.append_valid(count_at_most(def, count, owned_by_[lists]));
   }
   if (num_lists_ == 0) {
     for (uint64_t i = 0; i < count; i += 64) {
@@ -83,21 +110,52 @@ void LevelMap::append_items(size_t layer, const uint16_t* def, uint64_t count, u
     }
     return;
   }
-  uint64_t word = 0;
-  unsigned filled = 0;
-  unsigned nulls = 0;
+  SlotBits slots;
+  for (uint64_t i = 0; i < count; ++i) slots.add(def[i] <= base, def[i] <= owned_by_[lists], out.validity);
+  slots.finish(out.validity);
+}
+
+// One layer of lists: its levels, and the highest of those that own a slot of it.
+struct LevelMap::ListStep {
+  unsigned base;
+  unsigned top;
+  unsigned owned;
+  RepDefLayer kind;
+};
+
+// Appends the lists that `count` entries make; leaves in `rep` and `def` what these say of the layer above.
+// Returns the number of lists, of their items, and of the entries that are left. Branches would follow the
+// lengths of lists, which are hard to foresee.
+template <typename Offset>
+std::array<uint64_t, 3> LevelMap::unravel_list(uint16_t* rep, uint16_t* def, uint64_t count, ListStep step,
+                                               LayerValues& out) {
+  check(count == 0 || rep[0] != 0, "a page of lists starts inside a list");
+  uint64_t before = out.offsets.size();
+  auto first = uint64_t{load<Offset>(out.offsets.data() + before - sizeof(Offset))};
+  out.offsets.extend(count * sizeof(Offset));
+  auto* starts = reinterpret_cast<Offset*>(out.offsets.data() + before - sizeof(Offset));
+  const unsigned null_list = nullable_list(step.kind) ? step.base + 1 : UINT32_MAX;
+  const unsigned empty_list = emptyable_list(step.kind) ? step.top : UINT32_MAX;
+  uint64_t slots = 0, items = 0, kept = 0;
+  SlotBits bits;
   for (uint64_t i = 0; i < count; ++i) {
-    if (owner_[def[i]] > lists) continue;
-    bool valid = def[i] <= base;
-    word |= static_cast<uint64_t>(valid) << filled;
-    nulls += !valid;
-    if (++filled == 64) {
-      out.validity.append_word(word, 64, nulls);
-      word = 0;
-      filled = nulls = 0;
-    }
+    const unsigned level = def ? def[i] : 0;
+    const bool begins = rep[i] != 0;
+    const bool owns = begins & (level <= step.owned);
+    const bool null = (level > step.top) | (level == null_list);
+    starts[slots] = static_cast<Offset>(first + items);
+    bits.add(!null, owns, out.validity);
+    slots += owns;
+    items += static_cast<uint64_t>(!begins) | (owns & !null & (level != empty_list));
+    rep[kept] = static_cast<uint16_t>(rep[i] - 1);
+    if (def) def[kept] = static_cast<uint16_t>(level);
+    kept += begins;
   }
-  if (filled) out.validity.append_word(word, filled, nulls);
+  bits.finish(out.validity);
+  check_offset_range<Offset>(first + items);
+  starts[slots] = static_cast<Offset>(first + items);
+  out.offsets.shrink_to(before + slots * sizeof(Offset));
+  return {slots, items, kept};
 }
 
 void LevelMap::unravel(uint16_t* rep, uint16_t* def, uint64_t count, uint64_t num_values,
@@ -131,41 +189,10 @@ void LevelMap::unravel(uint16_t* rep, uint16_t* def, uint64_t count, uint64_t nu
       base = top;
       continue;
     }
-    const bool wide = values.kind == LayerKind::kLargeList;
-    uint64_t first_child =
-        wide ? static_cast<uint64_t>(load<int64_t>(values.offsets.data() + values.offsets.size() - 8))
-             : static_cast<uint64_t>(load<int32_t>(values.offsets.data() + values.offsets.size() - 4));
-    uint64_t child = 0;
-    uint64_t kept = 0;
-    uint64_t slots = 0;
-    auto push = [&](bool valid) {
-      if (slots++)
-        wide ? push_offset<int64_t>(values, first_child + child)
-             : push_offset<int32_t>(values, first_child + child);
-      if (valid)
-        values.validity.append_valid(1);
-      else
-        values.validity.append_null(1);
-    };
-    for (uint64_t i = 0; i < count; ++i) {
-      if (rep[i] == 0) {
-        ++child;
-        continue;
-      }
-      uint16_t level = def ? def[i] : 0;
-      if (owner_[level] <= lists + 1) {
-        bool null = level > top || (nullable_list(kind) && level == base + 1);
-        bool empty = emptyable_list(kind) && level == top;
-        push(!null);
-        if (!null && !empty) ++child;
-      }
-      rep[kept] = rep[i] - 1;
-      if (def) def[kept] = level;
-      ++kept;
-    }
-    if (slots)
-      wide ? push_offset<int64_t>(values, first_child + child)
-           : push_offset<int32_t>(values, first_child + child);
+    ListStep step{base, top, owned_by_[lists + 1], kind};
+    auto [slots, child, kept] = values.kind == LayerKind::kLargeList
+                                    ? unravel_list<uint64_t>(rep, def, count, step, values)
+                                    : unravel_list<uint32_t>(rep, def, count, step, values);
     check(child == children, "the levels and the values of a page disagree");
     children = slots;
     count = kept;

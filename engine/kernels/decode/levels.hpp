@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -41,6 +42,9 @@ enum class RepDefLayer : uint8_t {
   kNullAndEmptyList = 6,
 };
 
+// How many of `levels` are no higher than `limit`.
+uint64_t count_at_most(const uint16_t* levels, uint64_t count, unsigned limit);
+
 // What the level numbers of one page mean.
 class LevelMap {
  public:
@@ -66,7 +70,13 @@ class LevelMap {
                     LayerValues& out) const;
 
   std::vector<RepDefLayer> layers_;
-  std::vector<unsigned> owner_;  // per definition level: list layers at or below the layer that owns it
+  struct ListStep;
+  template <typename Offset>
+  static std::array<uint64_t, 3> unravel_list(uint16_t* rep, uint16_t* def, uint64_t count, ListStep step,
+                                              LayerValues& out);
+
+  std::vector<unsigned> owned_by_;  // per number of list layers: the last level whose owner is among them
+  std::vector<unsigned> owner_;     // per definition level: list layers at or below the layer that owns it
   unsigned max_def_ = 0;
   unsigned num_lists_ = 0;
   unsigned max_visible_ = 0;

@@ -32,7 +32,7 @@ class MiniBlock : public Page {
     check(levels_.has_lists() == d_.repetition_index, "a page of lists needs a repetition index");
     check(levels_.has_lists() == (d_.rep != nullptr), "a page of lists needs repetition levels");
     check(levels_.has_lists() || d_.num_items == rows_, "a page holds another number of values than rows");
-    check(rows_ <= UINT32_MAX && d_.num_items <= UINT32_MAX, "a page claims an impossible number of rows");
+    check(d_.num_items <= UINT32_MAX, "a page claims an impossible number of rows");
     if (d_.dictionary) {
       check(d_.index_width == 1 || d_.index_width == 2 || d_.index_width == 4 || d_.index_width == 8,
             "dictionary indices must be 8, 16, 32 or 64 bits wide");
@@ -52,12 +52,19 @@ class MiniBlock : public Page {
     return {{buffer_range(1).offset + byte_start_[first], byte_start_[last] - byte_start_[first]}};
   }
 
+  uint64_t run_end(uint64_t row) const override {
+    constexpr uint64_t kAtLeast = 2048;
+    if (value_start_.size() < 2 || row + kAtLeast >= rows_) return rows_;
+    return value_start_[chunk_of(row + kAtLeast - 1) + 1];
+  }
+
   bool gives_codes() const override { return d_.dictionary != nullptr; }
 
   void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
               Scratch& scratch) const override {
     if (levels_.has_lists()) return Page::gather(source, rows, count, out, scratch);
-    uint64_t base = begin_codes(out);
+    Indices indices{LeafValues(index_type_), begin_codes(out)};
+    scratch.def.clear();
     for (size_t i = 0; i < count;) {
       check(rows[i] < rows_, "rows past the end of a page were asked for");
       size_t chunk = chunk_of(rows[i]);
@@ -67,19 +74,17 @@ class MiniBlock : public Page {
       OpenChunk open = open_chunk(source, chunk, scratch);
       const uint32_t* positions = scratch.positions.data();
       size_t wanted = scratch.positions.size();
-      if (open.def) {
-        scratch.def.clear();
+      if (open.def)
         for (size_t k = 0; k < wanted; ++k) scratch.def.push_back(open.def[positions[k]]);
-      }
       if (dictionary_) {
-        LeafValues indices(index_type_);
-        d_.values->gather(open.values, positions, wanted, indices, scratch);
-        look_up(indices, out, base);
+        d_.values->gather(open.values, positions, wanted, indices.values, scratch);
+        if (indices.values.length() >= kIndicesAtOnce) look_up(indices.values, out, indices.base);
       } else {
         d_.values->gather(open.values, positions, wanted, out.values, scratch);
       }
-      levels_.unravel(nullptr, open.def ? scratch.def.data() : nullptr, wanted, wanted, out.layers);
     }
+    if (dictionary_) look_up(indices.values, out, indices.base);
+    levels_.unravel(nullptr, d_.def ? scratch.def.data() : nullptr, count, count, out.layers);
   }
 
  protected:
@@ -109,11 +114,15 @@ class MiniBlock : public Page {
   static constexpr uint64_t kIndicesAtOnce =
       8192;  // stay in the first-level cache between unpacking and looking up
 
+  static constexpr uint64_t kPrefetch = 512;
+
   void load_chunks(Span words) const {
     const uint64_t word_size = d_.large_chunks ? 4 : 2;
     uint64_t chunks = words.size / word_size;
     check(words.size % word_size == 0, "the chunk index of a page ends inside a word");
     check(chunks > 0 || d_.num_items == 0, "a page has values but no chunks");
+    value_start_.clear();
+    byte_start_.clear();
     value_start_.reserve(chunks + 1);
     byte_start_.reserve(chunks + 1);
     uint64_t values = 0, bytes = 0;
@@ -142,6 +151,8 @@ class MiniBlock : public Page {
   void load_repetition_index(Span index) const {
     uint64_t chunks = byte_start_.size() - 1;
     check(index.size >= chunks * 16, "the repetition index of a page is shorter than its chunks");
+    row_start_.clear();
+    continues_.clear();
     row_start_.reserve(chunks + 1);
     uint64_t row = 0;
     bool open = false;
@@ -187,6 +198,15 @@ class MiniBlock : public Page {
 
   Span chunk_bytes(const Source& source, size_t chunk) const {
     return source.view(buffers_[1].offset + byte_start_[chunk], byte_start_[chunk + 1] - byte_start_[chunk]);
+  }
+
+  // The hardware foresees what follows within a memory page only, and many chunks are about as long as one.
+  void prefetch(const Source& source, size_t chunk) const {
+    if (!source.aliasable()) return;
+    Span bytes = chunk_bytes(source, chunk);
+    bytes_viewed -= bytes.size;  // it is looked at later
+    for (uint64_t at = 0; at < std::min<uint64_t>(bytes.size, kPrefetch); at += 64)
+      __builtin_prefetch(bytes.data + at);
   }
 
   OpenChunk open_chunk(const Source& source, size_t chunk, Scratch& scratch) const {
@@ -238,7 +258,10 @@ class MiniBlock : public Page {
                            Indices& indices, Scratch& scratch) const {
     if (!count) return;
     check(skip + count <= chunk.num_values, "a chunk holds fewer values than its levels claim");
-    if (!dictionary_) return d_.values->decode(chunk, skip, count, out.values, scratch);
+    if (!dictionary_) {
+      if (out.test && d_.values->test(chunk, skip, count, *out.test, out.matches, scratch)) return;
+      return d_.values->decode(chunk, skip, count, out.values, scratch);
+    }
     d_.values->decode(chunk, skip, count, indices.values, scratch);
     if (indices.values.length() >= kIndicesAtOnce) look_up(indices.values, out, indices.base);
   }
@@ -253,7 +276,11 @@ class MiniBlock : public Page {
 
   void look_up(LeafValues& indices, LeafOutput& out, uint64_t base) const {
     Span codes{indices.data.data(), indices.data.size()};
-    if (out.coded) {
+    if (out.test) {
+      const std::vector<uint8_t>& entries = out.test->entries(*dictionary_, type_);
+      dictionary_->check_codes(codes, d_.index_width, indices.length());
+      match_codes(codes, entries.data(), indices.length(), out.matches);
+    } else if (out.coded) {
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       out.add_codes(codes, d_.index_width, indices.length(), base);
     } else {
@@ -262,11 +289,29 @@ class MiniBlock : public Page {
     indices = LeafValues(index_type_, std::move(indices.data));
   }
 
+  void match_codes(Span codes, const uint8_t* entries, uint64_t count, Bits& out) const {
+    const uint8_t* at = codes.data;
+    switch (d_.index_width) {
+      case 1:
+        return append_tests(out, count, [=](uint64_t i) { return entries[at[i]]; });
+      case 2:
+        return append_tests(out, count,
+                            [=](uint64_t i) { return entries[lance::load<uint16_t>(at + 2 * i)]; });
+      case 4:
+        return append_tests(out, count,
+                            [=](uint64_t i) { return entries[lance::load<uint32_t>(at + 4 * i)]; });
+      default:
+        return append_tests(out, count,
+                            [=](uint64_t i) { return entries[lance::load<uint64_t>(at + 8 * i)]; });
+    }
+  }
+
   void decode_values(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, Indices& indices,
                      Scratch& scratch) const {
     auto [first, last] = chunks_of_values(begin, end);
     scratch.def.clear();
     for (size_t chunk = first; chunk < last; ++chunk) {
+      if (chunk + 2 < last) prefetch(source, chunk + 2);
       OpenChunk open = open_chunk(source, chunk, scratch);
       uint64_t skip = begin > value_start_[chunk] ? begin - value_start_[chunk] : 0;
       uint64_t stop = std::min<uint64_t>(end, value_start_[chunk + 1]) - value_start_[chunk];
@@ -286,6 +331,7 @@ class MiniBlock : public Page {
     uint64_t rows_seen = 0;  // starts of wanted rows met so far
     const uint16_t row_start = static_cast<uint16_t>(levels_.max_rep());
     for (size_t chunk = first; chunk < last; ++chunk) {
+      if (chunk + 2 < last) prefetch(source, chunk + 2);
       OpenChunk open = open_chunk(source, chunk, scratch);
       check(continues_[chunk] || open.num_levels == 0 || open.rep[0] == row_start,
             "a chunk does not start with the row that the repetition index names");
@@ -298,11 +344,15 @@ class MiniBlock : public Page {
           skipped += visible(open, from);
         }
       }
-      uint64_t to = from, count = 0;
-      for (; to < open.num_levels; ++to) {
-        if (open.rep[to] == row_start && rows_seen++ == end - begin) break;
-        count += visible(open, to);
+      uint64_t to = open.num_levels;
+      if (chunk + 1 == last) {
+        for (to = from; to < open.num_levels; ++to)
+          if (open.rep[to] == row_start && rows_seen++ == end - begin) break;
+      } else {
+        rows_seen += to - from - count_at_most(open.rep + from, to - from, row_start - 1u);
       }
+      uint64_t count =
+          open.def ? count_at_most(open.def + from, to - from, levels_.max_visible()) : to - from;
       scratch.rep.insert(scratch.rep.end(), open.rep + from, open.rep + to);
       if (open.def) scratch.def.insert(scratch.def.end(), open.def + from, open.def + to);
       decode_chunk_values(open.values, skipped, count, out, indices, scratch);

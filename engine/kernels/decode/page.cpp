@@ -41,6 +41,7 @@ void Page::bind(const LeafType& type, const std::vector<Layer>& path) {
 
 void Page::prepare(const Source& source) const {
   std::call_once(prepared_, [&] {
+    for (const Range& range : metadata_ranges()) source.require(range.offset, range.length);
     Scratch scratch;
     load(source, scratch);
   });
@@ -55,7 +56,7 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   uint64_t values = out.values.length();
   decode(source, begin, end, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
-  if (type_.variable()) {
+  if (type_.variable() && !out.test) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,14 @@ struct LeafOutput {
   // Asks for strings as codes into a dictionary, which `values` then is. Its values may repeat: each page
   // brings its own.
   void as_codes() { coded = true; }
+  // Asks for the outcome of a test instead of values.
+  void as_matches(const ValueTest& by) { test = &by; }
+  // Turns the values so far into matches.
+  void test_values() {
+    if (!test || !values.length()) return;
+    test->test(values, matches);
+    values.clear();
+  }
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);
   // Codes into the dictionary whose values begin at `base`.
@@ -37,6 +46,8 @@ struct LeafOutput {
   std::vector<LayerValues> layers;  // leaf first
   bool coded = false;
   Bytes codes;  // int32 each
+  const ValueTest* test = nullptr;
+  Bits matches;  // one per value tested
 };
 
 // One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,
@@ -44,7 +55,9 @@ struct LeafOutput {
 class Page {
  public:
   Page(uint64_t rows, std::vector<Range> buffers, std::vector<uint8_t> layers)
-      : rows_(rows), buffers_(std::move(buffers)), levels_(std::move(layers)) {}
+      : rows_(rows), buffers_(std::move(buffers)), levels_(std::move(layers)) {
+    check(rows <= UINT32_MAX, "a page claims an impossible number of rows");
+  }
   virtual ~Page() = default;
 
   uint64_t rows() const { return rows_; }
@@ -66,11 +79,17 @@ class Page {
   // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
   // span.
   virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
+  // The end of a run of rows from `row` on that is well tested at once: its values stay in the cache, and no
+  // chunk is decoded twice.
+  virtual uint64_t run_end(uint64_t row) const { return std::min(rows_, row + kRunRows); }
   // Bytes of string data that rows [begin, end) will probably decode to.
   uint64_t expected_bytes(uint64_t rows) const;
 
  protected:
+  static constexpr uint64_t kRunRows = 8192;
+
   virtual void check_type(const LeafType& type) const = 0;
+  // May be called again where it failed before, as for bytes that had to be fetched.
   virtual void load(const Source&, Scratch&) const {}
   virtual void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
                       Scratch& scratch) const = 0;
@@ -119,14 +138,23 @@ PagePtr make_mini_block(MiniBlockDescription description);
 // Per-value compression of a full-zip page.
 enum class ZipCodec : uint8_t { kPlain, kFsst, kLz4, kZstd };
 
+// One field of the rows of a variable packed struct: so many bytes, or a length and the bytes.
+struct PackedField {
+  uint64_t bytes = 0;
+  unsigned length_bytes = 0;  // 0: fixed width
+  ZipCodec codec = ZipCodec::kPlain;
+  std::vector<uint8_t> symbol_table;
+  // Fixed-size lists, outermost first: whether a validity bitmap of their items stands in front of the bytes.
+  std::vector<uint64_t> dims;
+  std::vector<bool> has_validity;
+};
+
 struct FullZipDescription {
   uint64_t rows = 0;
   std::vector<Range> buffers;
   std::vector<uint8_t> layers;
   unsigned bits_rep = 0;
   unsigned bits_def = 0;
-  uint64_t num_items = 0;
-  uint64_t num_visible_items = 0;
   // Fixed-width values.
   uint64_t bits_per_value = 0;
   std::vector<uint64_t> dims;
@@ -136,6 +164,7 @@ struct FullZipDescription {
   unsigned bits_per_offset = 0;  // 0: fixed width
   ZipCodec codec = ZipCodec::kPlain;
   std::vector<uint8_t> symbol_table;
+  std::vector<PackedField> packed;  // not empty: values are rows of a packed struct
 };
 PagePtr make_full_zip(FullZipDescription description);
 

@@ -1,5 +1,7 @@
 #include "decode/structural_field.hpp"
 
+#include "decode/packed_row.hpp"
+
 namespace lance {
 
 namespace {
@@ -53,7 +55,18 @@ ArrayBuilder export_codes(LeafOutput& output) {
   return array;
 }
 
+// What a test of the values gave.
+ArrayBuilder export_matches(LeafOutput& output) {
+  Validity& validity = output.layers.front().validity;
+  check(validity.length() == output.matches.length(), "the levels and the values of a page disagree");
+  ArrayBuilder array(output.matches.length());
+  array.add_validity(validity);
+  array.add_buffer(std::move(output.matches.bytes()));
+  return array;
+}
+
 ArrayBuilder export_leaf(LeafOutput& output) {
+  if (output.test) return export_matches(output);
   if (output.coded) return export_codes(output);
   LeafValues& values = output.values;
   Validity& validity = output.layers.front().validity;
@@ -75,28 +88,41 @@ void append_strided(const LeafValues& rows, uint64_t offset, uint64_t width, Byt
   for (uint64_t i = 0; i < rows.length(); ++i) copy_bytes(to + i * width, from + i * stride, width);
 }
 
-// Row-major rows of a packed struct, taken apart into its children; none of them is ever null.
-ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
-  LeafValues& rows = output.values;
-  ArrayBuilder array(rows.length());
-  array.add_validity(output.layers.front().validity);
+// Row-major rows of a packed struct of fixed-width fields.
+std::vector<LeafValues> unpack_fixed_rows(const LeafValues& rows, const std::vector<LeafType>& children) {
+  std::vector<LeafValues> unpacked;
+  unpacked.reserve(children.size());
   uint64_t offset = 0;
-  for (const LeafType& child : node.packed) {
-    LeafValues values(child);
+  for (const LeafType& child : children) {
+    LeafValues& values = unpacked.emplace_back(child);
     uint64_t width = values.value_bytes();
     append_strided(rows, offset, width, values.data);
     values.add_length(rows.length());
     uint64_t items = rows.length();
     for (size_t i = 0; i < child.dims.size(); ++i)
       values.item_validity[i].append_valid(items *= child.dims[i]);
+    offset += width;
+  }
+  return unpacked;
+}
+
+// The rows of a packed struct, taken apart into its children; none of them is ever null.
+ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
+  LeafValues& rows = output.values;
+  Validity& validity = output.layers.front().validity;
+  check(validity.length() == rows.length(), "the levels and the values of a page disagree");
+  ArrayBuilder array(rows.length());
+  array.add_validity(validity);
+  auto children =
+      rows.type().variable() ? unpack_rows(rows, node.packed) : unpack_fixed_rows(rows, node.packed);
+  for (LeafValues& values : children) {
     ArrayBuilder built(rows.length());
     built.add_all_valid();
-    if (child.dims.empty())
+    if (values.type().dims.empty())
       add_values(built, values);
     else
       built.add_child(export_items(values, 0));
     array.add_child(std::move(built));
-    offset += width;
   }
   return array;
 }
@@ -151,6 +177,15 @@ StructuralField::StructuralField(NodePtr root, bool coded) : root_(std::move(roo
         "only strings can be read as codes");
 }
 
+FieldPtr StructuralField::tested(ValueTestPtr test) const {
+  const Node& node = *root_;
+  if (node.kind != Node::Kind::kLeaf || !node.packed.empty() || !test->fits(node.leaf->type()))
+    return nullptr;
+  auto field = std::make_shared<StructuralField>(root_, false);
+  field->test_ = std::move(test);
+  return field;
+}
+
 void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
   if (node.kind == Node::Kind::kFixedSizeList) {
     check(node.dimension > 0 && items_per_row <= UINT32_MAX / node.dimension,
@@ -168,6 +203,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
   for (const auto& [leaf, items_per_row] : leaves_) {
     outputs.emplace_back(leaf->type(), leaf->path());
     if (coded_) outputs.back().as_codes();
+    if (test_) outputs.back().as_matches(*test_);
     if (items_per_row == 1) {
       leaf->decode(selection, overlays, outputs.back(), scratch);
       continue;

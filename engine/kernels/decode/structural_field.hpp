@@ -25,6 +25,7 @@ class StructuralField : public Field {
  public:
   // `coded`: strings come as codes into a dictionary.
   StructuralField(NodePtr root, bool coded);
+  FieldPtr tested(ValueTestPtr test) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -36,6 +37,7 @@ class StructuralField : public Field {
 
   NodePtr root_;
   bool coded_;
+  ValueTestPtr test_;  // null: the values themselves are asked for
   std::vector<Leaf> leaves_;
 };
 

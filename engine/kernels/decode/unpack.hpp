@@ -48,8 +48,7 @@ inline T unpack_one(const uint8_t* packed, unsigned width, uint32_t index) {
   // apart.
   uint32_t rest = index % 128;
   uint32_t lane = rest % lanes;
-  uint32_t group = 0;
-  while (kRowGroupOrder[group] * 16 != rest - lane) ++group;
+  uint32_t group = kRowGroupOrder[(rest - lane) / 16];  // this order is its own inverse
   uint32_t bit = (group * 8 + index / 128) * width;
   uint32_t word = bit / bits;
   unsigned shift = bit % bits;

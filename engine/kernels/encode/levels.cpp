@@ -33,6 +33,21 @@ void LevelBuilder::add_item(const Bitmap& validity, uint64_t count) {
   steps_.push_back(step);
 }
 
+void LevelBuilder::add_fixed_size_list(const Bitmap& validity, uint64_t count, uint64_t dimension) {
+  require(lists_ == 0, "a fixed-size list of structs stands inside a list");
+  require(dimension > 0 && entries_ <= (uint64_t{1} << 40) / dimension, "unusable fixed-size list dimension");
+  add_item(validity, count);
+  if (!def_.empty()) {
+    std::vector<uint16_t> def(entries_ * dimension);
+    for (uint64_t i = 0; i < entries_; ++i)
+      std::fill_n(def.begin() + static_cast<ptrdiff_t>(i * dimension), dimension, def_[i]);
+    def_ = std::move(def);
+  }
+  rows_ *= dimension;
+  entries_ *= dimension;
+  open_ *= dimension;
+}
+
 LevelBuilder::Children LevelBuilder::add_list(const Bitmap& validity, const Bytes& offsets,
                                               unsigned offset_bits, uint64_t offset, uint64_t count,
                                               uint64_t child_count) {

@@ -55,6 +55,10 @@ class LevelBuilder {
   // A struct or the leaf itself: `count` slots with their validity.
   void add_item(const Bitmap& validity, uint64_t count);
 
+  // A fixed-size list of structs: `count` lists of `dimension` items, each of which then has an entry of its
+  // own. Rows are items from here on. No list may stand above.
+  void add_fixed_size_list(const Bitmap& validity, uint64_t count, uint64_t dimension);
+
   struct Children {
     uint64_t start;
     uint64_t stop;

@@ -57,8 +57,16 @@ ArrayDecoderPtr make_bitpacked_for_non_neg(Range buffer, unsigned packed_bits, u
 // A page of a 2.0 leaf column.
 PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder);
 
-// Slots [begin, end) of a decoder of fixed-width integers, widened to 64 bits.
-std::vector<uint64_t> read_integers(const ArrayDecoder& decoder, const Source& source, uint64_t begin,
-                                    uint64_t end);
+// Slots [begin, end) of a decoder of 64-bit integers, none of them null; in place where the file allows it.
+class Integers {
+ public:
+  Integers(const ArrayDecoder& decoder, const Source& source, uint64_t begin, uint64_t end);
+  uint64_t operator[](uint64_t i) const { return load<uint64_t>(data_ + i * 8); }
+  const uint8_t* data() const { return data_; }
+
+ private:
+  LeafValues values_;
+  const uint8_t* data_;
+};
 
 }  // namespace lance::v2_0

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "decode/offsets.hpp"
 #include "decode/v2_0/array_decoder.hpp"
 
 namespace lance::v2_0 {
@@ -24,9 +25,21 @@ void append_bytes(const ArrayDecoder& bytes, const Source& source, uint64_t begi
                   LeafValues& out) {
   LeafValues found(kBytes);
   std::swap(found.data, out.data);
-  Validity ignored;
-  bytes.decode(source, begin, end, {found, ignored, 0});
+  Validity validity;
+  bytes.decode(source, begin, end, {found, validity, 0});
+  check(validity.null_count() == 0, "the bytes of strings must not be null");
   std::swap(found.data, out.data);
+}
+
+// That offsets from `base` on can address bytes [begin, end) of a decoder. Fewer rows help where they cannot,
+// but only if there are as many bytes as the page says.
+template <typename Offset>
+void check_bytes(const ArrayDecoder& bytes, const Source& source, uint64_t begin, uint64_t end,
+                 uint64_t base) {
+  if (base + (end - begin) <= static_cast<uint64_t>(std::numeric_limits<Offset>::max())) return;
+  LeafValues last(kBytes);
+  append_bytes(bytes, source, end - 1, end, last);
+  check_offset_range<Offset>(base + (end - begin));
 }
 
 // Ends of the values and their bytes; a null adds the adjustment to its end (format 2.0, binary).
@@ -44,28 +57,30 @@ class Binary : public ArrayDecoder {
     if (begin == end) return;
     check(out.innermost(), "strings stand where a fixed-size list should");
     uint64_t first = begin ? begin - 1 : 0;
-    std::vector<uint64_t> ends = read_integers(*indices_, source, first, end);
+    const Integers ends(*indices_, source, first, end);
     uint64_t start = begin ? normalise(ends[0]) : 0;
-    const uint64_t* stored = ends.data() + (begin - first);
+    const uint64_t skipped = begin - first;
     LeafValues& values = out.values;
-    uint64_t stop = normalise(ends.back());
+    uint64_t stop = normalise(ends[end - first - 1]);
     check(start <= stop, "string offsets decrease");
     for_offset_width(values.type(), [&](auto width) {
       using Offset = decltype(width);
       uint64_t base = values.data.size();
-      if (base + (stop - start) > static_cast<uint64_t>(std::numeric_limits<Offset>::max())) {
-        // Fewer rows help only if there are as many bytes as the indices say.
-        LeafValues last(kBytes);
-        append_bytes(*bytes_, source, stop - 1, stop, last);
-        check_offset_range<Offset>(base + (stop - start));
-      }
+      check_bytes<Offset>(*bytes_, source, start, stop, base);
       auto* offsets = reinterpret_cast<Offset*>(values.offsets.extend((end - begin) * sizeof(Offset)));
+      if (stop < adjustment_ && ends[end - first - 1] == stop && ends[skipped] >= start &&
+          offsets_ascend<uint64_t>(ends.data() + skipped * 8, end - begin - 1)) {  // no nulls
+        out.validity.append_valid(end - begin);
+        for (uint64_t i = 0; i < end - begin; ++i)
+          offsets[i] = static_cast<Offset>(base + (ends[skipped + i] - start));
+        return;
+      }
       uint64_t previous = start;
       for (uint64_t i = 0; i < end - begin; i += 64) {
         uint64_t step = std::min<uint64_t>(64, end - begin - i);
         uint64_t word = 0;
         for (uint64_t k = 0; k < step; ++k) {
-          uint64_t value = stored[i + k];
+          uint64_t value = ends[skipped + i + k];
           word |= static_cast<uint64_t>(value < adjustment_) << k;
           uint64_t offset = normalise(value);
           check(offset >= previous && offset <= stop, "string offsets decrease");
@@ -91,9 +106,9 @@ class Binary : public ArrayDecoder {
                    std::vector<Range>& ranges) const override {
     if (begin >= end) return;
     uint64_t first = begin ? begin - 1 : 0;
-    std::vector<uint64_t> ends = read_integers(*indices_, source, first, end);
+    const Integers ends(*indices_, source, first, end);
     uint64_t start = begin ? normalise(ends[0]) : 0;
-    bytes_->data_ranges(source, start, std::max(start, normalise(ends.back())), ranges);
+    bytes_->data_ranges(source, start, std::max(start, normalise(ends[end - first - 1])), ranges);
   }
 
  private:
@@ -119,7 +134,9 @@ class FixedSizeBinary : public ArrayDecoder {
     for_offset_width(out.values.type(), [&](auto width) {
       using Offset = decltype(width);
       uint64_t base = out.values.data.size();
-      check_offset_range<Offset>(base + (end - begin) * width_);
+      check(end <= std::numeric_limits<uint64_t>::max() / std::max<uint64_t>(width_, 1),
+            "a buffer ends before the data it should hold");
+      check_bytes<Offset>(*bytes_, source, begin * width_, end * width_, base);
       auto* offsets = reinterpret_cast<Offset*>(out.values.offsets.extend((end - begin) * sizeof(Offset)));
       for (uint64_t i = 0; i < end - begin; ++i) offsets[i] = static_cast<Offset>(base + (i + 1) * width_);
     });
@@ -150,18 +167,11 @@ class Fsst : public ArrayDecoder {
     LeafValues coded(out.values.type());
     binary_->decode(source, begin, end, {coded, out.validity, out.layer});
     for_offset_width(out.values.type(), [&](auto width) {
-      using Offset = decltype(width);
-      auto* from = reinterpret_cast<const Offset*>(coded.offsets.data());
-      auto* offsets = reinterpret_cast<Offset*>(out.values.offsets.extend((end - begin) * sizeof(Offset)));
-      uint64_t base = out.values.data.size();
-      uint8_t* start = out.values.data.extend(FsstTable::bound(coded.data.size()));
-      uint8_t* at = start;
-      for (uint64_t i = 0; i < end - begin; ++i) {
-        at = table_.decode(coded.data.data() + from[i], static_cast<uint64_t>(from[i + 1] - from[i]), at);
-        offsets[i] = static_cast<Offset>(base + static_cast<uint64_t>(at - start));
-      }
-      out.values.data.shrink_to(base + static_cast<uint64_t>(at - start));
-      check_offset_range<Offset>(out.values.data.size());
+      using Offset = std::make_unsigned_t<decltype(width)>;
+      uint64_t count = end - begin;
+      auto* offsets = reinterpret_cast<Offset*>(out.values.offsets.extend(count * sizeof(Offset)));
+      Bytes places;
+      table_.decode_values(coded.data.data(), coded.offsets.data(), count, out.values.data, offsets, places);
     });
   }
 

@@ -19,6 +19,11 @@ Span checked_view(const Source& source, Range buffer, uint64_t offset, uint64_t 
   return source.view(buffer.offset + offset, length);
 }
 
+// That slots up to `end` have bits in the buffer; no product of them and the width wraps then.
+void check_slots(Range buffer, unsigned width, uint64_t end) {
+  check(end <= buffer.length * 8 / width, "a buffer ends before the data it should hold");
+}
+
 // A plain stream of W-bit values, least significant bit first (format 2.0, bit-packed).
 template <typename T>
 class Bitpacked : public ArrayDecoder {
@@ -29,10 +34,11 @@ class Bitpacked : public ArrayDecoder {
   }
 
   void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
-    out.validity.append_valid(end - begin);
-    T* target = extend<T>(out.values, end - begin);
+    check_slots(buffer_, width_, end);
     uint64_t first = begin * width_ / 8;
     Span bytes = checked_view(source, buffer_, first, bytes_for_bits(end * width_) - first);
+    out.validity.append_valid(end - begin);
+    T* target = extend<T>(out.values, end - begin);
     for (uint64_t i = begin; i < end; ++i) {
       uint64_t value = load_bits(bytes.data, i * width_ - first * 8, width_);
       if (signed_ && width_ < 64 && (value >> (width_ - 1) & 1)) value |= ~uint64_t{0} << width_;
@@ -43,8 +49,8 @@ class Bitpacked : public ArrayDecoder {
   void all_ranges(std::vector<Range>& ranges) const override { ranges.push_back(buffer_); }
   void data_ranges(const Source&, uint64_t begin, uint64_t end, std::vector<Range>& ranges) const override {
     if (begin >= end) return;
+    check_slots(buffer_, width_, end);
     uint64_t first = begin * width_ / 8, last = bytes_for_bits(end * width_);
-    check(first <= last && last <= buffer_.length, "a buffer ends before the data it should hold");
     ranges.push_back({buffer_.offset + first, last - first});
   }
 
@@ -63,9 +69,10 @@ class BitpackedForNonNeg : public ArrayDecoder {
   }
 
   void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    uint64_t block_bytes = width_ * kBlockValues / 8;
+    check_slots(buffer_, width_, end);
     out.validity.append_valid(end - begin);
     T* target = extend<T>(out.values, end - begin);
-    uint64_t block_bytes = width_ * kBlockValues / 8;
     for (uint64_t block = begin / kBlockValues; block * kBlockValues < end; ++block) {
       Span packed = checked_view(source, buffer_, block * block_bytes, block_bytes);
       T values[kBlockValues];
@@ -78,6 +85,7 @@ class BitpackedForNonNeg : public ArrayDecoder {
   void all_ranges(std::vector<Range>& ranges) const override { ranges.push_back(buffer_); }
   void data_ranges(const Source&, uint64_t begin, uint64_t end, std::vector<Range>& ranges) const override {
     if (begin >= end) return;
+    check_slots(buffer_, width_, end);
     uint64_t block_bytes = width_ * kBlockValues / 8;
     uint64_t first = begin / kBlockValues * block_bytes, last = ((end - 1) / kBlockValues + 1) * block_bytes;
     check(first <= last && last <= buffer_.length, "a buffer ends before the data it should hold");
@@ -115,17 +123,28 @@ ArrayDecoderPtr make_bitpacked_for_non_neg(Range buffer, unsigned packed_bits, u
   return for_bits<BitpackedForNonNeg>(bits, buffer, packed_bits);
 }
 
-std::vector<uint64_t> read_integers(const ArrayDecoder& decoder, const Source& source, uint64_t begin,
-                                    uint64_t end) {
-  static const LeafType kIntegers{LeafKind::kFixed, 8, {}};
-  LeafValues values(kIntegers);
-  Validity ignored;
-  decoder.decode(source, begin, end, {values, ignored, 0});
-  check(ignored.null_count() == 0, "offsets must not be null");
-  std::vector<uint64_t> integers(end - begin);
-  check(values.data.size() == integers.size() * 8, "offsets must be 64 bits wide");
-  copy_bytes(integers.data(), values.data.data(), values.data.size());
-  return integers;
+namespace {
+
+const LeafType kIntegers{LeafKind::kFixed, 8, {}};
+
+}  // namespace
+
+Integers::Integers(const ArrayDecoder& decoder, const Source& source, uint64_t begin, uint64_t end)
+    : values_(kIntegers) {
+  Span stored = decoder.alias(source, begin, end);
+  data_ = stored.data;
+  if (data_ && stored.size == (end - begin) * 8) return;
+  Validity validity;
+  if (end - begin > kBlockValues) {  // nothing is allocated for offsets that are not there
+    LeafValues last(kIntegers);
+    decoder.decode(source, end - 1, end, {last, validity, 0});
+    check(validity.null_count() == 0, "offsets must not be null");
+    validity = {};
+  }
+  decoder.decode(source, begin, end, {values_, validity, 0});
+  check(validity.null_count() == 0, "offsets must not be null");
+  check(values_.data.size() == (end - begin) * 8, "offsets must be 64 bits wide");
+  data_ = values_.data.data();
 }
 
 }  // namespace lance::v2_0

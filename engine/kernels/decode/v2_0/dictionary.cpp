@@ -8,6 +8,9 @@
 namespace lance::v2_0 {
 namespace {
 
+// Compressed values take few bytes, but not as few as none.
+constexpr uint64_t kMostPerByte = 1024;
+
 // Codes into the items of the page; nulls are items (format 2.0, dictionary).
 class DictionaryDecoder : public ArrayDecoder {
  public:
@@ -38,8 +41,10 @@ class DictionaryDecoder : public ArrayDecoder {
     }
     std::vector<Range> stored;
     items_->all_ranges(stored);
-    bool any = std::any_of(stored.begin(), stored.end(), [](const Range& range) { return range.length > 0; });
-    check(any || count_ <= 1, "a dictionary claims more values than it stores");
+    uint64_t bytes = 0;
+    for (const Range& range : stored) bytes += range.length;
+    check(count_ <= 1 || count_ / kMostPerByte <= bytes, "a dictionary claims more values than it stores");
+    check(count_ <= 1 || bytes > 0, "a dictionary claims more values than it stores");
     items_->decode(source, 0, count_, {values, validity, 0});
     uint64_t codes = count_ + shifted_;
     check(validity.length() == codes, "a dictionary has another number of items than it claims");

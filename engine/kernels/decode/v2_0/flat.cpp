@@ -14,6 +14,7 @@ class Flat : public ArrayDecoder {
 
   void load(const Source& source) override {
     if (scheme_ == Compression::kNone) return;
+    expanded_.clear();
     decompress(scheme_, source.view(buffer_.offset, buffer_.length), expanded_);
   }
 

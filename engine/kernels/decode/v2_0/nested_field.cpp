@@ -10,17 +10,20 @@ template <typename Offset>
 class ListField : public Field {
  public:
   ListField(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-            FieldPtr items)
+            FieldPtr items, bool inner)
       : name_(std::move(name)),
         pages_(std::move(pages)),
         source_(std::move(source)),
-        items_(std::move(items)) {
+        items_(std::move(items)),
+        inner_(inner) {
     uint64_t rows = 0, first_item = 0;
     for (const ListPage& page : pages_) {
       row_starts_.push_back(rows);
       item_starts_.push_back(first_item);
+      check(page.rows <= UINT32_MAX && page.num_items <= UINT32_MAX,
+            "a page claims an impossible number of rows");
       rows += page.rows;
-      check(page.num_items <= UINT32_MAX && rows <= UINT32_MAX, "a page claims an impossible number of rows");
+      check(rows <= UINT32_MAX, "a file claims an impossible number of rows");
       first_item += page.num_items;
     }
     row_starts_.push_back(rows);
@@ -62,9 +65,14 @@ class ListField : public Field {
               Bytes& offsets, std::vector<RowRange>& items, uint64_t& total) const {
     const ListPage& page = pages_[number];
     uint64_t first = begin ? begin - 1 : 0;
+    if (inner_) {
+      std::vector<Range> stored;
+      page.offsets->all_ranges(stored);
+      for (const Range& range : stored) source.require(range.offset, range.length);
+    }
     try {
       check(page.null_adjustment > page.num_items, "a list page has an impossible adjustment for nulls");
-      std::vector<uint64_t> ends = read_integers(*page.offsets, source, first, end);
+      const Integers ends(*page.offsets, source, first, end);
       uint64_t previous = begin ? ends[0] % page.null_adjustment : 0;
       auto* target = reinterpret_cast<Offset*>(offsets.extend((end - begin) * sizeof(Offset)));
       for (uint64_t i = begin; i < end; ++i) {
@@ -102,6 +110,7 @@ class ListField : public Field {
   std::vector<ListPage> pages_;
   std::shared_ptr<const Source> source_;
   FieldPtr items_;
+  bool inner_;
   std::vector<uint64_t> row_starts_;
   std::vector<uint64_t> item_starts_;
   mutable std::once_flag loaded_;
@@ -130,12 +139,12 @@ class StructField : public Field {
 }  // namespace
 
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-                         FieldPtr items, bool large) {
+                         FieldPtr items, bool large, bool inner) {
   if (large)
     return std::make_shared<ListField<int64_t>>(std::move(name), std::move(pages), std::move(source),
-                                                std::move(items));
+                                                std::move(items), inner);
   return std::make_shared<ListField<int32_t>>(std::move(name), std::move(pages), std::move(source),
-                                              std::move(items));
+                                              std::move(items), inner);
 }
 
 FieldPtr make_struct_field(std::vector<FieldPtr> children) {

@@ -15,9 +15,11 @@ struct ListPage {
   uint64_t num_items = 0;
 };
 
-// A list: an offsets column in the space of its rows, and items in a space of their own.
+// A list: an offsets column in the space of its rows, and items in a space of their own. The offsets of an
+// `inner` list, one inside another, are kept once they are fetched: a row then costs a request for the outer
+// offsets and one for its items, however deep these are.
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-                         FieldPtr items, bool large);
+                         FieldPtr items, bool large, bool inner);
 
 // A struct: its children share its rows; 2.0 cannot say that a struct is null.
 FieldPtr make_struct_field(std::vector<FieldPtr> children);

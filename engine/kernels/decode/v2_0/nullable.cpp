@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "decode/v2_0/array_decoder.hpp"
 
 namespace lance::v2_0 {
@@ -25,8 +27,9 @@ class Nullable : public ArrayDecoder {
     values_->decode(source, begin, end, {out.values, always, out.layer});
   }
 
+  // A row then costs one request, that for its value; the bitmap takes a bit per row.
   void metadata_ranges(std::vector<Range>& ranges) const override {
-    validity_->metadata_ranges(ranges);
+    validity_->all_ranges(ranges);
     values_->metadata_ranges(ranges);
   }
   void all_ranges(std::vector<Range>& ranges) const override {
@@ -35,7 +38,6 @@ class Nullable : public ArrayDecoder {
   }
   void data_ranges(const Source& source, uint64_t begin, uint64_t end,
                    std::vector<Range>& ranges) const override {
-    validity_->data_ranges(source, begin, end, ranges);
     values_->data_ranges(source, begin, end, ranges);
   }
 
@@ -48,19 +50,22 @@ class Nullable : public ArrayDecoder {
 class AllNull : public ArrayDecoder {
  public:
   void decode(const Source&, uint64_t begin, uint64_t end, Target out) const override {
+    // A list has as many items as it says: nothing in the file stands for these. Each number is checked
+    // before the next is made of it, so that none of them wraps.
     uint64_t count = end - begin;
+    check_placeholders(count);
     out.validity.append_null(count);
     LeafValues& values = out.values;
     const LeafType& type = values.type();
     uint64_t items = count;
     for (size_t layer = out.layer; layer < type.dims.size(); ++layer) {
       items *= type.dims[layer];
+      check_placeholders(items);
       values.item_validity[layer].append_valid(items);
     }
+    check_placeholders(type.variable() ? count * type.offset_width() : items * std::max(type.width, 1u));
     if (type.kind == LeafKind::kBits) values.bits.append_same(false, items);
-    if (type.kind == LeafKind::kFixed)
-      if (type.kind == LeafKind::kFixed)
-        zero_bytes(values.data.extend(items * type.width), items * type.width);
+    if (type.kind == LeafKind::kFixed) zero_bytes(values.data.extend(items * type.width), items * type.width);
     for (uint64_t i = 0; type.variable() && i < count; ++i) {
       if (type.kind == LeafKind::kVariable32)
         store<int32_t>(values.offsets.extend(4), static_cast<int32_t>(values.data.size()));

@@ -43,7 +43,6 @@ class ArrayPage : public Page {
 }  // namespace
 
 PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder) {
-  check(rows <= UINT32_MAX, "a page claims an impossible number of rows");
   return std::make_shared<ArrayPage>(rows, std::move(decoder));
 }
 
