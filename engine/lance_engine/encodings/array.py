@@ -11,6 +11,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
+from lance_engine.encodings.custom import unknown_alternative, without_decoder
 from lance_engine.encodings.v2_0 import (
     binary,
     bitpacked,
@@ -24,7 +25,7 @@ from lance_engine.encodings.v2_0 import (
     packed_struct,
 )
 from lance_engine.encodings.v2_0.context import PageContext
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError
 from lance_engine.format.container import EncodedMessage
 from lance_engine.format.pb import encodings_pb2
 
@@ -47,10 +48,7 @@ ARRAY: Final[dict[str, ModuleType]] = {
 def parse_array_encoding(encoding: EncodedMessage) -> Any:
     """The `ArrayEncoding` message of a 2.0 page."""
     if encoding.name != ARRAY_ENCODING:
-        raise UnsupportedFeatureError(
-            f"A page is encoded as '{encoding.name}', for which there is no decoder",
-            remedy="Read the file with a newer release, or leave the column out",
-        )
+        raise without_decoder(encoding.name)
     try:
         return encodings_pb2.ArrayEncoding.FromString(encoding.value)
     except DecodeError as error:
@@ -62,10 +60,7 @@ def array_decoder(message: Any, page: PageContext) -> kernels.ArrayDecoder:
     name = message.WhichOneof("array_encoding")
     module = ARRAY.get(name)
     if module is None:
-        raise UnsupportedFeatureError(
-            f"A page uses the encoding '{name or 'unknown'}', for which there is no decoder",
-            remedy="Read the file with a newer release, or leave the column out",
-        )
+        raise without_decoder(name or unknown_alternative(message))
     decoder: kernels.ArrayDecoder = module.decoder(
         getattr(message, name), page, lambda inner: array_decoder(inner, page)
     )

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from lance_engine import kernels
+from lance_engine.encodings.custom import unknown_alternative, without_decoder
 from lance_engine.encodings.v2_1 import (
     byte_stream_split,
     fixed_size_list,
@@ -20,6 +21,7 @@ from lance_engine.encodings.v2_1 import (
     packed_struct,
     rle,
     variable,
+    variable_packed_struct,
 )
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -34,6 +36,7 @@ COMPRESSIVE: Final[dict[str, ModuleType]] = {
     "general": general,
     "fixed_size_list": fixed_size_list,
     "packed_struct": packed_struct,
+    "variable_packed_struct": variable_packed_struct,
 }
 
 
@@ -79,14 +82,8 @@ def value_bits(encoding: Any) -> int:
 def _look_up(encoding: Any) -> tuple[str, ModuleType]:
     name = encoding.WhichOneof("compression")
     if name is None:
-        raise UnsupportedFeatureError(
-            "A page uses an encoding that this release does not know",
-            remedy="Read the file with a newer release, or leave the column out",
-        )
+        raise without_decoder(unknown_alternative(encoding))
     module = COMPRESSIVE.get(name)
     if module is None:
-        raise UnsupportedFeatureError(
-            f"A page uses the encoding '{name}', for which there is no decoder",
-            remedy="Read the file with a newer release, or leave the column out",
-        )
+        raise without_decoder(name)
     return name, module

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -9,8 +11,9 @@ from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
 from lance_engine.encodings import array
+from lance_engine.encodings.custom import custom_page, unknown_alternative, without_decoder
 from lance_engine.encodings.v2_1 import blob, constant, full_zip, mini_block
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError
 from lance_engine.format.container import EncodedMessage, PageMetadata
 from lance_engine.format.pb import encodings21_pb2
 
@@ -23,7 +26,9 @@ LAYOUTS: Final[dict[str, ModuleType]] = {
     "blob_layout": blob,
 }
 
-_REMEDY: Final = "Read the file with a newer release, or leave the column out"
+# Descriptions of pages of which the decoders are kept. Most take some tens of bytes; a symbol table, which
+# hardly two pages share, takes 2 KiB.
+_KEPT_MAKERS: Final = 256
 
 
 def build_page(metadata: PageMetadata) -> kernels.Page:
@@ -31,14 +36,21 @@ def build_page(metadata: PageMetadata) -> kernels.Page:
 
     UnsupportedFeatureError names a layout or encoding without a decoder.
     """
-    name, message = _parse(metadata.encoding)
+    custom = custom_page(metadata)
+    if custom is not None:
+        return custom
+    return _page_maker(metadata.encoding)(rows=metadata.rows, buffers=metadata.buffers)
+
+
+@lru_cache(_KEPT_MAKERS)
+def _page_maker(encoding: EncodedMessage) -> Callable[..., kernels.Page]:
+    """What makes the kernel of a page of its `rows` and `buffers`; many pages are described alike."""
+    name, message = _parse(encoding)
     module = LAYOUTS.get(name)
     if module is None:
-        raise UnsupportedFeatureError(
-            f"A page uses the layout '{name}', for which there is no decoder", remedy=_REMEDY
-        )
-    page: kernels.Page = module.page(message, metadata)
-    return page
+        raise without_decoder(name)
+    maker: Callable[..., kernels.Page] = module.page_maker(message)
+    return maker
 
 
 def describe_page(encoding: EncodedMessage) -> str:
@@ -54,14 +66,12 @@ def describe_page(encoding: EncodedMessage) -> str:
 
 def _parse(encoding: EncodedMessage) -> tuple[str, Any]:
     if encoding.name != PAGE_LAYOUT:
-        raise UnsupportedFeatureError(
-            f"A page is encoded as '{encoding.name}', for which there is no decoder", remedy=_REMEDY
-        )
+        raise without_decoder(encoding.name)
     try:
         layout = encodings21_pb2.PageLayout.FromString(encoding.value)
     except DecodeError as error:
         raise CorruptFileError("The description of a page cannot be parsed") from error
     name = layout.WhichOneof("layout")
     if name is None:
-        raise UnsupportedFeatureError("A page uses a layout that this release does not know", remedy=_REMEDY)
+        raise without_decoder(unknown_alternative(layout))
     return name, getattr(layout, name)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lance_engine import kernels
 from lance_engine.encodings import compressive
 from lance_engine.encodings.v2_1.layers import layers_of
-from lance_engine.format.container import PageMetadata
 
 
-def page(message: Any, metadata: PageMetadata) -> kernels.Page:
-    return kernels.constant_page(
-        rows=metadata.rows,
-        buffers=list(metadata.buffers),
+def page_maker(message: Any) -> Callable[..., kernels.Page]:
+    return partial(
+        kernels.constant_page,
         layers=layers_of(message),
         inline_value=message.inline_value if message.HasField("inline_value") else None,
         rep=_optional_block(message, "rep_compression"),

@@ -125,6 +125,19 @@ def packed_struct(field_bits: Sequence[int]) -> pb.CompressiveEncoding:
     )
 
 
+def variable_packed_struct(
+    fields: Sequence[tuple[pb.CompressiveEncoding, int, bool]],
+) -> pb.CompressiveEncoding:
+    """Rows of fields side by side: (encoding of one value, its bits or those of its length, has a length)."""
+    encodings = [
+        pb.VariablePackedStruct.FieldEncoding(value=value, bits_per_length=bits)
+        if has_length
+        else pb.VariablePackedStruct.FieldEncoding(value=value, bits_per_value=bits)
+        for value, bits, has_length in fields
+    ]
+    return pb.CompressiveEncoding(variable_packed_struct=pb.VariablePackedStruct(fields=encodings))
+
+
 # ---- page layouts ------------------------------------------------------------------------------------
 
 

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lance_engine import kernels
 from lance_engine.encodings import compressive
-from lance_engine.encodings.v2_1 import fixed_size_list, general, variable
+from lance_engine.encodings.v2_1 import fixed_size_list, general, variable, variable_packed_struct
 from lance_engine.encodings.v2_1.layers import layers_of
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.format.container import PageMetadata
 
 
-def page(message: Any, metadata: PageMetadata) -> kernels.Page:
+def page_maker(message: Any) -> Callable[..., kernels.Page]:
     common = {
-        "rows": metadata.rows,
-        "buffers": list(metadata.buffers),
         "layers": layers_of(message),
         "bits_rep": message.bits_rep,
         "bits_def": message.bits_def,
-        "num_items": message.num_items,
-        "num_visible_items": message.num_visible_items,
     }
     if message.WhichOneof("details") == "bits_per_offset":
+        if message.value_compression.WhichOneof("compression") == "variable_packed_struct":
+            packed = message.value_compression.variable_packed_struct
+            return partial(
+                kernels.full_zip_packed_page,
+                **common,
+                bits_per_offset=message.bits_per_offset,
+                fields=variable_packed_struct.packed_fields(packed, _variable_codec),
+            )
         codec, symbol_table = _variable_codec(message.value_compression)
-        return kernels.full_zip_variable_page(
-            **common, bits_per_offset=message.bits_per_offset, codec=codec, symbol_table=symbol_table
+        return partial(
+            kernels.full_zip_variable_page,
+            **common,
+            bits_per_offset=message.bits_per_offset,
+            codec=codec,
+            symbol_table=symbol_table,
         )
     layers = _fixed_layers(message.value_compression)
-    return kernels.full_zip_fixed_page(**common, bits_per_value=message.bits_per_value, **layers._asdict())
+    return partial(
+        kernels.full_zip_fixed_page, **common, bits_per_value=message.bits_per_value, **layers._asdict()
+    )
 
 
 def describe(message: Any) -> str:

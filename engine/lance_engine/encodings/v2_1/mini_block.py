@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lance_engine import kernels
 from lance_engine.encodings import compressive
 from lance_engine.encodings.v2_1.layers import layers_of
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.format.container import PageMetadata
 
 
-def page(message: Any, metadata: PageMetadata) -> kernels.Page:
+def page_maker(message: Any) -> Callable[..., kernels.Page]:
     if message.repetition_index_depth > 1:
         raise UnsupportedFeatureError(f"A repetition index of depth {message.repetition_index_depth}")
     dictionary = _optional_block(message, "dictionary")
-    return kernels.mini_block_page(
-        rows=metadata.rows,
-        buffers=list(metadata.buffers),
+    return partial(
+        kernels.mini_block_page,
         layers=layers_of(message),
         rep=_optional_block(message, "rep_compression"),
         def_=_optional_block(message, "def_compression"),
