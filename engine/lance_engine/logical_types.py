@@ -16,7 +16,10 @@ import pyarrow as pa
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError, UnsupportedTypeError
 
 EXTENSION_NAME: Final = "ARROW:extension:name"
+_EXTENSION_METADATA: Final = "ARROW:extension:metadata"
+#: binary JSON, as it is stored, and its text, as it is read
 JSON_EXTENSION: Final = "lance.json"
+JSON_TEXT_EXTENSION: Final = "arrow.json"
 BFLOAT16_EXTENSION: Final = "lance.bfloat16"
 # A request for a certain field number, meant for the writer and never stored.
 _FIELD_ID_KEY: Final = "lance:field_id"
@@ -139,7 +142,9 @@ def _fixed_size_list(node: _Node, logical_type: str) -> pa.DataType:
     if inner == "struct":
         item = _only_child(node)
     else:
-        item = pa.field("item", _scalar_type(node, inner), nullable=True)
+        # Items have no field of their own that could carry the name of an extension.
+        metadata = {EXTENSION_NAME: inner, _EXTENSION_METADATA: ""} if inner == BFLOAT16_EXTENSION else None
+        item = pa.field("item", _scalar_type(node, inner), nullable=True, metadata=metadata)
     for size_of_level in reversed(sizes):
         list_type = pa.list_(item, size_of_level)
         item = pa.field("item", list_type, nullable=True)
@@ -231,15 +236,17 @@ def describe(arrow: pa.Field, path: str) -> Description:
     if isinstance(arrow_type, pa.BaseExtensionType):
         metadata |= _extension_metadata(arrow_type)
         arrow_type = arrow_type.storage_type
-    if metadata.get(EXTENSION_NAME) == "arrow.json":
-        raise UnsupportedTypeError(
-            "JSON text cannot be stored as the format's binary JSON type",
-            column=path,
-            remedy="Cast the column to string",
-        )
-    if metadata.get(EXTENSION_NAME) == JSON_EXTENSION and pa.types.is_large_binary(arrow_type):
-        return Description("json", metadata, [])
+    if _is_json(metadata.get(EXTENSION_NAME), arrow_type):
+        return Description("json", {**metadata, EXTENSION_NAME: JSON_EXTENSION, _EXTENSION_METADATA: ""}, [])
     return Description(_logical_type(arrow_type, path), metadata, _children(arrow_type))
+
+
+def _is_json(extension: str | None, storage: pa.DataType) -> bool:
+    types = pa.types
+    if extension == JSON_TEXT_EXTENSION:
+        kinds = (types.is_string, types.is_large_string, types.is_string_view)
+        return any(is_kind(storage) for is_kind in kinds)
+    return extension == JSON_EXTENSION and bool(types.is_large_binary(storage))
 
 
 class _ArrowSchema(ctypes.Structure):
@@ -281,6 +288,43 @@ def _extension_metadata(arrow_type: pa.BaseExtensionType) -> dict[str, str]:
         return {take_text(): take_text() for _ in range(count)}
     finally:
         exported.release(ctypes.addressof(exported))
+
+
+class _ArrowArray(ctypes.Structure):
+    """An array as the Arrow C data interface describes it."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        *((name, ctypes.c_void_p) for name in ("buffers", "children", "dictionary", "release", "private")),
+    )
+
+
+def without_extensions(array: pa.Array) -> pa.Array:
+    """The array with the storage of extension types instead of these, at any depth; nothing is copied."""
+    plain = _storage_type(array.type)
+    if plain.equals(array.type):
+        return array
+    exported = _ArrowArray()
+    array._export_to_c(ctypes.addressof(exported))
+    return pa.Array._import_from_c(ctypes.addressof(exported), plain)
+
+
+def _storage_type(arrow_type: pa.DataType) -> pa.DataType:
+    def plain(field: pa.Field) -> pa.Field:
+        return field.with_type(_storage_type(field.type))
+
+    types = pa.types
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return _storage_type(arrow_type.storage_type)
+    if types.is_struct(arrow_type):
+        return pa.struct([plain(field) for field in arrow_type])
+    if types.is_map(arrow_type):
+        return pa.map_(plain(arrow_type.key_field), plain(arrow_type.item_field))
+    if types.is_fixed_size_list(arrow_type):
+        return pa.list_(plain(arrow_type.value_field), arrow_type.list_size)
+    if types.is_large_list(arrow_type):
+        return pa.large_list(plain(arrow_type.value_field))
+    return pa.list_(plain(arrow_type.value_field)) if types.is_list(arrow_type) else arrow_type
 
 
 def _logical_type(arrow_type: pa.DataType, path: str) -> str:

@@ -15,13 +15,21 @@ from typing import Final
 import pyarrow as pa
 
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
-from lance_engine.logical_types import EXTENSION_NAME, arrow_metadata, describe, text_metadata, to_arrow_type
+from lance_engine.logical_types import (
+    EXTENSION_NAME,
+    JSON_TEXT_EXTENSION,
+    arrow_metadata,
+    describe,
+    text_metadata,
+    to_arrow_type,
+)
 
 BLOB_ENCODING: Final = "lance-encoding:blob"
 PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
 BLOB_V2_EXTENSION: Final = "lance.blob.v2"
 
 NO_PARENT: Final = -1
+_EXTENSION_KEYS: Final = "ARROW:extension:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +51,51 @@ class Field:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The Arrow (storage) type; UnsupportedFeatureError where the logical type is unknown."""
+        """The Arrow (storage) type; UnsupportedFeatureError where the logical type is unknown.
+
+        Blobs of either kind are large_binary and JSON is text, whatever is stored for them.
+        """
+        if self.is_blob_v2:
+            return pa.large_binary()
+        if self.is_json:
+            return pa.string()
         return to_arrow_type(self.name, self.logical_type, [child.to_arrow() for child in self.children])
+
+    @property
+    def column_type(self) -> pa.DataType:
+        """What a column of a data file holds: `arrow_type`, but binary values for JSON."""
+        return pa.large_binary() if self.is_json else self.arrow_type
 
     def to_arrow(self) -> pa.Field:
         """The Arrow field with name, type, nullability and metadata."""
-        return pa.field(self.name, self.arrow_type, self.nullable, arrow_metadata(self.metadata))
+        metadata = self.metadata
+        if self.is_blob_v2:
+            # The extension stands for a struct; the key makes blobs again of values that are written back.
+            kept = {key: value for key, value in metadata.items() if not key.startswith(_EXTENSION_KEYS)}
+            metadata = {**kept, BLOB_ENCODING: "true"}
+        if self.is_json:
+            metadata = {**metadata, EXTENSION_NAME: JSON_TEXT_EXTENSION}
+        return pa.field(self.name, self.arrow_type, self.nullable, arrow_metadata(metadata))
 
     @property
     def is_blob(self) -> bool:
         """Whether values may lie outside the pages, found through descriptors."""
-        return (
-            self.logical_type == "blob"
-            or self.metadata.get(BLOB_ENCODING) == "true"
-            or self.metadata.get(EXTENSION_NAME) == BLOB_V2_EXTENSION
-        )
+        return self.logical_type == "blob" or self.metadata.get(BLOB_ENCODING) == "true" or self.is_blob_v2
+
+    @property
+    def is_blob_v2(self) -> bool:
+        """Whether this is a blob of the second kind, whose descriptors also lead to other files."""
+        return self.metadata.get(EXTENSION_NAME) == BLOB_V2_EXTENSION
+
+    @property
+    def is_json(self) -> bool:
+        """Whether this is JSON, which is text in Arrow and binary in files."""
+        return self.logical_type == "json"
+
+    @property
+    def is_fixed_size_list_of_structs(self) -> bool:
+        """Whether this is a fixed-size list whose items have columns of their own."""
+        return self.logical_type.startswith("fixed_size_list:struct:")
 
     @property
     def is_packed(self) -> bool:
@@ -132,7 +170,7 @@ class Schema:
             found = next((child for child in siblings if child.name == part), None)
             if found is None:
                 raise self._not_found(path)
-            siblings = found.children
+            siblings = () if found.is_blob else found.children
         if found is None:
             raise self._not_found(path)
         return found

@@ -157,13 +157,24 @@ def test_extension_parameters_are_kept() -> None:
     assert '"shape":[2,2]' in field.metadata["ARROW:extension:metadata"]
 
 
-def test_binary_json_is_a_type_of_its_own_and_json_text_is_refused() -> None:
-    stored = pa.field("j", pa.large_binary(), metadata={"ARROW:extension:name": "lance.json"})
-    (field,) = Schema.from_arrow(pa.schema([stored])).fields
+@pytest.mark.parametrize(
+    "given",
+    [
+        pa.field("j", pa.large_binary(), metadata={"ARROW:extension:name": "lance.json"}),
+        pa.field("j", pa.string(), metadata={"ARROW:extension:name": "arrow.json"}),
+        pa.field("j", pa.json_(pa.large_string())),
+    ],
+)
+def test_json_is_text_in_arrow_and_binary_in_files(given: pa.Field) -> None:
+    (field,) = Schema.from_arrow(pa.schema([given])).fields
     assert field.logical_type == "json"
-    assert field.to_arrow().equals(stored, check_metadata=True)
-    with pytest.raises(UnsupportedTypeError, match=r"column: j.*Cast the column to string"):
-        Schema.from_arrow(pa.schema([("j", pa.json_())]))
+    assert field.metadata["ARROW:extension:name"] == "lance.json"
+    assert field.column_type == pa.large_binary()
+    text = pa.field(
+        "j", pa.string(), metadata={"ARROW:extension:name": "arrow.json", "ARROW:extension:metadata": ""}
+    )
+    assert field.to_arrow().equals(text, check_metadata=True)
+    assert Schema.from_arrow(pa.schema([field.to_arrow()])).fields == (field,)
 
 
 def test_bfloat16_lists_and_the_old_blob_type_are_read() -> None:

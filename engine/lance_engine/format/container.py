@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf import any_pb2
@@ -23,11 +24,13 @@ PADDING = b"\x48"
 
 # What the last bytes of a file say -> the version users know.
 _VERSIONS = {(0, 3): "2.0", (2, 0): "2.0", (2, 1): "2.1", (2, 2): "2.2"}
-_LEGACY = {(0, 0), (0, 1), (0, 2)}
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 
 COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
+
+# Descriptions of encodings that are kept, because many pages and columns have the same.
+_KEPT_ENCODINGS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,6 @@ class Footer:
     num_global_buffers: int
     num_columns: int
     version: str
-
-    @property
-    def table_range(self) -> tuple[int, int]:
-        """(offset, length) of the table of column metadata positions and sizes."""
-        return self.column_table_position, 16 * self.num_columns
 
 
 def parse_footer(data: bytes, file_size: int) -> Footer:
@@ -63,9 +61,8 @@ def parse_footer(data: bytes, file_size: int) -> Footer:
     )
     version = _VERSIONS.get((major, minor))
     if version is None:
-        known = "file version 0.1 (legacy)" if (major, minor) in _LEGACY else f"file version {major}.{minor}"
         raise UnsupportedFeatureError(
-            f"{known} is not supported",
+            f"File version {major}.{minor} is not supported",
             remedy="Rewrite the dataset with version 2.1, or use a release that knows this version",
         )
     end = file_size - FOOTER_SIZE
@@ -175,8 +172,13 @@ def _buffer_ranges(offsets: Any, sizes: Any, file_size: int) -> tuple[tuple[int,
 def _encoding(message: Any) -> EncodedMessage:
     if message.WhichOneof("location") != "direct":
         raise UnsupportedFeatureError("An encoding is stored indirectly, which no known writer does")
+    return _described(message.direct.encoding)
+
+
+@lru_cache(_KEPT_ENCODINGS)
+def _described(data: bytes) -> EncodedMessage:
     try:
-        described = any_pb2.Any.FromString(message.direct.encoding)
+        described = any_pb2.Any.FromString(data)
     except DecodeError as error:
         raise CorruptFileError("The description of an encoding cannot be parsed") from error
     if "/" not in described.type_url:

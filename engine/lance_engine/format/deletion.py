@@ -57,7 +57,7 @@ def _decode_arrow(data: bytes) -> U32Array:
             raise CorruptFileError("A deletion file must hold one record batch with the column 'row_id'")
         batch = reader.get_batch(0)
         batch.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorruptFileError(f"The deletion file cannot be read as an Arrow file: {error}") from error
     column = batch.column(0)
     if column.type != pa.uint32() or column.null_count:

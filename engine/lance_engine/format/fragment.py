@@ -6,15 +6,17 @@ the rows that are gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from operator import attrgetter, methodcaller
 from typing import Any, overload
 
 from google.protobuf.message import DecodeError
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import table_pb2
+from lance_engine.format.unknown import unknown_fields
 
 # A column that no field refers to any more.
 TOMBSTONE = -2
@@ -113,7 +115,6 @@ def fragment_from_message(message: Any) -> Fragment:
         raise CorruptFileError(
             f"Row offsets have 32 bits, but there would be {message.physical_rows} rows", fragment=message.id
         )
-    uninterpreted = b""
     spilled = False
     if any(descriptor.number not in _INTERPRETED for descriptor, _ in message.ListFields()):
         if message.overlays:
@@ -125,9 +126,11 @@ def fragment_from_message(message: Any) -> Fragment:
             if descriptor.number in _INTERPRETED:
                 rest.ClearField(descriptor.name)
         uninterpreted = rest.SerializeToString()
+    else:
+        uninterpreted = unknown_fields(message)
     return Fragment(
         message.id,
-        tuple([_data_file_from_message(file) for file in message.files]),
+        tuple([data_file_from_message(file) for file in message.files]),
         message.physical_rows,
         _deletion_file_from_message(message.deletion_file) if message.HasField("deletion_file") else None,
         message.inline_row_ids if message.HasField("inline_row_ids") else None,
@@ -145,16 +148,7 @@ def fragment_to_message(fragment: Fragment) -> Any:
     message = table_pb2.DataFragment.FromString(fragment.uninterpreted)
     message.id = fragment.id
     message.physical_rows = fragment.physical_rows
-    for file in fragment.files:
-        message.files.add(
-            path=file.path,
-            fields=file.fields,
-            column_indices=file.column_indices,
-            file_major_version=file.major_version,
-            file_minor_version=file.minor_version,
-            file_size_bytes=file.file_size or 0,
-            base_id=file.base_id,
-        )
+    message.files.extend([data_file_to_message(file) for file in fragment.files])
     deletion = fragment.deletion_file
     if deletion is not None:
         message.deletion_file.CopyFrom(
@@ -166,12 +160,15 @@ def fragment_to_message(fragment: Fragment) -> Any:
                 base_id=deletion.base_id,
             )
         )
-    if fragment.row_ids is not None:
-        message.inline_row_ids = fragment.row_ids
-    if fragment.last_updated_at_versions is not None:
-        message.inline_last_updated_at_versions = fragment.last_updated_at_versions
-    if fragment.created_at_versions is not None:
-        message.inline_created_at_versions = fragment.created_at_versions
+    for name, sequence in (
+        ("row_ids", fragment.row_ids),
+        ("last_updated_at_versions", fragment.last_updated_at_versions),
+        ("created_at_versions", fragment.created_at_versions),
+    ):
+        if sequence is not None:
+            setattr(message, f"inline_{name}", sequence)
+            # A column of a data file no longer counts.
+            message.ClearField(f"spilled_{name}")
     return message
 
 
@@ -190,7 +187,21 @@ def fragment_to_bytes(fragment: Fragment) -> bytes:
     return data
 
 
-def _data_file_from_message(message: Any) -> DataFile:
+def data_file_to_message(file: DataFile) -> Any:
+    """The `DataFile` message of a DataFile."""
+    return table_pb2.DataFile(
+        path=file.path,
+        fields=file.fields,
+        column_indices=file.column_indices,
+        file_major_version=file.major_version,
+        file_minor_version=file.minor_version,
+        file_size_bytes=file.file_size or 0,
+        base_id=file.base_id,
+    )
+
+
+def data_file_from_message(message: Any) -> DataFile:
+    """A DataFile from its message."""
     return DataFile(
         message.path,
         tuple(message.fields),
@@ -216,6 +227,11 @@ def _deletion_file_from_message(message: Any) -> DeletionFile:
     )
 
 
+_ID = attrgetter("id")
+_PHYSICAL_ROWS = attrgetter("physical_rows")
+_HAS_DELETIONS = methodcaller("HasField", "deletion_file")
+
+
 class FragmentList(Sequence[Fragment]):
     """The fragments of a parsed manifest, each converted when it is first asked for.
 
@@ -223,16 +239,56 @@ class FragmentList(Sequence[Fragment]):
     """
 
     def __init__(self, messages: Sequence[Any]) -> None:
-        self._messages = messages
+        # A list: the field of a message makes a new object for each element whenever it is walked.
+        self._messages = list(messages)
         self._fragments: list[Fragment | None] = [None] * len(messages)
+        # What is not in the manifest that was parsed, see `changed`.
+        self.added: tuple[Fragment, ...] = ()
 
     def ids(self) -> list[int]:
         """The ids of all fragments, in order."""
-        return [message.id for message in self._messages]
+        return list(map(_ID, self._messages))
 
     def all_rows_known(self) -> bool:
         """Whether every fragment records its number of rows."""
+        if all(map(_PHYSICAL_ROWS, self._messages)):
+            return True
         return all(message.physical_rows or not message.files for message in self._messages)
+
+    def any_deletions(self) -> bool:
+        """Whether some fragment has a deletion file."""
+        return any(map(_HAS_DELETIONS, self._messages))
+
+    def any_spilled(self) -> bool:
+        """Whether some fragment has row lineage in a data file."""
+        return any(message.HasField(name) for message in self._messages for name in _SPILLED)
+
+    def messages(self) -> Sequence[Any]:
+        """The `DataFragment` messages, with everything that the writer of each put there."""
+        return self._messages
+
+    def changed(
+        self, replaced: Mapping[int, Fragment], removed: Collection[int], added: Iterable[Fragment]
+    ) -> FragmentList:
+        """The list with some fragments, given by id, in another state or gone, and others at its end.
+
+        What stays is not converted: a commit costs what it changes, not what the table has.
+        """
+        messages, fragments = list(self._messages), list(self._fragments)
+        new, new_states = list(added), list[Fragment]()
+        if replaced or removed:
+            kept = [place for place, number in enumerate(self.ids()) if number not in removed]
+            messages, fragments = [messages[place] for place in kept], [fragments[place] for place in kept]
+            for place, message in enumerate(messages):
+                fragment = replaced.get(message.id)
+                if fragment is not None:
+                    messages[place], fragments[place] = fragment_to_message(fragment), fragment
+                    new_states.append(fragment)
+        result = FragmentList(messages + [fragment_to_message(fragment) for fragment in new])
+        result._fragments[: len(fragments)] = fragments
+        result._fragments[len(fragments) :] = new
+        result.added = (*self.added, *new_states, *new)
+        return result
 
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 from pyroaring import BitMap
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import table_pb2
+
+# Packages of the details messages that are not in `lance.table`.
+_PACKAGES: Final = {"BloomFilter": "lance.index.pb", "Vector": "lance.index.pb"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +41,106 @@ class IndexSegment:
 
 def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
     """The segments of a serialised IndexSection; CorruptFileError if it is none."""
-    try:
-        message = table_pb2.IndexSection.FromString(data)
-    except DecodeError as error:
-        raise CorruptFileError("The index section cannot be parsed") from error
-    return tuple(_segment(index) for index in message.indices)
+    return tuple(_segment(index) for index in _parse(data).indices)
+
+
+def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:
+    """The section with other sets of covered fragments: those that `change` returns, None to leave one alone.
+
+    Segments that do not tell what they cover stay as they are.
+    """
+    message = _parse(data)
+    for index in message.indices:
+        segment = _segment(index)
+        covered = change(segment) if segment.fragment_ids is not None else None
+        if covered is not None:
+            index.fragment_bitmap = covered.serialize()
+    changed: bytes = message.SerializeToString()
+    return changed
 
 
 def retain_indices(data: bytes, field_ids: Collection[int]) -> bytes | None:
     """The section without the indices of fields that are not in `field_ids`; None if none is left."""
+    message = _parse(data)
+    kept = [index for index in message.indices if all(field in field_ids for field in index.fields)]
+    return _serialize(kept)
+
+
+def replace_indices(
+    data: bytes | None, added: Iterable[IndexSegment], removed: Collection[uuid.UUID]
+) -> bytes | None:
+    """The section without the segments `removed` and with those `added`; None if none is left."""
+    kept = [index for index in _parse(data or b"").indices if uuid.UUID(bytes=index.uuid.uuid) not in removed]
+    return _serialize([*kept, *map(segment_to_message, added)])
+
+
+def substitute_indices(data: bytes, substitutes: Mapping[uuid.UUID, IndexSegment]) -> bytes:
+    """The section with some segments, keyed by their identifiers, replaced in their places."""
+    message = _parse(data)
+    for index in message.indices:
+        substitute = substitutes.get(uuid.UUID(bytes=index.uuid.uuid))
+        if substitute is not None:
+            index.CopyFrom(segment_to_message(substitute))
+    substituted: bytes = message.SerializeToString()
+    return substituted
+
+
+def segment_to_message(segment: IndexSegment) -> Any:
+    """The IndexMetadata message of a segment."""
+    message = table_pb2.IndexMetadata(
+        uuid={"uuid": segment.uuid.bytes},
+        fields=segment.fields,
+        name=segment.name,
+        dataset_version=segment.dataset_version,
+        index_version=segment.index_version,
+        files=[{"path": path, "size_bytes": size} for path, size in segment.files],
+    )
+    if segment.kind:
+        message.index_details.type_url = type_url(segment.kind)
+        message.index_details.value = segment.details
+    if segment.fragment_ids is not None:
+        message.fragment_bitmap = segment.fragment_ids.serialize()
+    if segment.created_at is not None:
+        message.created_at = segment.created_at
+    if segment.base_id is not None:
+        message.base_id = segment.base_id
+    return message
+
+
+def segment_from_message(message: Any) -> IndexSegment:
+    """A segment from its IndexMetadata message; CorruptFileError if that makes no sense."""
+    return _segment(message)
+
+
+def type_url(kind: str) -> str:
+    """The type that `index_details` has for an index of this kind."""
+    return f"/{_PACKAGES.get(kind, 'lance.table')}.{kind}IndexDetails"
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return table_pb2.IndexSection.FromString(data)
+    except DecodeError as error:
+        raise CorruptFileError("The index section cannot be parsed") from error
+
+
+def _serialize(messages: Iterable[Any]) -> bytes | None:
+    section = table_pb2.IndexSection(indices=messages)
+    data: bytes = section.SerializeToString()
+    return data if section.indices else None
+
+
+def with_base(data: bytes, base_id: int) -> bytes:
+    """The section with the base path `base_id` for the indices that lie in the dataset itself."""
     try:
         message = table_pb2.IndexSection.FromString(data)
     except DecodeError as error:
         raise CorruptFileError("The index section cannot be parsed") from error
-    kept = [index for index in message.indices if all(field in field_ids for field in index.fields)]
-    retained: bytes = table_pb2.IndexSection(indices=kept).SerializeToString()
-    return retained if kept else None
+    for index in message.indices:
+        if not index.HasField("base_id"):
+            index.base_id = base_id
+    changed: bytes = message.SerializeToString()
+    return changed
 
 
 def _segment(message: Any) -> IndexSegment:

@@ -28,6 +28,7 @@ from lance_engine.format.fragment import (
 )
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
+from lance_engine.format.unknown import unknown_fields
 from lance_engine.types import Schema
 
 __all__ = [
@@ -186,7 +187,7 @@ def _manifest_from_message(message: Any) -> Manifest:
         )
     fragments = FragmentList(message.fragments)
     ids = fragments.ids()
-    if any(ids[position] >= ids[position + 1] for position in range(len(ids) - 1)):
+    if ids != sorted(set(ids)):
         raise CorruptFileError(
             "The fragments are not in ascending order of their ids", version=message.version
         )
@@ -222,7 +223,7 @@ def _manifest_from_message(message: Any) -> Manifest:
         table_metadata=dict(message.table_metadata),
         base_paths=tuple(base_path_from_message(base) for base in message.base_paths),
         branch=message.branch if message.HasField("branch") else None,
-        uninterpreted=uninterpreted.SerializeToString(),
+        uninterpreted=uninterpreted.SerializeToString() + unknown_fields(message),
     )
 
 
@@ -234,7 +235,11 @@ def _manifest_to_message(manifest: Manifest) -> Any:
     message.version = manifest.version
     message.fields.extend(schema_to_messages(manifest.schema))
     message.schema_metadata.update(bytes_metadata(manifest.schema.metadata))
-    message.fragments.extend([fragment_to_message(fragment) for fragment in manifest.fragments])
+    fragments = manifest.fragments
+    if isinstance(fragments, FragmentList):
+        message.fragments.extend(fragments.messages())
+    else:
+        message.fragments.extend([fragment_to_message(fragment) for fragment in fragments])
     message.timestamp.seconds, message.timestamp.nanos = divmod(manifest.timestamp, _NANOSECONDS)
     message.reader_feature_flags = manifest.reader_feature_flags
     message.writer_feature_flags = manifest.writer_feature_flags

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from uuid import UUID
 
-from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath
 from lance_engine.types import Schema
 
@@ -96,6 +98,18 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class DataReplacement:
+    """Columns of existing fragments with new values in the same places: a data file per fragment id.
+
+    The file holds the new values of all physical rows; whatever held its fields before no longer counts.
+    """
+
+    files: tuple[tuple[int, DataFile], ...]
+
+    kind = OperationKind.DATA_REPLACEMENT
+
+
+@dataclass(frozen=True, slots=True)
 class Overwrite:
     """New fragments and a new schema in place of everything; creates the dataset when there is none."""
 
@@ -117,6 +131,23 @@ class Restore:
 
 
 @dataclass(frozen=True, slots=True)
+class Clone:
+    """The beginning of a branch or of a clone: a version of another dataset, without copies of its files.
+
+    `path` is where that dataset lies, `branch` the branch of it that the version is of (None: the main
+    history), `new_branch` the branch that begins here.
+    """
+
+    path: str
+    version: int
+    branch: str | None = None
+    new_branch: str | None = None
+    is_shallow: bool = True
+
+    kind = OperationKind.CLONE
+
+
+@dataclass(frozen=True, slots=True)
 class ReserveFragments:
     """Fragment ids set aside for a Rewrite to come."""
 
@@ -134,12 +165,38 @@ class RewriteGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class RewrittenIndex:
+    """The segment that takes the place of segment `old`, of the same name, in new files.
+
+    Its entries point to where the rows are after the Rewrite.
+    """
+
+    old: UUID
+    new: IndexSegment
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The same rows in other files. Indices of the old fragments no longer cover these rows."""
+    """The same rows in other files.
+
+    Indices of the old fragments no longer cover these rows, except for those that name rows by stable row ids
+    and those in `indices`.
+    """
 
     groups: tuple[RewriteGroup, ...]
+    indices: tuple[RewrittenIndex, ...] = ()
 
     kind = OperationKind.REWRITE
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """Segments of indices added and removed, in any combination; the data of the table stays."""
+
+    added: tuple[IndexSegment, ...] = ()
+    removed: tuple[IndexSegment, ...] = ()
+
+    kind = OperationKind.CREATE_INDEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +245,11 @@ Operation = (
     | Project
     | Overwrite
     | Restore
+    | Clone
     | ReserveFragments
     | Rewrite
+    | CreateIndex
     | UpdateConfig
+    | DataReplacement
     | OtherOperation
 )

@@ -9,10 +9,20 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.format.fragment import Fragment, fragment_from_message, fragment_to_message
+from lance_engine.format.fragment import (
+    Fragment,
+    data_file_from_message,
+    data_file_to_message,
+    fragment_from_message,
+    fragment_to_message,
+)
+from lance_engine.format.index_section import segment_from_message, segment_to_message, type_url
 from lance_engine.format.manifest import base_path_from_message, base_path_to_message
 from lance_engine.format.operations import (
     Append,
+    Clone,
+    CreateIndex,
+    DataReplacement,
     Delete,
     MapUpdate,
     Merge,
@@ -33,6 +43,9 @@ from lance_engine.format.schema import bytes_metadata, schema_from_messages, sch
 
 __all__ = [
     "Append",
+    "Clone",
+    "CreateIndex",
+    "DataReplacement",
     "Delete",
     "MapUpdate",
     "Merge",
@@ -140,6 +153,14 @@ def _write_operation(content: Any, operation: Operation) -> None:
             content.initial_bases.extend([base_path_to_message(base) for base in operation.initial_bases])
         case Restore():
             content.version = operation.version
+        case Clone():
+            content.is_shallow = operation.is_shallow
+            content.ref_path = operation.path
+            content.ref_version = operation.version
+            if operation.branch is not None:
+                content.ref_name = operation.branch
+            if operation.new_branch is not None:
+                content.branch_name = operation.new_branch
         case ReserveFragments():
             content.num_fragments = operation.count
         case Rewrite():
@@ -147,12 +168,27 @@ def _write_operation(content: Any, operation: Operation) -> None:
                 content.groups.add(
                     old_fragments=_messages(group.old_fragments), new_fragments=_messages(group.new_fragments)
                 )
+            for index in operation.indices:
+                new = index.new
+                content.rewritten_indices.add(
+                    old_id={"uuid": index.old.bytes},
+                    new_id={"uuid": new.uuid.bytes},
+                    new_index_details={"type_url": type_url(new.kind), "value": new.details},
+                    new_index_version=new.index_version,
+                    new_index_files=[{"path": path, "size_bytes": size} for path, size in new.files],
+                )
+        case CreateIndex():
+            content.new_indices.extend([segment_to_message(segment) for segment in operation.added])
+            content.removed_indices.extend([segment_to_message(segment) for segment in operation.removed])
         case UpdateConfig():
             _write_map(content.config_updates, operation.config)
             _write_map(content.table_metadata_updates, operation.table_metadata)
             _write_map(content.schema_metadata_updates, operation.schema_metadata)
             for field_id, update in operation.fields.items():
                 _write_map(content.field_metadata_updates[field_id], update)
+        case DataReplacement():
+            for fragment_id, file in operation.files:
+                content.replacements.add(fragment_id=fragment_id, new_file=data_file_to_message(file))
         case OtherOperation():
             content.MergeFromString(operation.message)
 
@@ -206,6 +242,13 @@ def _parse_rewrite(content: Any) -> Rewrite:
     return Rewrite(tuple(groups))
 
 
+def _parse_create_index(content: Any) -> CreateIndex:
+    return CreateIndex(
+        tuple(segment_from_message(message) for message in content.new_indices),
+        tuple(segment_from_message(message) for message in content.removed_indices),
+    )
+
+
 def _parse_overwrite(content: Any) -> Overwrite:
     return Overwrite(
         _fragments(content.fragments),
@@ -219,6 +262,12 @@ def _parse_project(content: Any) -> Project:
     return Project(schema_from_messages(content.schema, {}), content.preserves_nullability)
 
 
+def _parse_data_replacement(content: Any) -> DataReplacement:
+    return DataReplacement(
+        tuple((group.fragment_id, data_file_from_message(group.new_file)) for group in content.replacements)
+    )
+
+
 def _parse_update_config(content: Any) -> UpdateConfig:
     def parse(name: str) -> MapUpdate | None:
         return _read_map(getattr(content, name)) if content.HasField(name) else None
@@ -228,6 +277,16 @@ def _parse_update_config(content: Any) -> UpdateConfig:
         parse("table_metadata_updates"),
         parse("schema_metadata_updates"),
         {field_id: _read_map(update) for field_id, update in content.field_metadata_updates.items()},
+    )
+
+
+def _parse_clone(content: Any) -> Clone:
+    return Clone(
+        content.ref_path,
+        content.ref_version,
+        content.ref_name if content.HasField("ref_name") else None,
+        content.branch_name if content.HasField("branch_name") else None,
+        content.is_shallow,
     )
 
 
@@ -255,7 +314,10 @@ _PARSERS: Mapping[OperationKind, Callable[[Any], Operation]] = {
     OperationKind.PROJECT: _parse_project,
     OperationKind.OVERWRITE: _parse_overwrite,
     OperationKind.RESTORE: lambda content: Restore(content.version),
+    OperationKind.CLONE: _parse_clone,
     OperationKind.RESERVE_FRAGMENTS: lambda content: ReserveFragments(content.num_fragments),
     OperationKind.REWRITE: _parse_rewrite,
+    OperationKind.CREATE_INDEX: _parse_create_index,
+    OperationKind.DATA_REPLACEMENT: _parse_data_replacement,
     OperationKind.UPDATE_CONFIG: _parse_update_config,
 }

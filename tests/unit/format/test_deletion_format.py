@@ -93,3 +93,9 @@ def test_damaged_bitmaps_are_corrupt(data: bytes) -> None:
 def test_few_deletions_are_an_arrow_file_and_many_a_bitmap() -> None:
     assert preferred_kind(4999) is DeletionKind.ARROW
     assert preferred_kind(5000) is DeletionKind.BITMAP
+
+
+def test_a_column_name_that_is_no_text() -> None:
+    data = encode_deletions(np.array([3], np.uint32), DeletionKind.ARROW)
+    with pytest.raises(CorruptFileError, match="Arrow file"):
+        decode_deletions(data.replace(b"row_id", b"row\xff\xfed"), DeletionKind.ARROW, 10)

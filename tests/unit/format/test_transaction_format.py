@@ -9,6 +9,7 @@ from lance_engine.format.manifest import BasePath, DataFile, Fragment
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.transaction import (
     Append,
+    Clone,
     MapUpdate,
     Operation,
     OperationKind,
@@ -39,7 +40,12 @@ BARE = Schema(SCHEMA.fields)
             MapUpdate({"a": "1", "b": None}), MapUpdate({}, replace=True), None, {3: MapUpdate({"x": ""})}
         ),
         UpdateConfig(),
-        OtherOperation(OperationKind.CLONE, table_pb2.Transaction.Clone(ref_version=3).SerializeToString()),
+        Clone("/source", 3),
+        Clone("s3://b/source", 3, "dev", "a/b"),
+        OtherOperation(
+            OperationKind.UPDATE_BASES,
+            table_pb2.Transaction.UpdateBases(new_bases=[table_pb2.BasePath(path="/x")]).SerializeToString(),
+        ),
     ],
     ids=lambda operation: operation.kind.value,
 )
