@@ -179,7 +179,7 @@ def test_pylance_opens_blobs_of_a_dataset(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "version"),
     [
-        (pa.large_binary(), "2.2"),
+        (pa.binary(), "2.2"),
         (pa.binary(), "2.1"),
         (pa.list_(pa.field("item", pa.large_binary(), metadata=BLOB)), "2.1"),
     ],

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
+from lance_engine.write.packed import variable_packed_page
 from lance_engine.write.page_context import PageContext
 
 _DESCRIPTOR_BITS = (64, 64)
@@ -36,6 +37,25 @@ def blob_page(context: PageContext, array: pa.Array) -> BlobPage:
         return v2_1.blob_page(v2_1.mini_block_page(values, encoding, builder.finish()), levels)
 
     return BlobPage(levels.rows, payloads, finish)
+
+
+def blob_v2_page(context: PageContext, array: pa.Array) -> BlobPage:
+    """Values of any size in the data file itself (format 2.2, blob v2, inline)."""
+    count = len(array)
+    stored, payloads = blob_payloads(array)
+    sizes = np.zeros(count, np.uint64)
+    sizes[stored] = [len(payload) for payload in payloads]
+
+    def finish(positions: Sequence[int]) -> EncodedPage:
+        places = np.zeros(count, np.uint64)
+        places[stored] = positions
+        nothing = pa.array([""]).take(pa.array(np.zeros(count, np.int8)))
+        numbers = [np.zeros(count, np.uint8), places, sizes, np.zeros(count, np.uint32)]
+        return variable_packed_page(
+            context, [*((None, pa.array(column)) for column in numbers), (None, nothing)]
+        )
+
+    return BlobPage(context.levels.rows, payloads, finish)
 
 
 def blob_payloads(array: pa.Array) -> tuple[np.ndarray, tuple[Buffer, ...]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.types import Field, Schema
-from lance_engine.write.packed import MAX_ROW_BYTES
+from lance_engine.types import NO_PARENT, Field, Schema
+from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed
+from lance_engine.write.values import is_variable
 
 _LISTS = ("list", "large_list", "map")
 
@@ -23,7 +24,7 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
         _check_blob(field, path, version, in_list)
         return
     if field.is_packed:
-        _check_packed(field, path)
+        _check_packed(field, path, version)
         return
     if field.logical_type == "map" and version < (2, 2):
         raise UnsupportedTypeError(
@@ -33,11 +34,7 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
         )
     if field.logical_type.startswith("fixed_size_list:"):
         if field.children:
-            raise UnsupportedTypeError(
-                f"Fixed-size lists of structs cannot be written in file version {name}",
-                column=path,
-                remedy="Cast the column to a list with variable length",
-            )
+            _check_fixed_size_list_of_structs(field, path, version)
         _check_items(field.arrow_type, path)
     if field.logical_type == "fixed_size_binary:0":
         raise UnsupportedTypeError(
@@ -49,16 +46,19 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
 
 
 def _check_blob(field: Field, path: str, version: tuple[int, int], in_list: bool) -> None:
-    if field.logical_type == "large_binary" and version < (2, 2) and not in_list:
-        return
-    if field.children:
-        what = "Blobs of the second kind cannot be written"
-    elif in_list:
+    name = f"{version[0]}.{version[1]}"
+    if in_list:
         what = "Lists of blobs cannot be stored"
+    elif field.is_blob_v2 and version < (2, 2):
+        what = f"Blobs of the second kind cannot be written in file version {name}"
+    elif field.is_blob_v2:
+        return
     elif field.logical_type != "large_binary":
         what = "Only large_binary columns can be blobs"
+    elif version < (2, 2):
+        return
     else:
-        what = "Blobs cannot be written in file version 2.2"
+        what = f"Blobs of the first kind cannot be written in file version {name}"
     raise UnsupportedTypeError(
         what,
         column=path,
@@ -66,28 +66,61 @@ def _check_blob(field: Field, path: str, version: tuple[int, int], in_list: bool
     )
 
 
-def _check_packed(field: Field, path: str) -> None:
+def _check_fixed_size_list_of_structs(field: Field, path: str, version: tuple[int, int]) -> None:
+    what = ""
+    if version < (2, 2):
+        what = f"Fixed-size lists of structs cannot be written in file version {version[0]}.{version[1]}"
+    elif field.parent_id != NO_PARENT:
+        # The pages of such a column count items: readers exist that miss the rows of its siblings.
+        what = "Fixed-size lists of structs cannot be stored inside other columns"
+    elif not field.is_fixed_size_list_of_structs:
+        what = "Fixed-size lists of fixed-size lists of structs cannot be stored"
+    elif any(_is_nested_list(node) or node.is_blob for child in field.children for node in child.walk()):
+        what = "Fixed-size lists of structs with lists, maps or blobs in them cannot be stored"
+    if what:
+        raise UnsupportedTypeError(what, column=path, remedy="Cast the column to a list with variable length")
+
+
+def _is_nested_list(field: Field) -> bool:
+    kind = field.logical_type
+    return kind.partition(".")[0] in _LISTS or (kind.startswith("fixed_size_list:") and bool(field.children))
+
+
+def _check_packed(field: Field, path: str, version: tuple[int, int]) -> None:
     width = 0
+    has_variable = is_variable_packed(field.arrow_type)
     for child in field.children:
         kind = child.arrow_type
-        flat = not pa.types.is_fixed_size_list(kind) and not pa.types.is_dictionary(kind)
-        try:
-            bits = kind.bit_width if flat else 1
-        except ValueError:
-            bits = 1
+        # Version 2.1 has no form for lists or strings in packed structs, 2.0 none for strings.
+        if pa.types.is_fixed_size_list(kind) and version != (2, 1):
+            _check_items(kind, f"{path}.{child.name}")
+            while pa.types.is_fixed_size_list(kind):
+                kind = kind.value_type
+        if is_variable(kind) and version >= (2, 2):
+            continue
+        bits = 0 if pa.types.is_fixed_size_list(kind) or pa.types.is_dictionary(kind) else _bit_width(kind)
         width += bits // 8
         if bits == 0 or bits % 8:
+            later = " before file version 2.2" if has_variable and version < (2, 2) else ""
             raise UnsupportedTypeError(
-                f"Packed structs cannot hold fields of type {kind}",
+                f"Packed structs cannot hold fields of type {child.arrow_type}{later}",
                 column=f"{path}.{child.name}",
                 remedy="Remove the packed marker from the metadata of the struct",
             )
-    if not 0 < width <= MAX_ROW_BYTES:
+    if not has_variable and not 0 < width <= MAX_ROW_BYTES:
         raise UnsupportedTypeError(
             f"Packed structs of {width} bytes cannot be stored",
             column=path,
             remedy="Remove the packed marker from the field metadata",
         )
+
+
+def _bit_width(kind: pa.DataType) -> int:
+    """Bits of one value; 0 for types without a fixed width."""
+    try:
+        return int(kind.bit_width)
+    except ValueError:
+        return 0
 
 
 def _check_items(item: pa.DataType, path: str) -> None:

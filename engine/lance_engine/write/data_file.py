@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from lance_engine.encodings.v2_1.encode import Page
+from lance_engine.encodings.jsonb import stored_json
+from lance_engine.encodings.v2_1.encode import Buffer, Page
 from lance_engine.file.columns import columns_of
 from lance_engine.file.writer import FileWriter
 from lance_engine.format.zone_maps import ZoneMapPlace, serialize_zone_map_place
@@ -28,6 +30,8 @@ _PENDING_PAGES = 6
 # Pages of many rows are cut at multiples of this, so that bit-packed blocks are full.
 _ROW_UNIT = 1024
 _MIN_PAGE_BYTES = 1 << 16
+# Encoding so little takes less time than handing it to a thread, or than starting one.
+_INLINE_BYTES = 1 << 18
 
 
 @dataclasses.dataclass(slots=True)
@@ -97,35 +101,46 @@ class DataFileWriter:
             if column.bytes >= self._page_bytes * column.leaves:
                 self._cut(column)
 
-    def finish(self) -> int:
-        """Write the remaining pages and the end of the file; returns the file's size in bytes."""
-        for column in self._columns:
-            if column.pieces:
-                self._cut(column)
+    def finish(self, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()) -> int:
+        """Write the remaining pages and the end of the file; returns the file's size in bytes.
+
+        `metadata` become entries of the file's schema, `buffers` its global buffers from number 1 on.
+        """
+        left = [column for column in self._columns if column.pieces]
+        # If nothing else is at work, no thread need be woken for a single column.
+        large = [column for column in left if column.bytes > _INLINE_BYTES]
+        alone = not self._pending and len(large) == 1
+        for column in left:
+            self._cut(column, inline=alone or column.bytes <= _INLINE_BYTES)
         self._drain(0)
-        metadata = {}
+        entries = dict(metadata or {})
         if self._options.zone_maps:
             self._write_zone_maps()
-            metadata = serialize_zone_map_place(ZoneMapPlace(self._options.zone_rows, column_buffer=0))
-        return self._file.finish(self.rows, metadata)
+            entries |= serialize_zone_map_place(ZoneMapPlace(self._options.zone_rows, column_buffer=0))
+        return self._file.finish(self.rows, entries, buffers)
 
-    def _cut(self, column: _Column) -> None:
-        """Turn everything buffered into pages of about equal length."""
+    def _cut(self, column: _Column, *, inline: bool = False) -> None:
+        """Turn everything buffered into pages of about equal length, on this thread if `inline`."""
         rows = sum(len(piece) for piece in column.pieces)
         pages = max(1, column.bytes // (self._page_bytes * column.leaves))
         length = -(-rows // pages)
         if length > 8 * _ROW_UNIT:
             length += -length % _ROW_UNIT
         if length >= rows:
-            self._submit(column, column.pieces)
+            self._submit(column, column.pieces, inline)
         else:
             for piece in column.pieces if len(column.pieces) == 1 else [_joined(column.pieces)]:
                 for start in range(0, rows, length):
-                    self._submit(column, [piece.slice(start, length)])
+                    self._submit(column, [piece.slice(start, length)], inline)
         column.pieces, column.bytes = [], 0
 
-    def _submit(self, column: _Column, pieces: list[pa.Array]) -> None:
-        task = self._executor.submit(_encode, pieces, column.field, column.first_row, self._options)
+    def _submit(self, column: _Column, pieces: list[pa.Array], inline: bool) -> None:
+        task: Future[_Encoded]
+        if inline:
+            task = Future()
+            task.set_result(_encode(pieces, column.field, column.first_row, self._options))
+        else:
+            task = self._executor.submit(_encode, pieces, column.field, column.first_row, self._options)
         column.first_row += sum(len(piece) for piece in pieces)
         self._pending.append((column, task))
         self._drain(_PENDING_PAGES)
@@ -145,14 +160,16 @@ class DataFileWriter:
     def _write_zone_maps(self) -> None:
         for leaf, parts in enumerate(self._zones):
             if parts:
-                statistics = joined_statistics(parts)
-                self._file.write_column_buffer(
-                    self._leaf_columns[leaf], zone_map(self._leaves[leaf], statistics)
-                )
+                content = zone_map(self._leaves[leaf], joined_statistics(parts))
+                column = self._leaf_columns[leaf]
+                if self._options.zone_index == "strict":
+                    self._file.write_zone_index(column, content, self._options.zone_rows)
+                else:
+                    self._file.write_column_buffer(column, content)
 
 
 def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOptions) -> _Encoded:
-    array = _joined(pieces)
+    array = stored_json(_joined(pieces), top)
     leaves = leaves_of(array, top)
     if options.version >= (2, 1):
         pages = encode_column(array, top, options.version, leaves, PROFILES[options.profile])

@@ -16,13 +16,16 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
+from lance_engine.table.branches import read_branch
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
+from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_snapshot
+from lance_engine.table.versions import open_recent
 from lance_engine.types import Schema
+from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
-from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions
+from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions, ZoneIndexForm
 from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, open_source
 
@@ -39,7 +42,9 @@ def write_dataset(
     max_bytes_per_file: int = 90 << 30,
     zone_maps: bool = True,
     zone_rows: int = 8192,
+    zone_index: ZoneIndexForm = "compatible",
     profile: ProfileName = "balanced",
+    branch: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
@@ -48,21 +53,26 @@ def write_dataset(
     `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
     ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
-    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps`, `zone_rows` and `profile` are
-    those of `WriteOptions`. `progress` is called with rows and bytes so far.
+    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps`, `zone_rows`, `zone_index` and
+    `profile` are those of `WriteOptions`. `branch` names an existing branch to
+    write to instead of the main history. `progress` is called with rows and bytes so far.
 
     When anything fails nothing is committed and no data file is left behind.
     """
     if mode not in ("create", "append", "overwrite"):
         raise ValueError(f'mode must be "create", "append" or "overwrite", not {mode!r}')
     store = open_store(uri, storage_options)
-    current = _current(store)
+    if branch is not None:
+        read_branch(store, branch)
+        store = branch_store(store, branch)
+    current = _current(store, storage_options)
     options = WriteOptions(
         data_storage_version=storage_version_for(data_storage_version, current if mode == "append" else None),
         max_rows_per_file=max_rows_per_file,
         max_bytes_per_file=max_bytes_per_file,
         zone_maps=zone_maps,
         zone_rows=zone_rows,
+        zone_index=zone_index,
         profile=profile,
         progress=progress,
     )
@@ -77,11 +87,13 @@ def write_dataset(
     arrow_schema, batches = open_source(data)
     if mode == "append" and current is not None:
         return _append(store, current, arrow_schema, batches, options)
+    if options.version >= (2, 2):
+        arrow_schema = with_blobs_v2(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
     fragments = write_fragments(store, schema, batches, options)
-    read_version = 0 if current is None else current.version
     created = CreateOptions(storage_version=options.data_storage_version)
-    return _commit(store, Overwrite(tuple(fragments), schema), fragments, read_version, created)
+    operation = Overwrite(tuple(fragments), schema)
+    return _commit(store, operation, fragments, current, storage_options, created)
 
 
 def _append(
@@ -93,7 +105,8 @@ def _append(
 ) -> Snapshot:
     check_compatible(arrow_schema, current.schema.to_arrow())
     fragments = write_fragments(store, current.schema, batches, options)
-    return _commit(store, Append(tuple(fragments)), fragments, current.version)
+    operation = Append(tuple(fragments))
+    return _commit(store, operation, fragments, current, current.storage_options)
 
 
 def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
@@ -107,9 +120,9 @@ def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
     return wanted or known or DEFAULT_VERSION
 
 
-def _current(store: Store) -> Snapshot | None:
+def _current(store: Store, storage_options: Mapping[str, Any] | None) -> Snapshot | None:
     try:
-        return open_snapshot(store)
+        return open_recent(store, storage_options)
     except DatasetNotFoundError:
         return None
 
@@ -118,8 +131,17 @@ def _commit(
     store: Store,
     operation: Append | Overwrite,
     fragments: list[Fragment],
-    read_version: int,
+    current: Snapshot | None,
+    storage_options: Mapping[str, Any] | None,
     options: CreateOptions | None = None,
 ) -> Snapshot:
     files = data_paths(fragments)
-    return commit(store, operation, read_version=read_version, options=options, files=files)
+    return commit(
+        store,
+        operation,
+        read_version=0 if current is None else current.version,
+        read=current,
+        options=options,
+        files=files,
+        storage_options=storage_options,
+    )

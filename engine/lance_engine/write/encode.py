@@ -15,7 +15,7 @@ from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import EncodedPage, Page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.types import Field
-from lance_engine.write.blob import blob_page
+from lance_engine.write.blob import blob_page, blob_v2_page
 from lance_engine.write.constant import constant_value
 from lance_engine.write.dictionary import dictionary_page
 from lance_engine.write.fixed import fixed_page
@@ -65,6 +65,8 @@ def _leaf_pages(
 
 def _encode_leaf(context: PageContext) -> Page:
     array, levels, types = context.leaf.array, context.levels, pa.types
+    if context.leaf.field.is_blob_v2:
+        return blob_v2_page(context, array)
     if context.leaf.field.is_blob:
         return blob_page(context, array)
     if types.is_struct(array.type) and not context.leaf.field.is_packed:

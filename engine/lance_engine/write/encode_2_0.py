@@ -19,7 +19,7 @@ from lance_engine.errors import SchemaMismatchError, UnsupportedTypeError
 from lance_engine.format.pb import encodings_pb2 as pb
 from lance_engine.types import Field
 from lance_engine.write.blob import blob_payloads
-from lance_engine.write.packed import packed_rows
+from lance_engine.write.packed import packed_bits, packed_rows
 from lance_engine.write.settings import Settings
 from lance_engine.write.values import fixed_values, is_variable, value_bytes
 
@@ -199,7 +199,7 @@ def _dictionary(builder: PageBuilder, array: pa.DictionaryArray) -> pb.ArrayEnco
 
 def _packed_page(array: pa.StructArray, field: Field, path: str) -> EncodedPage:
     builder = PageBuilder()
-    bits = [child.type.bit_width for child in array.type]
+    bits = [packed_bits(child.type) for child in array.type]
     encoding = builder.packed_struct(packed_rows(array, field, path), bits)
     return builder.page(len(array), encoding)
 

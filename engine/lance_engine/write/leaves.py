@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,16 @@ from lance_engine.types import Field
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The values of one column over one range of rows; `array` has one element per value slot of `levels`."""
+    """The values of one column over one range of rows; `array` has one element per value slot of `levels`.
+
+    Below fixed-size lists of structs, levels and pages count `items_per_row` items for each row.
+    """
 
     field: Field
     path: str
     array: pa.Array
     levels: Levels
+    items_per_row: int = 1
 
 
 def leaves_of(array: pa.Array, field: Field) -> list[Leaf]:
@@ -48,11 +53,17 @@ def _descend(
         levels.add_item(validity(array), array.offset, len(array))
         finished = levels.finish()
         _check_nulls(finished, path)
-        found.append(Leaf(field, _path_text(path), array, finished))
+        found.append(Leaf(field, _path_text(path), array, finished, _items_per_row(path)))
     elif pa.types.is_struct(array.type):
         levels.add_item(validity(array), array.offset, len(array))
         for number, child in enumerate(field.children):
             _descend(array.field(number), child, [*path, child], levels.clone(), found)
+    elif pa.types.is_fixed_size_list(array.type):
+        size = array.type.list_size
+        levels.add_fixed_size_list(validity(array), array.offset, len(array), size)
+        items = array.values.slice(array.offset * size, len(array) * size)
+        child = field.children[0]
+        _descend(items, child, [*path, child], levels, found)
     else:
         items = array.values
         bits = 64 if pa.types.is_large_list(array.type) else 32
@@ -75,6 +86,10 @@ def _check_nulls(levels: Levels, path: list[Field]) -> None:
                 column=_path_text(path[: path.index(field) + 1]),
                 remedy="Remove the null, or declare the field nullable",
             )
+
+
+def _items_per_row(path: list[Field]) -> int:
+    return prod(each.arrow_type.list_size for each in path if each.is_fixed_size_list_of_structs)
 
 
 def _path_text(path: list[Field]) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.write.profile import PROFILES, ProfileName
 
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
+
+ZoneIndexForm = Literal["compatible", "strict"]
 
 DEFAULT_VERSION = "2.1"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
@@ -24,8 +27,10 @@ class WriteOptions:
     `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
     `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
     name, temporary ones included, so that what a failed job wrote can be found. `zone_maps` adds minimum,
-    maximum and null count of every `zone_rows` rows to the columns that have an order. `profile` says what
-    counts most: small files (``size``), fast scans (``speed``), or both (``balanced``).
+    maximum and null count of every `zone_rows` rows to the columns that have an order; `zone_index` says
+    how: beside columns whose encoding stays plain (``compatible``), or as the encoding `zone_index` of the
+    format (``strict``, version 2.0 only), which pylance cannot read. `profile` says what counts most: small
+    files (``size``), fast scans (``speed``), or both (``balanced``).
     """
 
     data_storage_version: str = DEFAULT_VERSION
@@ -37,6 +42,7 @@ class WriteOptions:
     file_tag: str = ""
     zone_maps: bool = True
     zone_rows: int = 8192
+    zone_index: ZoneIndexForm = "compatible"
     profile: ProfileName = "balanced"
     progress: Progress | None = None
 
@@ -46,12 +52,20 @@ class WriteOptions:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.zone_rows >= 1 << 32:
             raise ValueError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
+        if self.zone_index not in get_args(ZoneIndexForm):
+            raise ValueError(f'zone_index must be "compatible" or "strict", not {self.zone_index!r}')
         if self.profile not in PROFILES:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")
         if self.data_storage_version not in _VERSIONS:
             raise UnsupportedFeatureError(
                 f"Data files of version {self.data_storage_version} cannot be written",
                 remedy="Choose data_storage_version " + " or ".join(f'"{name}"' for name in _VERSIONS),
+            )
+
+        if self.zone_index == "strict" and self.version != (2, 0):
+            raise UnsupportedFeatureError(
+                f"Columns of version {self.data_storage_version} cannot have the encoding zone_index",
+                remedy='Choose data_storage_version="2.0", or zone_index="compatible"',
             )
 
     @property

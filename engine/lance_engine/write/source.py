@@ -7,9 +7,13 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lance_engine import kernels
+from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.types import Schema
+from lance_engine.logical_types import EXTENSION_NAME, JSON_TEXT_EXTENSION, without_extensions
+from lance_engine.types import BLOB_ENCODING, Schema
 
 
 def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -102,16 +106,40 @@ def check_compatible(offered: pa.Schema, target: pa.Schema) -> None:
 
 
 def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
-    if isinstance(array, pa.ExtensionArray) and not isinstance(wanted.type, pa.BaseExtensionType):
-        array = array.storage
+    array = without_extensions(array)
     if array.type.equals(wanted.type):
         return array
+    if pa.types.is_large_binary(array.type) and _is_json(wanted):
+        try:
+            return json_text(array)
+        except kernels.InvalidJsonError as error:
+            raise _mismatch(array.type, wanted, error.args[0]) from error
+    if pa.types.is_struct(array.type) and (wanted.metadata or {}).get(BLOB_ENCODING.encode()) == b"true":
+        return _blob_bytes(array, wanted)
     if not _may_cast(array.type, wanted.type):
         raise _mismatch(array.type, wanted)
     try:
         return array.cast(wanted.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _mismatch(array.type, wanted, str(error)) from error
+
+
+def _is_json(field: pa.Field) -> bool:
+    return (field.metadata or {}).get(EXTENSION_NAME.encode()) == JSON_TEXT_EXTENSION.encode()
+
+
+def _blob_bytes(array: pa.StructArray, wanted: pa.Field) -> pa.Array:
+    """The bytes of blobs that come as structs of data and, for those that lie elsewhere, a URI."""
+    names = {field.name for field in array.type}
+    if not {"data", "uri"} <= names:
+        raise _mismatch(array.type, wanted)
+    if pc.any(pc.and_(array.is_valid(), pc.is_valid(pc.struct_field(array, "uri")))).as_py():
+        raise SchemaMismatchError(
+            "A blob that lies elsewhere cannot be written",
+            column=wanted.name,
+            remedy="Give its bytes as data",
+        )
+    return pc.struct_field(array, "data").cast(wanted.type)
 
 
 def _mismatch(offered: pa.DataType, wanted: pa.Field, detail: str = "") -> SchemaMismatchError:
@@ -139,6 +167,8 @@ def _may_cast(offered: pa.DataType, wanted: pa.DataType) -> bool:
         return [field.name for field in offered] == names and all(
             _may_cast(offered.field(name).type, wanted.field(name).type) for name in names
         )
+    if types.is_map(offered) and types.is_map(wanted):
+        return _may_cast(offered.key_type, wanted.key_type) and _may_cast(offered.item_type, wanted.item_type)
     if types.is_timestamp(offered) and types.is_timestamp(wanted):
         return (offered.tz is None) == (wanted.tz is None)
     return any(kind(offered) and kind(wanted) for kind in (types.is_time, types.is_duration, types.is_date))

@@ -18,7 +18,7 @@ _TEXT_AND_BYTES = (ZoneKind.TEXT, ZoneKind.BYTES)
 
 def zone_kind(field: Field) -> ZoneKind | None:
     """How the values of a column are ordered; None for columns that get no zone map."""
-    if field.is_blob or field.logical_type == "json":
+    if field.is_blob or field.is_json:
         return None
     kind, types = field.arrow_type, pa.types
     if types.is_boolean(kind):
@@ -38,7 +38,8 @@ def zone_kind(field: Field) -> ZoneKind | None:
 
 def zone_statistics(leaf: Leaf, zone_rows: int, first_row: int) -> ZoneStatistics | None:
     """Statistics of consecutive rows from number `first_row` of the file on; None for lists and the like."""
-    kind = zone_kind(leaf.field) if leaf.levels.max_rep == 0 else None
+    is_row = leaf.levels.max_rep == 0 and leaf.items_per_row == 1
+    kind = zone_kind(leaf.field) if is_row else None
     if kind is None:
         return None
     array = leaf.array
