@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
 from typing import Final
 
 from lance_engine import kernels
 from lance_engine.encodings import array, registry
+from lance_engine.encodings.custom import custom_page
 from lance_engine.encodings.leaf import LeafShape, leaf_shape
 from lance_engine.encodings.v2_0.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.file.contents import FileContents
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import PageMetadata
 from lance_engine.format.pb import encodings_pb2
-from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.types import BLOB_V2_EXTENSION, Field
+from lance_engine.types import Field
 
 # Where a field is stored: the file, and the number of its (first) column there.
 FindColumn = Callable[[Field], tuple[FileReader, int]]
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
+PackedChildren = list[tuple[str, int, tuple[int, ...]]]
+# Kind, position, size, file number and URI of a blob of the second kind (format 2.2, blob v2).
+_BLOB_DESCRIPTOR: Final[PackedChildren] = [
+    *(("fixed", width, ()) for width in (1, 8, 8, 4)),
+    ("variable32", 0, ()),
+]
+# Shapes of leaves that are kept: they are the same in every fragment.
+_KEPT_SHAPES: Final = 1024
 _REMEDY: Final = "Leave the column out of the projection"
 
 
@@ -30,7 +41,7 @@ class FieldBuilder:
 
     find: FindColumn
     rows: int
-    leaves: dict[FileReader, list[kernels.LeafColumn]] = field(default_factory=dict)
+    leaves: dict[FileContents, list[kernels.LeafColumn]] = field(default_factory=dict)
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; every column below it must be stored.
@@ -72,12 +83,12 @@ class FieldBuilder:
         )
 
     def _leaf_node(self, node: Field, layers: Sequence[str], name: str) -> kernels.Node:
-        if node.metadata.get(EXTENSION_NAME) == BLOB_V2_EXTENSION:
-            raise UnsupportedFeatureError(
-                "A column of blobs of the second kind cannot be read", column=name, remedy=_REMEDY
-            )
         reader, index = self.find(node)
-        shape, packed = _packed_shape(node, name) if node.is_packed else (_shape(node, name), [])
+        if node.is_packed and not node.is_blob:
+            shape, packed = _packed_shape_2_1(node, name)
+        else:
+            shape = _shape(node, name)
+            packed = _BLOB_DESCRIPTOR if node.is_blob_v2 else []
         pages = [
             self._placed_page(reader, name, number, page)
             for number, page in enumerate(reader.pages(index, name))
@@ -156,6 +167,9 @@ class FieldBuilder:
 
     @staticmethod
     def _array_page(page: PageMetadata, context: PageContext) -> kernels.Page:
+        custom = custom_page(page)
+        if custom is not None:
+            return custom
         decoder = array.array_decoder(array.parse_array_encoding(page.encoding), context)
         return kernels.array_page(page.rows, decoder)
 
@@ -207,31 +221,47 @@ class FieldBuilder:
             self._check_rows(reader, name, sum(page[0] for page in pages), ())
         large = node.logical_type.startswith("large")
         with reader.placed(column=name):
-            return kernels.array_list_field(name, pages, reader.source, items, large)
+            return kernels.array_list_field(name, pages, reader.source, items, large, inner=not at_top)
 
 
+@lru_cache(_KEPT_SHAPES)
 def _shape(node: Field, name: str) -> LeafShape:
     if node.is_blob:
         return LeafShape("variable64", 0)
     try:
-        return leaf_shape(node.arrow_type)
+        return leaf_shape(node.column_type)
     except TypeError as error:
         raise UnsupportedFeatureError(str(error), column=name, remedy=_REMEDY) from error
 
 
-def _packed_shape(node: Field, name: str) -> tuple[LeafShape, list[tuple[str, int, tuple[int, ...]]]]:
-    """The rows of a packed struct, and the shapes of its children."""
+def _packed_shape(node: Field, name: str) -> tuple[LeafShape, PackedChildren]:
+    """The rows of a packed struct of fixed-width fields, and the shapes of its children."""
+    children = _packed_children(node, name)
+    if any(kind != "fixed" for kind, _, _ in children):
+        raise UnsupportedFeatureError(
+            "A packed struct with children of variable width cannot be read", column=name, remedy=_REMEDY
+        )
+    width = sum(width * prod(dims) for _, width, dims in children)
+    return LeafShape("fixed", width), children
+
+
+def _packed_shape_2_1(node: Field, name: str) -> tuple[LeafShape, PackedChildren]:
+    """As `_packed_shape`; rows with strings or lists in them are themselves of variable width."""
+    children = _packed_children(node, name)
+    if all(kind == "fixed" and not dims for kind, _, dims in children):
+        return _packed_shape(node, name)
+    return LeafShape("variable64", 0), children
+
+
+def _packed_children(node: Field, name: str) -> PackedChildren:
     children = []
-    width = 0
     for child in node.children:
         shape = _shape(child, f"{name}.{child.name}")
-        if shape.kind != "fixed":
+        if shape.kind in ("null", "bits"):
             raise UnsupportedFeatureError(
-                "A packed struct with children of variable width cannot be read", column=name, remedy=_REMEDY
+                f"A packed struct with a field of type '{child.logical_type}' cannot be read",
+                column=f"{name}.{child.name}",
+                remedy=_REMEDY,
             )
-        items = 1
-        for dimension in shape.dims:
-            items *= dimension
-        width += shape.width * items
         children.append((shape.kind, shape.width, shape.dims))
-    return LeafShape("fixed", width), children
+    return children

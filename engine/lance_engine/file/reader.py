@@ -1,65 +1,39 @@
-"""One data file of version 2.x: opening it, and its columns as native decoders."""
+"""One data file of version 2.x: opening it, and the metadata of its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from lance_engine import kernels
-from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.file.contents import FileContents
 from lance_engine.format.container import (
     COLUMN_ENCODING,
     FOOTER_SIZE,
     ColumnMetadata,
-    Footer,
     PageMetadata,
     parse_column_metadata,
     parse_footer,
     parse_offset_table,
 )
 from lance_engine.format.pb import file_pb2
-from lance_engine.io.coalesce import coalesce
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
-# The end of a remote file is read in one request of this size: most files' footer and column metadata fit.
-TAIL_SIZE = 64 << 10
 
-
-class FileReader:
-    """A data file, opened.
-
-    Local files are mapped into memory. Of others, only the byte ranges asked for are fetched: the metadata of
-    columns once, when they are first used, and the data of a batch with each batch.
-    """
+class FileReader(FileContents):
+    """A data file of version 2.x, opened. The metadata of a column is read when it is first used."""
 
     def __init__(self, store: Store, path: str, *, size: int | None = None) -> None:
         """Open `path`; `size` in bytes saves a request where the caller knows it."""
-        self.path = path
-        self._store = store
-        local = store.local_path(path)
-        self._segments: kernels.SegmentSource | None = None
+        super().__init__(store, path, size=size)
         with self.placed():
-            actual = store.size(path) if local is not None or size is None else size
-            if size is not None and size != actual:
-                raise CorruptFileError(
-                    f"The file has {actual} bytes, the manifest says {size}",
-                    remedy="Restore the file from a copy, or go back to a version that does not use it",
-                )
-            self.size = actual
-            self.source: kernels.Source
-            if local is not None:
-                self.source = kernels.MappedSource.open(local)
-            else:
-                self.source = self._segments = kernels.SegmentSource(self.size)
-            self.footer = self._read_footer()
+            self.footer = parse_footer(self.read_tail(FOOTER_SIZE), self.size)
         self._columns: dict[int, ColumnMetadata] = {}
-        self._table: tuple[tuple[int, int], ...] | None = None
 
     @property
     def version(self) -> str:
@@ -76,12 +50,20 @@ class FileReader:
         with self.placed():
             if not self.footer.num_global_buffers:
                 raise CorruptFileError("The file has no schema")
-            table = self.read(self.footer.global_table_position, 16)
-            ((position, size),) = parse_offset_table(table, 1, self.size)
             try:
-                return file_pb2.FileDescriptor.FromString(self.read(position, size))
+                return file_pb2.FileDescriptor.FromString(self.global_buffer(0))
             except DecodeError as error:
                 raise CorruptFileError("The schema of the file cannot be parsed") from error
+
+    def global_buffer(self, number: int) -> bytes:
+        """A buffer that belongs to the file as a whole; number 0 is its descriptor."""
+        with self.placed():
+            count = self.footer.num_global_buffers
+            if not 0 <= number < count:
+                raise CorruptFileError(f"Global buffer {number} was asked for, the file has {count}")
+            table = self.read(self.footer.global_table_position + 16 * number, 16)
+            ((position, size),) = parse_offset_table(table, 1, self.size)
+            return self.read(position, size)
 
     def column_metadata(self, index: int) -> ColumnMetadata:
         """Pages and encodings of one column; parsed on first use."""
@@ -94,11 +76,38 @@ class FileReader:
                 path=self.path,
             )
         with self.placed():
-            if self._table is None:
-                table = self.read(*self.footer.table_range)
-                self._table = parse_offset_table(table, self.footer.num_columns, self.size)
-            metadata = parse_column_metadata(self.read(*self._table[index]), self.size)
+            metadata = parse_column_metadata(self.read(*self._place_of(index)), self.size)
         return self._columns.setdefault(index, metadata)
+
+    def fetch_metadata(self, indices: Iterable[int]) -> None:
+        """Get the metadata of some columns together, so that using them costs no request."""
+        wanted = [index for index in indices if 0 <= index < self.num_columns and index not in self._columns]
+        if not wanted:
+            return
+        with self.placed():
+            if self.is_local:
+                self._read_neighbours(wanted)
+                return
+            self.fetch_lasting([(self.footer.column_table_position + 16 * index, 16) for index in wanted])
+            self.fetch_lasting([self._place_of(index) for index in wanted])
+
+    def _read_neighbours(self, indices: Sequence[int]) -> None:
+        """Parse the metadata of columns with few others between them: one look at the table is enough."""
+        first, last = min(indices), max(indices)
+        count = last + 1 - first
+        if count > 2 * len(indices):
+            return
+        table = self.read(self.footer.column_table_position + 16 * first, 16 * count)
+        places = parse_offset_table(table, count, self.size)
+        for index in indices:
+            metadata = parse_column_metadata(self.read(*places[index - first]), self.size)
+            self._columns.setdefault(index, metadata)
+
+    def _place_of(self, index: int) -> tuple[int, int]:
+        """Position and size of the metadata of a column. Other columns, maybe many, stay unread."""
+        entry = self.read(self.footer.column_table_position + 16 * index, 16)
+        ((position, size),) = parse_offset_table(entry, 1, self.size)
+        return position, size
 
     def pages(self, index: int, column: str) -> list[PageMetadata]:
         """The pages of a column whose own encoding is plain; `column` is its path, for errors."""
@@ -107,63 +116,3 @@ class FileReader:
             if metadata.encoding.name != COLUMN_ENCODING:
                 raise UnsupportedFeatureError(f"The column encoding '{metadata.encoding.name}' is not known")
         return list(metadata.pages)
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Bytes of the file; fetched and kept where the file is not local."""
-        if self._segments is not None and not self._segments.holds(offset, length):
-            self._fetch(self._segments, [(offset, length)])
-        return self.source.read(offset, length)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the file is mapped, so that nothing needs to be fetched."""
-        return self._segments is None
-
-    def overlay(
-        self, leaves: Sequence[kernels.LeafColumn], ranges: Sequence[tuple[int, int]]
-    ) -> tuple[kernels.Source, kernels.Source]:
-        """Fetch what decoding `ranges` of rows of `leaves` needs.
-
-        Gives the source of the file and the one to read in its place. Bytes whose place only the data can
-        tell are not among them: a decoder that misses them says so.
-        """
-        if self._segments is None:
-            return self.source, self.source
-        bounds = [(leaf, begin, end) for leaf in leaves for begin, end in ranges]
-        self._fetch(self._segments, [span for leaf, *rows in bounds for span in leaf.metadata_ranges(*rows)])
-        batch = kernels.SegmentSource(self._segments)
-        self._fetch(batch, [span for leaf, *rows in bounds for span in leaf.data_ranges(*rows)])
-        return self._segments, batch
-
-    def fetch(self, target: kernels.Source, offset: int, length: int) -> None:
-        """Fetch a range that a decoder missed into the source made by `overlay`."""
-        if isinstance(target, kernels.SegmentSource):
-            self._fetch(target, [(offset, length)])
-
-    def _fetch(self, target: kernels.SegmentSource, ranges: Sequence[tuple[int, int]]) -> None:
-        missing = coalesce(span for span in ranges if not target.holds(*span))
-        if not missing:
-            return
-        for (offset, _), data in zip(missing, self._store.read_ranges(self.path, missing), strict=True):
-            target.add(offset, data)
-
-    def _read_footer(self) -> Footer:
-        length = min(self.size, FOOTER_SIZE if self._segments is None else TAIL_SIZE)
-        return parse_footer(self.read(self.size - length, length), self.size)
-
-    @contextmanager
-    def placed(self, **place: object) -> Iterator[None]:
-        """Turn errors of the kernels into ours and add where they happened."""
-        try:
-            yield
-        except LanceError as error:
-            raise error.at(path=self.path, **place) from error.__cause__
-        except kernels.CorruptDataError as error:
-            what, column, page = error.args
-            raise CorruptFileError(what, path=self.path).at(column=column, page=page).at(**place) from error
-        except FileNotFoundError as error:
-            raise CorruptFileError(
-                "A data file of the dataset is missing",
-                path=self.path,
-                remedy="Restore the file from a copy, or go back to a version that does not use it",
-            ) from error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lance_engine.encodings.v2_0.encode import struct_header
 from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
-from lance_engine.file.columns import columns_of
+from lance_engine.file.columns import columns_of, items_per_row, stored_schema
 from lance_engine.format.container import (
     ALIGNMENT,
     COLUMN_ENCODING,
@@ -37,14 +37,16 @@ class FileWriter:
         self._schema = schema
         self._version = version
         self._position = 0
-        fields = columns_of(schema, version)
+        self._fields = fields = columns_of(schema, version)
         self._columns = [
-            file_v2_pb2.ColumnMetadata(encoding=self._column_encoding(field)) for field in fields
+            file_v2_pb2.ColumnMetadata(encoding=_stored(self._column_encoding(field))) for field in fields
         ]
         self._rows = [0] * len(fields)
         # In version 2.0 the columns below a list count items.
         tops = {top.id for top in schema.fields}
         self._counts_rows = [version >= (2, 1) or field.id in tops for field in fields]
+        per_row = items_per_row(schema)
+        self._items_per_row = [per_row.get(field.id, 1) for field in fields]
         self._headers = [version < (2, 1) and _is_plain_struct(field) for field in fields]
         for column, is_header in enumerate(self._headers):
             if is_header:
@@ -71,7 +73,7 @@ class FileWriter:
     def _write_page(self, column: int, page: EncodedPage) -> None:
         entry = self._columns[column].pages.add(length=page.rows)
         if self._version >= (2, 1):
-            entry.priority = self._rows[column]
+            entry.priority = self._rows[column] // self._items_per_row[column]
         name = page.layout.DESCRIPTOR.full_name
         entry.encoding.CopyFrom(direct_encoding(name, page.layout.SerializeToString()))
         for buffer in page.buffers:
@@ -86,20 +88,35 @@ class FileWriter:
         self._columns[column].buffer_offsets.append(position)
         self._columns[column].buffer_sizes.append(size)
 
-    def finish(self, rows: int, metadata: Mapping[str, str] | None = None) -> int:
+    def write_zone_index(self, column: int, buffer: Buffer, rows_per_zone: int) -> None:
+        """Append a zone map, and wrap the column's encoding to say so (format 2.0, zone_index)."""
+        place = encodings_pb2.Buffer(
+            buffer_index=len(self._columns[column].buffer_offsets), buffer_type=encodings_pb2.Buffer.COLUMN
+        )
+        self.write_column_buffer(column, buffer)
+        inner = self._column_encoding(self._fields[column])
+        wrapped = encodings_pb2.ZoneIndex(rows_per_zone=rows_per_zone, zone_map_buffer=place, inner=inner)
+        encoding = encodings_pb2.ColumnEncoding(zone_index=wrapped)
+        self._columns[column].encoding.CopyFrom(_stored(encoding))
+
+    def finish(
+        self, rows: int, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()
+    ) -> int:
         """Complete the file with everything behind the pages; returns its size in bytes.
 
-        `metadata` are entries of the file's schema beside those of the dataset's.
+        `metadata` are entries of the file's schema beside those of the dataset's, `buffers` its global
+        buffers from number 1 on.
         """
-        counted = zip(self._rows, self._counts_rows, strict=True)
-        if any(written != rows for written, counts in counted if counts):
+        counted = zip(self._rows, self._items_per_row, self._counts_rows, strict=True)
+        if any(written != rows * per_row for written, per_row, counts in counted if counts):
             raise ValueError(f"columns with {sorted(set(self._rows))} rows in a file of {rows} rows")
         schema = file_pb2.Schema(
-            fields=schema_to_messages(self._schema),
+            fields=schema_to_messages(stored_schema(self._schema)),
             metadata=bytes_metadata({**self._schema.metadata, **(metadata or {})}),
         )
         descriptor = file_pb2.FileDescriptor(schema=schema, length=rows)
-        global_buffers = [self._write_raw(descriptor.SerializeToString())]
+        extra = [self._write_buffer(buffer) for buffer in buffers]
+        global_buffers = [self._write_raw(descriptor.SerializeToString()), *extra]
         metadata_start = self._position
         columns = [self._write_raw(column.SerializeToString()) for column in self._columns]
         column_table = self._write_table(columns)
@@ -112,11 +129,11 @@ class FileWriter:
         )
         return self._position
 
-    def _column_encoding(self, field: Field) -> file_v2_pb2.Encoding:
+    def _column_encoding(self, field: Field) -> encodings_pb2.ColumnEncoding:
         encoding = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
         if field.is_blob and self._version < (2, 1):
             encoding = encodings_pb2.ColumnEncoding(blob=encodings_pb2.Blob(inner=encoding))
-        return direct_encoding(COLUMN_ENCODING, encoding.SerializeToString())
+        return encoding
 
     def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:
         data = memoryview(buffer)
@@ -134,6 +151,10 @@ class FileWriter:
 
     def _write_table(self, ranges: Sequence[tuple[int, int]]) -> int:
         return self._write_raw(b"".join(_RANGE.pack(*item) for item in ranges))[0]
+
+
+def _stored(encoding: encodings_pb2.ColumnEncoding) -> file_v2_pb2.Encoding:
+    return direct_encoding(COLUMN_ENCODING, encoding.SerializeToString())
 
 
 def _is_plain_struct(field: Field) -> bool:

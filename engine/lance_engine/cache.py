@@ -1,0 +1,158 @@
+"""Memory: one limit in bytes for what is read ahead and kept, and the cache of page metadata below it.
+
+The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
+of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
+for memory of batches that were freed and waits to be used again. It starts as ``LANCE_SQL_MEMORY`` says, a
+number of bytes that may end in K, M or G.
+
+A program that holds large results may find more waiting when it lets go of them: what batches took at the
+same time of late is kept for the next ones, up to four times the limit and a quarter of the machine's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from lance_engine import kernels
+
+_DEFAULT_LIMIT: Final = 256 << 20
+_MOST_KEPT: Final = 4  # times the limit
+_UNITS: Final = {"K": 10, "M": 20, "G": 30}
+
+
+class Cached(Protocol):
+    """Something whose content can be dropped and is read again when needed."""
+
+    def evict(self) -> None:
+        """Drop the content. What others hold of it stays usable for them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """`bytes` is an estimate; `hits` and `misses` count uses that found, or did not find, the content."""
+
+    bytes: int
+    limit: int
+    entries: int
+    hits: int
+    misses: int
+    evictions: int
+
+
+class MetadataCache:
+    """The least recently used owners of page metadata lose it when all of it exceeds `limit` bytes.
+
+    Owners are held weakly: what nobody else uses counts no more. Safe to use from several threads.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        # Reentrant: an owner may be collected, which calls _forget, while its thread holds the lock.
+        self._lock = threading.RLock()
+        self._entries: OrderedDict[int, tuple[weakref.ref[Cached], int]] = OrderedDict()
+        self._bytes = 0
+        self._hits = self._misses = self._evictions = 0
+
+    def hit(self, owner: Cached) -> None:
+        """`owner` was used and had what was wanted."""
+        with self._lock:
+            self._hits += 1
+            if id(owner) in self._entries:
+                self._entries.move_to_end(id(owner))
+
+    def grew(self, owner: Cached, size: int) -> None:
+        """`owner` had to load `size` bytes more; others, then it itself, may have to give way."""
+        key = id(owner)
+        with self._lock:
+            self._misses += 1
+            if key in self._entries:
+                reference, before = self._entries.pop(key)
+            else:
+                # The reference goes with the entry, and with it the callback.
+                reference, before = weakref.ref(owner, lambda _: self._forget(key)), 0
+            self._entries[key] = reference, before + size
+            self._bytes += size
+            evicted = self._shrink()
+        for found in evicted:
+            found.evict()
+
+    def set_limit(self, limit: int) -> None:
+        with self._lock:
+            self._limit = limit
+            evicted = self._shrink()
+        for found in evicted:
+            found.evict()
+
+    def statistics(self) -> CacheStatistics:
+        with self._lock:
+            return CacheStatistics(
+                self._bytes, self._limit, len(self._entries), self._hits, self._misses, self._evictions
+            )
+
+    def _shrink(self) -> list[Cached]:
+        evicted = []
+        while self._bytes > self._limit and self._entries:
+            _, (reference, size) = self._entries.popitem(last=False)
+            self._bytes -= size
+            self._evictions += 1
+            owner = reference()
+            if owner is not None:
+                evicted.append(owner)
+        return evicted
+
+    def _forget(self, key: int) -> None:
+        with self._lock:
+            _, size = self._entries.pop(key, (None, 0))
+            self._bytes -= size
+
+
+def _configured_limit() -> int:
+    text = os.environ.get("LANCE_SQL_MEMORY", "").strip().upper().removesuffix("B").removesuffix("I")
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "")
+    return int(number) << _UNITS.get(unit, 0) if number.isdigit() else _DEFAULT_LIMIT
+
+
+def _keep_output_memory(limit: int) -> None:
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    kernels.set_cache_limit(limit * 3 // 8, min(_MOST_KEPT * limit, physical // 4))
+
+
+_limit = _configured_limit()
+METADATA: Final = MetadataCache(_limit // 4)
+_keep_output_memory(_limit)
+
+
+def memory_limit() -> int:
+    """Bytes that reading ahead and caches may take together."""
+    return _limit
+
+
+def set_memory_limit(limit: int) -> None:
+    """Bound what is read ahead and kept, of all datasets of this process, to `limit` bytes."""
+    global _limit
+    if limit < 0:
+        raise ValueError("a limit of memory is not negative")
+    _limit = limit
+    METADATA.set_limit(limit // 4)
+    _keep_output_memory(limit)
+
+
+def read_ahead_bytes() -> int:
+    """Bytes of decoded batches that may wait for the consumer of a scan."""
+    return _limit // 4
+
+
+def index_cache_bytes() -> int:
+    """Bytes of what was read of table indices that may be kept."""
+    return _limit // 8
+
+
+def cache_statistics() -> CacheStatistics:
+    """What the cache of page metadata holds and how it was used since the process began."""
+    return METADATA.statistics()
