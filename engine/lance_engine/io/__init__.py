@@ -4,5 +4,15 @@ from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Sink, Store, delete_quietly
+from lance_engine.io.substore import SubStore, files_uri
 
-__all__ = ["LocalStore", "MemoryStore", "Sink", "Store", "delete_quietly", "open_store"]
+__all__ = [
+    "LocalStore",
+    "MemoryStore",
+    "Sink",
+    "Store",
+    "SubStore",
+    "delete_quietly",
+    "files_uri",
+    "open_store",
+]

@@ -3,35 +3,54 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.io.storage_options import fsspec_options
 from lance_engine.io.store import Sink, checked_path, checked_range
 
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+# Answers to a conditional request that tell that the file is there, or that somebody else is creating it.
+_TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "conditionNotMet"})
+# Attributes of the errors of backends.
+_CODE_NAMES = ("code", "status", "status_code", "error_code")
+_BEYOND_END = frozenset({"InvalidRange", "416"})
+_PACKAGES = {
+    **dict.fromkeys(("s3", "s3a"), "lance-sql[s3]"),
+    **dict.fromkeys(("gs", "gcs"), "lance-sql[gcs]"),
+    **dict.fromkeys(("abfs", "abfss", "az", "adl"), "lance-sql[azure]"),
+}
 
 
 class FsspecStore:
     """A folder of an fsspec file system, found by its URI such as ``s3://bucket/table.lance``."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        scheme = uri.partition("://")[0].lower()
         try:
             import fsspec
         except ImportError as error:
             raise UnsupportedFeatureError(
                 "Paths with a scheme need fsspec",
                 path=uri,
-                remedy="pip install fsspec, for S3: lance-sql[s3]",
+                remedy=f"pip install {_PACKAGES.get(scheme, 'fsspec')}",
             ) from error
         self._uri = uri.rstrip("/")
+        options = fsspec_options(scheme, storage_options or {})
+        if scheme in _PACKAGES:
+            # Other processes write as well: what was listed before is no answer.
+            options.setdefault("use_listings_cache", False)
         try:
-            self._fs, root = fsspec.core.url_to_fs(self._uri, **dict(storage_options or {}))
+            self._fs, root = fsspec.core.url_to_fs(self._uri, **options)
         except (ImportError, ValueError) as error:
-            raise UnsupportedFeatureError(f"Cannot open this kind of path: {error}", path=uri) from error
+            remedy = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else ""
+            raise UnsupportedFeatureError(
+                f"Cannot open this kind of path: {error}", path=uri, remedy=remedy
+            ) from error
         self._root = root.rstrip("/")
         protocol = self._fs.protocol
         self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
@@ -51,7 +70,10 @@ class FsspecStore:
         if length is None:
             data = self._fs.cat_file(self._full(path), start=offset or None)
         else:
-            data = self._fs.cat_file(self._full(path), start=offset, end=offset + length) if length else b""
+            data = b""
+            if length:
+                with _ranges_checked(path):
+                    data = self._fs.cat_file(self._full(path), start=offset, end=offset + length)
             # Backends answer a range beyond the end with what there is.
             checked_range(path, offset + len(data), offset, length)
         return data
@@ -59,12 +81,13 @@ class FsspecStore:
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         full = self._full(path)
         wanted = [index for index, (_, length) in enumerate(ranges) if length]
-        answers = self._fs.cat_ranges(
-            [full] * len(wanted),
-            [ranges[index][0] for index in wanted],
-            [sum(ranges[index]) for index in wanted],
-            on_error="raise",
-        )
+        with _ranges_checked(path):
+            answers = self._fs.cat_ranges(
+                [full] * len(wanted),
+                [ranges[index][0] for index in wanted],
+                [sum(ranges[index]) for index in wanted],
+                on_error="raise",
+            )
         found = [b""] * len(ranges)
         for index, data in zip(wanted, answers, strict=True):
             offset, length = ranges[index]
@@ -82,6 +105,14 @@ class FsspecStore:
         start = len(self._root) + 1
         return sorted(name[start:] for name in names)
 
+    def names(self, folder: str) -> Sequence[str]:
+        path = self._full(folder)
+        self._fs.invalidate_cache(path)
+        try:
+            return [name.rstrip("/").rpartition("/")[2] for name in self._fs.ls(path, detail=False)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
     def exists(self, path: str) -> bool:
         return bool(self._fs.isfile(self._full(path)))
 
@@ -94,9 +125,18 @@ class FsspecStore:
             raise UnsupportedFeatureError(
                 "Commits are not safe on this kind of storage: it cannot create a file only if it is absent",
                 path=self._uri,
-                remedy="Write to a local folder, S3, Google Cloud Storage or Azure Blob Storage",
+                remedy="Name a database that decides instead, which all writers reach: "
+                "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to a local "
+                "folder, S3, Google Cloud Storage or Azure Blob Storage",
             )
-        self._fs.pipe_file(self._full(path), bytes(data), mode="create")
+        try:
+            self._fs.pipe_file(self._full(path), bytes(data), mode="create")
+        except FileExistsError:
+            raise
+        except Exception as error:
+            if _codes(error) & _TAKEN:
+                raise FileExistsError(path) from error
+            raise
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -116,6 +156,34 @@ class FsspecStore:
         # Object stores have no folders; asking them to make one can create buckets.
         if not self._protocols & CONDITIONAL_PUT:
             self._fs.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
+
+
+@contextlib.contextmanager
+def _ranges_checked(path: str) -> Iterator[None]:
+    """A range that begins beyond the end is an error of the request for some backends."""
+    try:
+        yield
+    except Exception as error:
+        if _codes(error) & _BEYOND_END:
+            raise CorruptFileError(
+                "Bytes beyond the end of the file were asked for",
+                path=path,
+                remedy="The file is truncated, or what refers to it is damaged",
+            ) from error
+        raise
+
+
+def _codes(error: BaseException) -> set[str]:
+    """What a backend calls the reason of a failed request: in words or as a number of HTTP, or both."""
+    found: set[str] = set()
+    seen: BaseException | None = error
+    while seen is not None:
+        # botocore keeps the answer, gcsfs the code, azure both under names of its own.
+        response = getattr(seen, "response", None)
+        details = response.get("Error", {}) if isinstance(response, dict) else {}
+        found |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}
+        seen = seen.__cause__ or seen.__context__
+    return found
 
 
 class _FsspecSink:

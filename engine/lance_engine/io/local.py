@@ -49,6 +49,12 @@ class LocalStore:
             found += names if relative == "." else [f"{relative}/{name}" for name in names]
         return sorted(found)
 
+    def names(self, folder: str) -> Sequence[str]:
+        try:
+            return os.listdir(self._full(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
     def exists(self, path: str) -> bool:
         return os.path.isfile(self._full(path))
 
@@ -66,7 +72,9 @@ class LocalStore:
                 raise UnsupportedFeatureError(
                     "Committing needs hard links, which this file system does not have",
                     path=self._full(path),
-                    remedy="Write the dataset to another file system and copy it",
+                    remedy="Let a database decide, which all writers reach: "
+                    "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to "
+                    "another file system",
                 ) from error
             raise
         finally:
@@ -98,6 +106,17 @@ class LocalStore:
             start += len(data)
         checked_range(path, start, offset, stop - offset)
         return b"".join(parts)
+
+
+def write_in_place(path: str, data: bytes) -> None:
+    """Write a small file that may be lost or seen half-written, without the cost of replacing it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        os.write(descriptor, data)
+        if os.fstat(descriptor).st_size != len(data):
+            os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
 
 
 class _LocalSink:

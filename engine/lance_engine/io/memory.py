@@ -50,6 +50,10 @@ class MemoryStore:
         with self._lock:
             return sorted(path for path in self._files if path.startswith(start))
 
+    def names(self, folder: str) -> Sequence[str]:
+        start = len(folder) + 1
+        return [name for path in self.list(folder) if "/" not in (name := path[start:])]
+
     def exists(self, path: str) -> bool:
         return checked_path(path) in self._files
 

@@ -4,31 +4,96 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.dynamodb import DynamoDBManifestStore
+from lance_engine.io.external import ExternallyCommittedStore
 from lance_engine.io.fsspec_store import FsspecStore
 from lance_engine.io.local import LocalStore
+from lance_engine.io.sqlite import SQLiteManifestStore
+from lance_engine.io.storage_options import option
 from lance_engine.io.store import Store
+
+_DYNAMODB: Final = "s3+ddb"
+_SQLITE: Final = "+sqlite"
 
 
 def open_store(
     uri: str | os.PathLike[str] | Store, storage_options: Mapping[str, Any] | None = None
 ) -> Store:
-    """The store of a dataset root.
+    """The store of a dataset root. A store is returned unchanged.
 
     `uri` is a local path (``~`` is expanded), a ``file://`` URI, or any URI that fsspec knows;
-    `storage_options` go to the fsspec file system. A store is returned unchanged.
+    `storage_options` are those of its file system, in the spelling of fsspec or of the object store. Versions
+    are recorded by a database for ``s3+ddb://bucket/path?ddbTableName=TABLE`` (DynamoDB), for
+    ``file+sqlite:///path?db=FILE`` (or another scheme before the plus), and with the storage option
+    ``manifest_store``, whose value is ``sqlite:///FILE``.
     """
     if not isinstance(uri, str | os.PathLike):
         return uri
     text = os.fspath(uri)
     if not text:
         raise UnsupportedFeatureError("The path of the dataset is empty")
+    options = storage_options or {}
+    scheme, separator, rest = text.partition("://")
+    scheme = scheme.lower() if separator else ""
+    if scheme == _DYNAMODB:
+        location, table = _parameter(text, rest, "ddbTableName")
+        return _with_dynamodb(f"s3://{location}", table, text, options)
+    if scheme.endswith(_SQLITE):
+        location, database = _parameter(text, rest, "db")
+        store = _plain_store(f"{scheme.removesuffix(_SQLITE)}://{location}", options)
+        return _with_sqlite(store, database, text)
+    store = _plain_store(text, options)
+    manifests = option(options, "manifest_store")
+    if manifests is None:
+        return store
+    kind, separator, database = str(manifests).partition("://")
+    if kind != "sqlite" or not database:
+        raise UnsupportedFeatureError(
+            f"The manifest store '{manifests}' is of an unknown kind",
+            remedy="Write it as sqlite:///path/to/file.db; for DynamoDB name the dataset as s3+ddb://...",
+        )
+    return _with_sqlite(store, database, store.uri)
+
+
+def _plain_store(text: str, options: Mapping[str, Any]) -> Store:
     scheme, separator, _ = text.partition("://")
     if not separator:
         return LocalStore(os.path.expanduser(text))
     if scheme.lower() == "file":
         return LocalStore(unquote(urlsplit(text).path))
-    return FsspecStore(text, storage_options)
+    return FsspecStore(text, options)
+
+
+def _parameter(uri: str, rest: str, name: str) -> tuple[str, str]:
+    """The location and one parameter of a URI, without its scheme, that ends with ``?name=value``."""
+    location, _, query = rest.partition("?")
+    values = parse_qs(query).get(name)
+    if not values:
+        raise UnsupportedFeatureError(
+            f"The path does not name a manifest store: '{name}' is missing",
+            path=uri,
+            remedy=f"Append ?{name}=... to the path",
+        )
+    return location.rstrip("/"), values[0]
+
+
+def _with_dynamodb(location: str, table: str, uri: str, options: Mapping[str, Any]) -> Store:
+    # The official implementation names datasets by their paths in the bucket.
+    key = urlsplit(location).path.strip("/")
+    return ExternallyCommittedStore(
+        FsspecStore(location, options), DynamoDBManifestStore(table, options), key, uri
+    )
+
+
+def _with_sqlite(store: Store, database: str, uri: str) -> Store:
+    manifests = SQLiteManifestStore(os.path.expanduser(database))
+    root = store.local_path("_")
+    # A shared disk may be mounted anywhere: what counts is where the dataset lies from the database's folder.
+    key = store.uri
+    if root is not None:
+        key = os.path.relpath(os.path.dirname(root), os.path.dirname(manifests.path)).replace(os.sep, "/")
+    return ExternallyCommittedStore(store, manifests, key, uri)

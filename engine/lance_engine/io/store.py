@@ -72,6 +72,10 @@ class Store(Protocol):
         """The sorted paths of all files below the folder `prefix`, at any depth; none if it is missing."""
         ...
 
+    def names(self, folder: str) -> Sequence[str]:
+        """The names of the files in a folder, in no order; names of folders may be among them."""
+        ...
+
     def exists(self, path: str) -> bool:
         """Whether there is a file with this path."""
         ...

@@ -1,0 +1,133 @@
+"""Versions recorded in an Amazon DynamoDB table, in the layout of the official implementation.
+
+The table has the keys ``base_uri`` (hash, text: the path of the dataset in its bucket) and ``version``
+(range, number); each item has ``path``, ``committer``, ``size`` and optionally ``e_tag``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from lance_engine.errors import CorruptFileError, DatasetNotFoundError, UnsupportedFeatureError
+from lance_engine.io.external import ManifestEntry
+from lance_engine.io.storage_options import botocore_options, option
+
+_KEYS: Final = [
+    {"AttributeName": "base_uri", "KeyType": "HASH"},
+    {"AttributeName": "version", "KeyType": "RANGE"},
+]
+_ABSENT: Final = "attribute_not_exists(base_uri) AND attribute_not_exists(version)"
+_PRESENT: Final = "attribute_exists(base_uri) AND attribute_exists(version)"
+_COMMITTER: Final = "lancedb"
+
+
+class DynamoDBManifestStore:
+    """The table `table`; `options` are storage options, ``dynamodb_endpoint`` among them."""
+
+    def __init__(self, table: str, options: Mapping[str, Any] | None = None) -> None:
+        self._table = table
+        self._options = dict(options or {})
+        self._lock = threading.Lock()
+
+    def latest(self, dataset: str) -> ManifestEntry | None:
+        answer = self._client.query(
+            TableName=self._table,
+            ConsistentRead=True,
+            KeyConditionExpression="base_uri = :dataset",
+            ExpressionAttributeValues={":dataset": {"S": dataset}},
+            ScanIndexForward=False,
+            Limit=1,
+        )
+        items = answer.get("Items", [])
+        return _entry(items[0]) if items else None
+
+    def get(self, dataset: str, version: int) -> ManifestEntry | None:
+        answer = self._client.get_item(
+            TableName=self._table,
+            ConsistentRead=True,
+            Key={"base_uri": {"S": dataset}, "version": {"N": str(version)}},
+        )
+        return _entry(answer["Item"]) if "Item" in answer else None
+
+    def add(self, dataset: str, entry: ManifestEntry) -> None:
+        if not self._put(dataset, entry, _ABSENT):
+            raise FileExistsError(entry.path)
+
+    def replace(self, dataset: str, entry: ManifestEntry) -> None:
+        if not self._put(dataset, entry, _PRESENT):
+            raise CorruptFileError(
+                f"The DynamoDB table '{self._table}' has lost a version", path=dataset, version=entry.version
+            )
+
+    def forget(self, dataset: str) -> None:
+        while (entry := self.latest(dataset)) is not None:
+            key = {"base_uri": {"S": dataset}, "version": {"N": str(entry.version)}}
+            self._client.delete_item(TableName=self._table, Key=key)
+
+    def _put(self, dataset: str, entry: ManifestEntry, condition: str) -> bool:
+        item: dict[str, Any] = {
+            "base_uri": {"S": dataset},
+            "version": {"N": str(entry.version)},
+            "path": {"S": entry.path},
+            "committer": {"S": _COMMITTER},
+        }
+        if entry.size is not None:
+            item["size"] = {"N": str(entry.size)}
+        if entry.e_tag is not None:
+            item["e_tag"] = {"S": entry.e_tag}
+        client = self._client
+        try:
+            client.put_item(TableName=self._table, Item=item, ConditionExpression=condition)
+        except client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            from botocore.session import Session
+        except ImportError as error:
+            raise UnsupportedFeatureError(
+                "Manifest stores in DynamoDB need botocore", remedy="pip install lance-sql[s3]"
+            ) from error
+        endpoint = option(self._options, "dynamodb_endpoint", "dynamodb_endpoint_url")
+        session = Session(profile=option(self._options, "profile", "aws_profile"))
+        # Creating clients is not safe in several threads.
+        with self._lock:
+            client = session.create_client(
+                "dynamodb",
+                endpoint_url=endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None,
+                **botocore_options(self._options),
+            )
+        self._check_table(client)
+        return client
+
+    def _check_table(self, client: Any) -> None:
+        try:
+            keys = client.describe_table(TableName=self._table)["Table"]["KeySchema"]
+        except client.exceptions.ResourceNotFoundException:
+            raise DatasetNotFoundError(
+                f"There is no DynamoDB table '{self._table}'",
+                remedy="Create it with the keys base_uri (hash, string) and version (range, number)",
+            ) from None
+        if sorted(keys, key=lambda key: str(key["KeyType"])) != _KEYS:
+            raise UnsupportedFeatureError(
+                f"The DynamoDB table '{self._table}' has other keys than a manifest store",
+                remedy="Its keys must be base_uri (hash, string) and version (range, number), and no others",
+            )
+
+
+def _entry(item: Mapping[str, Any]) -> ManifestEntry:
+    try:
+        return ManifestEntry(
+            int(item["version"]["N"]),
+            item["path"]["S"],
+            int(item["size"]["N"]) if "size" in item else None,
+            item["e_tag"]["S"] if "e_tag" in item else None,
+        )
+    except (KeyError, ValueError) as error:
+        raise CorruptFileError(f"An item of the manifest store cannot be understood: {item}") from error

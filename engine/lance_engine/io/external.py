@@ -1,0 +1,246 @@
+"""Datasets whose versions are decided by a database: for storage that cannot create a file atomically.
+
+A commit has four steps. (1) The manifest is written under a staging name, ``<final name>-<uuid>``. (2) The
+database takes it as the version, unless it has that version already: this is the commit. (3) The file is
+copied to its final name. (4) The database is told, and the staging file is removed. A process that dies
+between (2) and (4) leaves a version that is committed but staged: whoever sees it next carries on at (3).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
+from lance_engine.io.store import Sink, Store, delete_quietly
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """What the database knows of a version.
+
+    `path` includes that of the dataset. `size` in bytes and `e_tag` are None where they are not recorded.
+    """
+
+    version: int
+    path: str
+    size: int | None = None
+    e_tag: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the manifest has its final name."""
+        return self.path.endswith(ENDING)
+
+
+class ManifestStore(Protocol):
+    """A database of versions. `dataset` identifies the dataset, or the branch, that a version is of."""
+
+    def latest(self, dataset: str) -> ManifestEntry | None:
+        """The highest version; what others have committed before is seen."""
+        ...
+
+    def get(self, dataset: str, version: int) -> ManifestEntry | None:
+        """One version."""
+        ...
+
+    def add(self, dataset: str, entry: ManifestEntry) -> None:
+        """Record a version, atomically; FileExistsError if there is one of this number."""
+        ...
+
+    def replace(self, dataset: str, entry: ManifestEntry) -> None:
+        """Record where the manifest of a version lies now; CorruptFileError if there is no such version."""
+        ...
+
+    def forget(self, dataset: str) -> None:
+        """Remove all versions."""
+        ...
+
+
+class ExternallyCommittedStore:
+    """`files`, but for manifests, which become visible by an entry in `manifests`.
+
+    `key` is the name of the dataset in the database, `uri` what `open_store` makes this store of. Entries
+    of versions that were cleaned up stay: they keep a writer that was asleep from committing one again.
+    """
+
+    def __init__(self, files: Store, manifests: ManifestStore, key: str, uri: str) -> None:
+        self._files = files
+        self._manifests = manifests
+        self._key = key
+        self._uri = uri
+
+    @property
+    def files(self) -> Store:
+        """Where the files lie."""
+        return self._files
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"ExternallyCommittedStore({self._uri!r})"
+
+    # ---- all other files ---------------------------------------------------------------------------------
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        return self._files.read_ranges(path, ranges)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._files.put(path, data)
+
+    def create(self, path: str) -> Sink:
+        return self._files.create(path)
+
+    def local_path(self, path: str) -> str | None:
+        return self._files.local_path(path)
+
+    # ---- manifests ---------------------------------------------------------------------------------------
+
+    def list(self, prefix: str) -> list[str]:
+        self._finish_latest(prefix)
+        return self._files.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        self._finish_latest(folder)
+        return self._files.names(folder)
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        entry = self._finished(path)
+        data = self._files.read(path, offset, length)
+        whole = not offset and length is None
+        if entry is not None and entry.size is not None and whole and entry.size != len(data):
+            raise CorruptFileError(
+                f"The manifest has {len(data)} bytes, {entry.size} are recorded for it",
+                path=f"{self._uri}/{path}",
+                version=entry.version,
+            )
+        return data
+
+    def size(self, path: str) -> int:
+        self._finished(path)
+        return self._files.size(path)
+
+    def exists(self, path: str) -> bool:
+        self._finished(path)
+        return self._files.exists(path)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        version = _version(path)
+        if version is None:
+            self._put_other_if_absent(path, data)
+            return
+        # Somebody may have committed without the database.
+        if self.exists(path):
+            raise FileExistsError(path)
+        dataset = self._dataset(path)
+        staging = f"{path}-{uuid.uuid4()}"
+        self._files.put(staging, data)
+        entry = ManifestEntry(version, self._recorded(staging), len(data))
+        try:
+            self._manifests.add(dataset, entry)
+        except FileExistsError:
+            taken = self._manifests.get(dataset, version)
+            # A request that was repeated after a lost answer meets itself.
+            if taken is None or taken.path != entry.path:
+                delete_quietly(self._files, [staging])
+                raise
+        # It is committed: whatever goes wrong now, the next reader finishes it.
+        with contextlib.suppress(Exception):
+            self._finish(dataset, entry)
+
+    def delete(self, path: str) -> None:
+        version = _version(path)
+        if version is not None:
+            dataset = self._dataset(path)
+            latest = self._manifests.latest(dataset)
+            # Cleaning up keeps the latest version: whoever deletes it deletes the whole dataset or branch.
+            if latest is not None and latest.version == version:
+                self._manifests.forget(dataset)
+        self._files.delete(path)
+
+    def _put_other_if_absent(self, path: str, data: bytes) -> None:
+        try:
+            self._files.put_if_absent(path, data)
+        except UnsupportedFeatureError:
+            # Names of versions: two that take the same name in the same moment do no harm to data.
+            if self._files.exists(path):
+                raise FileExistsError(path) from None
+            self._files.put(path, data)
+
+    def _finish_latest(self, folder: str) -> None:
+        """Before a folder of versions is listed."""
+        if folder.rpartition("/")[2] == VERSIONS:
+            dataset = self._dataset(folder + "/")
+            latest = self._manifests.latest(dataset)
+            # Only the latest can be staged: a writer finishes it before it commits the next one.
+            if latest is not None and not latest.is_final:
+                self._finish(dataset, latest)
+
+    def _finished(self, path: str) -> ManifestEntry | None:
+        """The entry of a manifest, whose file has its final name now; None if `path` is no known manifest."""
+        version = _version(path)
+        if version is None:
+            return None
+        dataset = self._dataset(path)
+        entry = self._manifests.get(dataset, version)
+        if entry is not None and not entry.is_final:
+            self._finish(dataset, entry)
+        return entry
+
+    def _finish(self, dataset: str, entry: ManifestEntry) -> None:
+        """Give a committed manifest its final name, if nobody else has done so in the meantime."""
+        name = self._name(entry)
+        # "18446744073709551614.manifest-<uuid>": the scheme of the final name is kept.
+        parsed = parse_manifest_name(name.partition(ENDING)[0] + ENDING)
+        scheme = NamingScheme.V2 if parsed is None else parsed[1]
+        folder = dataset[len(self._key) :].strip("/")
+        folder = f"{folder}/" if folder else ""
+        staging = f"{folder}{VERSIONS}/{name}"
+        final = f"{folder}{scheme.path(entry.version)}"
+        try:
+            data = self._files.read(staging)
+        except FileNotFoundError:
+            current = self._manifests.get(dataset, entry.version)
+            if current is not None and current.is_final:
+                return
+            raise CorruptFileError(
+                "The manifest of a committed version is missing",
+                path=f"{self._uri}/{staging}",
+                version=entry.version,
+            ) from None
+        self._files.put(final, data)
+        self._manifests.replace(
+            dataset, ManifestEntry(entry.version, self._recorded(final), len(data), entry.e_tag)
+        )
+        delete_quietly(self._files, [staging])
+
+    def _name(self, entry: ManifestEntry) -> str:
+        folder, _, name = entry.path.rpartition("/")
+        if not folder.endswith(VERSIONS) or not name:
+            raise CorruptFileError(
+                f"The manifest store names '{entry.path}' as a manifest",
+                path=self._uri,
+                version=entry.version,
+            )
+        return name
+
+    def _dataset(self, path: str) -> str:
+        """The name in the database of the dataset or branch that a path to a manifest is of."""
+        folder = path.rpartition(f"{VERSIONS}/")[0].rstrip("/")
+        return f"{self._key}/{folder}" if folder else self._key
+
+    def _recorded(self, path: str) -> str:
+        return f"{self._key}/{path}"
+
+
+def _version(path: str) -> int | None:
+    """The version that a path is the final name of, None if it is no manifest of the history."""
+    folder, _, name = path.rpartition("/")
+    parsed = parse_manifest_name(name) if folder.rpartition("/")[2] == VERSIONS else None
+    return None if parsed is None else parsed[0]

@@ -1,0 +1,70 @@
+"""A folder of a store as a store of its own: where a branch lies in its dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lance_engine.io.external import ExternallyCommittedStore
+from lance_engine.io.store import Sink, Store, checked_path
+
+
+class SubStore:
+    """The files of `base` below `folder`, by paths relative to it."""
+
+    def __init__(self, base: Store, folder: str) -> None:
+        self.base = base
+        self.folder = checked_path(folder)
+
+    @property
+    def uri(self) -> str:
+        location, query, parameters = self.base.uri.partition("?")
+        return f"{location.rstrip('/')}/{self.folder}{query}{parameters}"
+
+    def __repr__(self) -> str:
+        return f"SubStore({self.base!r}, {self.folder!r})"
+
+    def size(self, path: str) -> int:
+        return self.base.size(self._full(path))
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        return self.base.read(self._full(path), offset, length)
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        return self.base.read_ranges(self._full(path), ranges)
+
+    def list(self, prefix: str) -> list[str]:
+        start = len(self.folder) + 1
+        return [path[start:] for path in self.base.list(self._full(prefix) if prefix else self.folder)]
+
+    def names(self, folder: str) -> Sequence[str]:
+        return self.base.names(self._full(folder))
+
+    def exists(self, path: str) -> bool:
+        return self.base.exists(self._full(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        self.base.put(self._full(path), data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self.base.put_if_absent(self._full(path), data)
+
+    def delete(self, path: str) -> None:
+        self.base.delete(self._full(path))
+
+    def create(self, path: str) -> Sink:
+        return self.base.create(self._full(path))
+
+    def local_path(self, path: str) -> str | None:
+        return self.base.local_path(self._full(path))
+
+    def _full(self, path: str) -> str:
+        return f"{self.folder}/{checked_path(path)}"
+
+
+def files_uri(store: Store) -> str:
+    """Where the files of a dataset lie, for whoever needs no manifests: clones and branches refer to it."""
+    if isinstance(store, SubStore):
+        return f"{files_uri(store.base).rstrip('/')}/{store.folder}"
+    if isinstance(store, ExternallyCommittedStore):
+        return files_uri(store.files)
+    return store.uri
