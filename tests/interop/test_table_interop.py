@@ -15,8 +15,9 @@ import pytest
 from lance_engine.errors import CommitConflictError, IncompatibleChangeError, RowNotFoundError
 from lance_engine.format.manifest import DataFile, DeletionKind, Fragment
 from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table import CreateOptions, Snapshot, commit, open_snapshot
-from lance_engine.table.versions import NamingScheme, list_versions, read_latest
+from lance_engine.table.versions import list_versions, read_latest
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 

@@ -8,12 +8,19 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from lance_engine import __version__
-from lance_engine.errors import ColumnNotFoundError, UnsupportedFeatureError
-from lance_engine.format.fragment import TOMBSTONE, Fragment
-from lance_engine.format.index_section import retain_indices
+from lance_engine.errors import (
+    ColumnNotFoundError,
+    CorruptFileError,
+    IncompatibleChangeError,
+    UnsupportedFeatureError,
+)
+from lance_engine.format.fragment import TOMBSTONE, DataFile, Fragment, FragmentList
+from lance_engine.format.index_section import replace_indices, retain_indices
 from lance_engine.format.manifest import Manifest, WriterVersion
 from lance_engine.format.operations import (
     Append,
+    CreateIndex,
+    DataReplacement,
     Delete,
     Merge,
     Operation,
@@ -25,8 +32,10 @@ from lance_engine.format.operations import (
     Update,
     UpdateConfig,
 )
+from lance_engine.format.pb import file_pb2
 from lance_engine.format.row_ids import count_row_ids, encode_row_id_range, encode_uniform_version
 from lance_engine.table.features import STABLE_ROW_IDS, derived_flags
+from lance_engine.table.index_coverage import after_replacement, after_rewrite, after_update
 from lance_engine.types import Field, Schema
 
 DEFAULT_STORAGE_VERSION: Final = "2.1"
@@ -72,9 +81,9 @@ def build_version(
         case Append():
             changed = _append(base, operation)
         case Delete():
-            changed = _with_fragments(base, _replaced(base, operation), ())
+            changed = _with_fragments(base, base.fragments, (), operation)
         case Update() if not operation.in_place:
-            changed = _with_fragments(base, _replaced(base, operation), operation.new_fragments)
+            changed = _with_fragments(base, base.fragments, operation.new_fragments, operation)
         case Rewrite():
             changed = _rewrite(base, operation)
         case Merge():
@@ -97,10 +106,16 @@ def build_version(
             changed = _with_max_fragment_id(base, _max_fragment_id(base) + operation.count)
         case UpdateConfig():
             changed = _update_config(base, operation)
+        case DataReplacement():
+            changed = _replace_data(base, operation)
+        case CreateIndex():
+            changed = base
+            index_section = _change_indices(base, index_section, operation)
         case _:
             raise UnsupportedFeatureError(f"Committing '{operation.kind.value}' is not supported")
-    if index_section is not None and isinstance(operation, (Merge, Project)):
-        index_section = retain_indices(index_section, {field.id for field in changed.schema.walk()})
+    _refuse_dictionaries(changed.schema)
+    if index_section is not None:
+        index_section = _index_section(index_section, operation, changed)
     changed = dataclasses.replace(
         changed,
         version=base.version + 1,
@@ -113,6 +128,17 @@ def build_version(
     return VersionContent(changed, index_section)
 
 
+def _refuse_dictionaries(schema: Schema) -> None:
+    """Tables of version 0.1 keep the values of dictionary columns in the file of the manifest."""
+    for field in schema.walk():
+        if file_pb2.Field.FromString(field.uninterpreted).dictionary.length:
+            raise UnsupportedFeatureError(
+                "A dataset of version 0.1 with a dictionary column cannot be changed",
+                column=field.name,
+                remedy="Overwrite the dataset in a newer file version, or drop the column",
+            )
+
+
 def _nothing(options: CreateOptions) -> Manifest:
     return Manifest(
         version=0,
@@ -120,6 +146,33 @@ def _nothing(options: CreateOptions) -> Manifest:
         fragments=(),
         reader_feature_flags=STABLE_ROW_IDS if options.stable_row_ids else 0,
     )
+
+
+def _index_section(section: bytes, operation: Operation, changed: Manifest) -> bytes | None:
+    """The index section after an operation; `changed` has the fragments and the schema after it."""
+    stable = _has_stable_row_ids(changed)
+    match operation:
+        case Merge() | Project():
+            return retain_indices(section, {field.id for field in changed.schema.walk()})
+        case Update() if operation.new_fragments:
+            added = changed.fragments[-len(operation.new_fragments) :]
+            return after_update(section, operation, [fragment.id for fragment in added], stable=stable)
+        case Rewrite():
+            return after_rewrite(section, operation, stable=stable)
+        case DataReplacement():
+            return after_replacement(section, operation, changed.schema)
+    return section
+
+
+def _change_indices(base: Manifest, section: bytes | None, operation: CreateIndex) -> bytes | None:
+    known = {field.id for field in base.schema.walk()}
+    for segment in operation.added:
+        if not known.issuperset(segment.fields):
+            raise IncompatibleChangeError(
+                f"The column of the index '{segment.name}' was dropped by another writer",
+                version=base.version,
+            )
+    return replace_indices(section, operation.added, {segment.uuid for segment in operation.removed})
 
 
 def _append(base: Manifest, operation: Append) -> Manifest:
@@ -147,19 +200,40 @@ def _overwrite(base: Manifest, operation: Overwrite, options: CreateOptions) -> 
     return _with_fragments(emptied, (), operation.fragments)
 
 
-def _replaced(base: Manifest, operation: Delete | Update) -> list[Fragment]:
-    """The fragments with those that lost rows in their new state, and without those that lost all."""
-    updated = {fragment.id: fragment for fragment in operation.updated_fragments}
-    removed = set(operation.removed_fragment_ids)
-    return [updated.get(fragment.id, fragment) for fragment in base.fragments if fragment.id not in removed]
-
-
 def _rewrite(base: Manifest, operation: Rewrite) -> Manifest:
     old = {fragment.id for group in operation.groups for fragment in group.old_fragments}
     new = [fragment for group in operation.groups for fragment in group.new_fragments]
     kept = [fragment for fragment in base.fragments if fragment.id not in old]
     fragments = sorted([*kept, *new], key=lambda fragment: fragment.id)
     return dataclasses.replace(base, fragments=tuple(fragments))
+
+
+def _replace_data(base: Manifest, operation: DataReplacement) -> Manifest:
+    """The fragments with their new data files, in which all rows count as changed."""
+    replaced: dict[int, list[DataFile]] = {}
+    for number, file in operation.files:
+        replaced.setdefault(number, []).append(file)
+    fragments = []
+    for fragment in base.fragments:
+        for file in replaced.pop(fragment.id, ()):
+            fragment = _with_file(fragment, file)
+            if _has_stable_row_ids(base):
+                versions = encode_uniform_version(base.version + 1, fragment.physical_rows)
+                fragment = dataclasses.replace(fragment, last_updated_at_versions=versions)
+        fragments.append(fragment)
+    if replaced:
+        raise CorruptFileError(f"There is no fragment {min(replaced)} to be given new data")
+    return dataclasses.replace(base, fragments=tuple(fragments))
+
+
+def _with_file(fragment: Fragment, added: DataFile) -> Fragment:
+    """The fragment with one more file, whose fields no other file has any more."""
+    files = []
+    for file in fragment.files:
+        fields = tuple(TOMBSTONE if field in added.fields else field for field in file.fields)
+        if any(field != TOMBSTONE for field in fields):
+            files.append(dataclasses.replace(file, fields=fields))
+    return dataclasses.replace(fragment, files=(*files, added))
 
 
 def _restore(base: Manifest, restored: Manifest) -> Manifest:
@@ -215,18 +289,34 @@ def _with_metadata(field: Field, operation: UpdateConfig) -> Field:
     )
 
 
-def _with_fragments(base: Manifest, kept: Sequence[Fragment], added: Iterable[Fragment]) -> Manifest:
-    """`base` with the fragments `kept` followed by `added`, which get their ids here."""
+def _with_fragments(
+    base: Manifest,
+    kept: Sequence[Fragment],
+    added: Iterable[Fragment],
+    taken: Delete | Update | None = None,
+) -> Manifest:
+    """`base` with the fragments `kept` followed by `added`, which get their ids here.
+
+    Of those kept, the ones from which `taken` takes rows are in their new state, or gone.
+    """
     max_id = _max_fragment_id(base)
     next_row_id = base.next_row_id
-    fragments = list(kept)
+    new = []
     for fragment in added:
         max_id += 1
         numbered = dataclasses.replace(fragment, id=max_id)
         if _has_stable_row_ids(base):
             numbered, next_row_id = _with_row_ids(numbered, next_row_id, base.version + 1)
-        fragments.append(numbered)
-    changed = dataclasses.replace(base, fragments=tuple(fragments), next_row_id=next_row_id)
+        new.append(numbered)
+    updated = {fragment.id: fragment for fragment in taken.updated_fragments} if taken else {}
+    removed = set(taken.removed_fragment_ids) if taken else set()
+    fragments: Sequence[Fragment]
+    if isinstance(kept, FragmentList):
+        fragments = kept.changed(updated, removed, new)
+    else:
+        left = [updated.get(fragment.id, fragment) for fragment in kept if fragment.id not in removed]
+        fragments = (*left, *new)
+    changed = dataclasses.replace(base, fragments=fragments, next_row_id=next_row_id)
     return _with_max_fragment_id(changed, max_id)
 
 

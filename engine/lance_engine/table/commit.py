@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import random
 import time
@@ -25,22 +24,21 @@ from lance_engine.format.manifest import Manifest, serialize_manifest_file
 from lance_engine.format.operations import Delete, Operation, Overwrite, Restore, Update
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
 from lance_engine.io import Store, delete_quietly, open_store
+from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
+from lance_engine.table.hint import write_hint
 from lance_engine.table.rebase import TakenRows, rebase
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import (
-    VERSIONS,
-    NamingScheme,
     StoredVersion,
     VersionList,
-    read_latest,
+    list_versions,
     read_version,
 )
 
 TRANSACTIONS: Final = "_transactions"
-HINT_PATH: Final = f"{VERSIONS}/latest_version_hint.json"
 MAX_ATTEMPTS: Final = 20
 _LONGEST_PAUSE: Final = 5.0
 
@@ -50,29 +48,34 @@ def commit(
     operation: Operation,
     *,
     read_version: int,
+    read: Snapshot | None = None,
     options: CreateOptions | None = None,
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
     taken: TakenRows | None = None,
     files: Sequence[str] = (),
     max_attempts: int = MAX_ATTEMPTS,
+    transaction_id: str | None = None,
 ) -> Snapshot:
     """Commit an operation and return the new version.
 
     `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
-    only). When others committed since, the operation is checked against theirs and applied on top. `taken`
-    tells which rows a Delete or an Update takes out: with it, others may have deleted other rows of the same
-    fragments in the meantime. `files` were written for the operation; they are removed if the commit fails
-    in a way that rules out that it took place. An error of storage while the manifest is put, such as a lost
-    connection, leaves that open: then they stay.
+    only). `read` is that version, if it is at hand: then it is not read again. When others committed since,
+    the operation is checked against theirs and applied on top. `taken` tells which rows a Delete or an Update
+    takes out: with it, others may have deleted other rows of the same fragments in the meantime. `files` were
+    written for the operation; they are removed if the commit fails in a way that rules out that it took
+    place. An error of storage while the manifest is put, such as a lost connection, leaves that open: then
+    they stay. Of several commits with the same `transaction_id` (a UUID, random unless given) that begin with
+    the same `read_version`, one takes place; the others return the version that it made.
 
     CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it makes
     no sense any more. Both name the version and the operation that won. DatasetExistsError: `read_version`
     is 0 and there is a dataset.
     """
     store = open_store(target, storage_options)
-    transaction = Transaction(read_version, str(uuid.uuid4()), operation, dict(properties or {}))
-    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options, taken)
+    identifier = transaction_id or str(uuid.uuid4())
+    transaction = Transaction(read_version, identifier, operation, dict(properties or {}))
+    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options, taken, read)
     try:
         slot = 0.0
         for number in range(max_attempts):
@@ -108,7 +111,9 @@ class _Attempt:
         options: CreateOptions,
         storage_options: Mapping[str, Any] | None,
         taken: TakenRows | None,
+        read: Snapshot | None,
     ) -> None:
+        self._read = read
         self._store = store
         self._transaction = transaction
         self._options = options
@@ -127,10 +132,10 @@ class _Attempt:
 
     def run(self) -> Snapshot | None:
         """Try once; None if another writer took the version."""
-        latest = read_latest(self._store)
-        if latest is None:
+        versions = list_versions(self._store)
+        if versions is None:
             return self._create()
-        stored, versions = latest
+        stored = self._latest(versions)
         self._check_base(stored.manifest)
         own = self._check_conflicts(stored, versions)
         if own is not None:
@@ -139,6 +144,12 @@ class _Attempt:
             self._rebase(self._snapshot(stored.manifest, stored.index_section), *self._overlapping)
         content = VersionContent(stored.manifest, stored.index_section)
         return self._write(content, versions.scheme, self._restored(versions))
+
+    def _latest(self, versions: VersionList) -> StoredVersion:
+        read = self._read
+        if read is not None and read.version == versions.latest == self._transaction.read_version:
+            return StoredVersion(read.manifest, read.index_section, None)
+        return read_version(self._store, versions.path(versions.latest), versions.latest)
 
     def remove_deletion_files(self) -> None:
         """Clean up what was written to fit the operation to the latest version; if no version names it."""
@@ -289,7 +300,7 @@ class _Attempt:
         except BaseException:
             self.outcome_unknown = True
             raise
-        self._write_hint(manifest.version)
+        write_hint(self._store, manifest.version)
         return self._snapshot(manifest, index_section)
 
     def _write_transaction_file(self, latest: Manifest | None) -> str:
@@ -300,14 +311,6 @@ class _Attempt:
             self._wrote_file = True
             self._store.put(f"{TRANSACTIONS}/{self._transaction.file_name}", self._content)
         return self._transaction.file_name
-
-    def _write_hint(self, version: int) -> None:
-        # Only local readers profit: object stores list the newest version first. A missing or old hint does
-        # no harm.
-        if self._store.local_path(HINT_PATH) is None or os.environ.get("LANCE_USE_VERSION_HINT") == "0":
-            return
-        with contextlib.suppress(OSError):
-            self._store.put(HINT_PATH, json.dumps({"version": version}, separators=(",", ":")).encode())
 
     def _snapshot(self, manifest: Manifest, index_section: bytes | None) -> Snapshot:
         return Snapshot(

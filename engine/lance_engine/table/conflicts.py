@@ -8,6 +8,8 @@ from typing import Final
 
 from lance_engine.format.operations import (
     Append,
+    CreateIndex,
+    DataReplacement,
     Delete,
     MapUpdate,
     Operation,
@@ -114,6 +116,8 @@ def _touched(operation: Operation) -> set[int] | None:
             return updated | set(operation.removed_fragment_ids)
         case Rewrite():
             return {fragment.id for group in operation.groups for fragment in group.old_fragments}
+        case DataReplacement():
+            return {fragment_id for fragment_id, _ in operation.files}
     return None
 
 
@@ -144,6 +148,64 @@ def _tighten(mine: Operation, theirs: Operation) -> Verdict:
     projects = [operation for operation in (mine, theirs) if isinstance(operation, Project)]
     relaxed = all(project.preserves_nullability for project in projects)
     return Verdict.COMPATIBLE if relaxed else Verdict.RETRY
+
+
+def _removed(mine: Operation, theirs: Operation) -> Verdict:
+    assert isinstance(theirs, (Delete, Update))
+    gone = set(theirs.removed_fragment_ids) & (_touched(mine) or set())
+    return Verdict.INCOMPATIBLE if gone else Verdict.COMPATIBLE
+
+
+def _moved(mine: Operation, theirs: Operation) -> Verdict:
+    return max(_removed(mine, theirs), _overlap(mine, theirs))
+
+
+def _dropped(mine: Operation, theirs: Operation) -> Verdict:
+    assert isinstance(mine, DataReplacement)
+    assert isinstance(theirs, Project)
+    left = {field.id for field in theirs.schema.walk()}
+    replaced = {field for _, file in mine.files for field in file.fields if field >= 0}
+    return Verdict.COMPATIBLE if replaced <= left else Verdict.INCOMPATIBLE
+
+
+def _cell(mine: Operation, theirs: Operation) -> Verdict:
+    ours, others = _cells(mine), _cells(theirs)
+    return Verdict.RETRY if ours & others else Verdict.COMPATIBLE
+
+
+def _cells(operation: Operation) -> set[tuple[int, int]]:
+    """The fragments and fields whose values are replaced."""
+    assert isinstance(operation, DataReplacement)
+    return {(fragment_id, field) for fragment_id, file in operation.files for field in file.fields}
+
+
+def _name(mine: Operation, theirs: Operation) -> Verdict:
+    return Verdict.RETRY if _index_names(mine) & _index_names(theirs) else Verdict.COMPATIBLE
+
+
+def _index_names(operation: Operation) -> set[str]:
+    assert isinstance(operation, CreateIndex)
+    return {segment.name for segment in (*operation.added, *operation.removed)}
+
+
+def _covered(mine: Operation, theirs: Operation) -> Verdict:
+    index, rewrite = (mine, theirs) if isinstance(mine, CreateIndex) else (theirs, mine)
+    rewritten = _touched(rewrite)
+    assert isinstance(index, CreateIndex)
+    segments = (*index.added, *index.removed)
+    if rewritten is None or any(segment.fragment_ids is None for segment in segments):
+        return Verdict.RETRY
+    # Of a segment that is removed, the Rewrite may have made, or make, another one.
+    hit = any(rewritten.intersection(segment.fragment_ids or ()) for segment in segments)
+    return Verdict.RETRY if hit else Verdict.COMPATIBLE
+
+
+def _column(mine: Operation, theirs: Operation) -> Verdict:
+    index, data = (mine, theirs) if isinstance(mine, CreateIndex) else (theirs, mine)
+    assert isinstance(index, CreateIndex)
+    replaced = {field for _, field in _cells(data)}
+    indexed = {field for segment in index.added for field in segment.fields}
+    return Verdict.RETRY if replaced & indexed else Verdict.COMPATIBLE
 
 
 def _key(mine: Operation, theirs: Operation) -> Verdict:
@@ -178,6 +240,13 @@ _CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
     "rebase": _rebase,
     "keyed": _keyed,
     "tighten": _tighten,
+    "removed": _removed,
+    "moved": _moved,
+    "dropped": _dropped,
+    "cell": _cell,
+    "name": _name,
+    "covered": _covered,
+    "column": _column,
     "key": _key,
     "metadata": _metadata,
 }

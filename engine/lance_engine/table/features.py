@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.format.fragment import Fragment, FragmentList
 from lance_engine.format.manifest import Manifest
 
 
@@ -92,16 +94,24 @@ def check_writable(manifest: Manifest) -> None:
 def derived_flags(manifest: Manifest, *, stable_row_ids: bool) -> tuple[int, int]:
     """The (reader, writer) flags of a new manifest: from its content, except for those that stay once set."""
     both = STABLE_ROW_IDS if stable_row_ids else 0
-    if any(fragment.deletion_file for fragment in manifest.fragments):
+    checked: Iterable[Fragment] = manifest.fragments
+    if isinstance(manifest.fragments, FragmentList):
+        if manifest.fragments.any_deletions():
+            both |= DELETION_FILES
+        if manifest.reader_feature_flags & SPILLED_ROW_LINEAGE and manifest.fragments.any_spilled():
+            both |= SPILLED_ROW_LINEAGE
+        # For the fragments that were there, the flags of the manifest before say it; their files had the
+        # version of the dataset, or the flag for mixed versions, which stays, is set.
+        if manifest.storage_version is not None:
+            checked = manifest.fragments.added
+    elif any(fragment.deletion_file for fragment in manifest.fragments):
         both |= DELETION_FILES
-    if any(fragment.has_spilled_lineage for fragment in manifest.fragments):
+    if any(fragment.has_spilled_lineage for fragment in checked):
         both |= SPILLED_ROW_LINEAGE
     if manifest.base_paths:
         both |= BASE_PATHS
     if any(
-        file.storage_version != manifest.storage_version
-        for fragment in manifest.fragments
-        for file in fragment.files
+        file.storage_version != manifest.storage_version for fragment in checked for file in fragment.files
     ):
         both |= MIXED_FILE_VERSIONS
     reader = both | manifest.reader_feature_flags & _STICKY

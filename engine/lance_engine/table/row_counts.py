@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from lance_engine.errors import CorruptFileError
+from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment, FragmentList
 from lance_engine.table.snapshot import Snapshot
@@ -23,6 +24,10 @@ def _counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
     if fragment.physical_rows or not fragment.files:
         return fragment
     for file in fragment.files:
+        if file.storage_version == "0.1":
+            store, path = snapshot.data_file_location(file)
+            rows = LegacyFile(store, path, file.fields, size=file.file_size).metadata.rows
+            return dataclasses.replace(fragment, physical_rows=rows)
         # The first column of a file belongs to a top-level field: its items are the rows.
         if 0 in file.column_indices:
             store, path = snapshot.data_file_location(file)

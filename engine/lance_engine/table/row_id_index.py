@@ -59,6 +59,19 @@ class RowIdIndex:
             found |= here
         return addresses, found
 
+    def find_range(self, low: int, high: int) -> npt.NDArray[np.int64]:
+        """Ranges of row addresses, shape (n, 2), that hold the rows with ids in [low, high).
+
+        In no order; some of the rows may be deleted.
+        """
+        first, last = np.uint64(low), np.uint64(high)
+        begin, end = np.maximum(self._starts, first), np.minimum(self._ends, last)
+        some = begin < end
+        from_ = self._addresses[some] + (begin[some] - self._starts[some])
+        ranges = np.stack([from_, from_ + (end[some] - begin[some])], axis=1)
+        single = self._id_addresses[slice(*np.searchsorted(self._ids, [first, last]))]
+        return np.concatenate([ranges, np.stack([single, single + np.uint64(1)], axis=1)]).astype(np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class _PlacedRange:

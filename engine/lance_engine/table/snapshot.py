@@ -10,16 +10,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError, UnsupportedFeatureError
-from lance_engine.format.manifest import DataFile, Fragment, FragmentList, Manifest
-from lance_engine.format.row_ids import Segment, decode_versions, parse_row_ids, row_ids_at
-from lance_engine.io import Store, open_store
+from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
+from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
+from lance_engine.io import Store, SubStore, files_uri, open_store
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
 from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
+from lance_engine.table.spilled_lineage import (
+    CREATED_AT,
+    LAST_UPDATED_AT,
+    ROW_IDS,
+    read_spilled,
+)
 from lance_engine.types import Schema
 
 DATA: Final = "data"
+INDICES: Final = "_indices"
 _OFFSET_BITS: Final = 32
 _OFFSET_MASK: Final = np.uint64(2**_OFFSET_BITS - 1)
 _MISSING_SHOWN: Final = 10
@@ -121,7 +129,7 @@ class Snapshot:
             return np.empty(0, dtype=np.uint32)
         known = self._deleted.get(fragment.id)
         if known is None:
-            store, path = self._location(deletion.base_id, DELETIONS, deletion.file_name(fragment.id))
+            store, path = self.deletion_file_location(fragment, deletion)
             known = self._deleted[fragment.id] = read_deletions(store, path, fragment, deletion)
             known.flags.writeable = False
         return known
@@ -143,19 +151,34 @@ class Snapshot:
 
     def created_at_versions(self, fragment: Fragment) -> U64Array:
         """The version in which each physical row was created; 1 where that is not recorded."""
-        return self._row_versions(fragment, fragment.created_at_versions)
+        return self._row_versions(fragment, fragment.created_at_versions, CREATED_AT)
 
     def last_updated_at_versions(self, fragment: Fragment) -> U64Array:
         """The version in which each physical row was last changed; 1 where that is not recorded."""
-        return self._row_versions(fragment, fragment.last_updated_at_versions)
+        return self._row_versions(fragment, fragment.last_updated_at_versions, LAST_UPDATED_AT)
+
+    def find_row_ids(self, ids: npt.ArrayLike) -> U64Array:
+        """The address of each row id that exists, in order, repetitions included."""
+        addresses, found = self.locate_row_ids(np.asarray(ids, dtype=np.uint64))
+        return addresses if found.all() else addresses[found]
+
+    def row_id_range(self, low: int, high: int) -> npt.NDArray[np.int64]:
+        """Ranges of row addresses, shape (n, 2), with the rows whose stable ids are in [low, high).
+
+        In no order; some of the rows may be deleted.
+        """
+        return self._row_id_index.find_range(low, high)
+
+    def locate_row_ids(self, wanted: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
+        """The address of each row id, and whether its row exists; the other addresses mean nothing."""
+        if self.has_stable_row_ids:
+            return self._row_id_index.find(wanted)
+        return wanted, self.is_live(wanted)
 
     def resolve_row_ids(self, ids: npt.ArrayLike) -> U64Array:
         """The address of each row id, in order, repetitions included; RowNotFoundError lists the missing."""
         wanted = np.asarray(ids, dtype=np.uint64)
-        if self.has_stable_row_ids:
-            addresses, found = self._row_id_index.find(wanted)
-        else:
-            addresses, found = wanted, self._is_live(wanted)
+        addresses, found = self.locate_row_ids(wanted)
         if not found.all():
             missing = np.unique(wanted[~found])
             shown = ", ".join(str(row) for row in missing[:_MISSING_SHOWN].tolist())
@@ -179,7 +202,7 @@ class Snapshot:
 
     @cached_property
     def _row_id_index(self) -> RowIdIndex:
-        return RowIdIndex(self._placed_segments(), self._is_live)
+        return RowIdIndex(self._placed_segments(), self.is_live)
 
     def _placed_segments(self) -> Iterator[PlacedSegment]:
         for fragment in self.fragments:
@@ -192,19 +215,27 @@ class Snapshot:
         known = self._segments.get(fragment.id)
         if known is None:
             with self._placed(fragment):
-                if fragment.row_ids is None:
-                    _refuse_spilled(fragment)
+                if fragment.row_ids is not None:
+                    known = parse_row_ids(fragment.row_ids, fragment.physical_rows)
+                elif fragment.has_spilled_lineage:
+                    known = [IdArray(self._spilled(fragment, ROW_IDS))]
+                else:
                     raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
-                known = parse_row_ids(fragment.row_ids, fragment.physical_rows)
             self._segments[fragment.id] = known
         return known
 
-    def _row_versions(self, fragment: Fragment, sequence: bytes | None) -> U64Array:
+    def _row_versions(self, fragment: Fragment, sequence: bytes | None, spilled: int) -> U64Array:
         with self._placed(fragment):
-            if sequence is not None and self.has_stable_row_ids:
-                return decode_versions(sequence, fragment.physical_rows)
-            _refuse_spilled(fragment)
+            if self.has_stable_row_ids:
+                if sequence is not None:
+                    return decode_versions(sequence, fragment.physical_rows)
+                if fragment.has_spilled_lineage:
+                    return self._spilled(fragment, spilled)
             return np.ones(fragment.physical_rows, dtype=np.uint64)
+
+    def _spilled(self, fragment: Fragment, column: int) -> U64Array:
+        locations = [self.data_file_location(file) for file in fragment.files]
+        return read_spilled(fragment, column, locations)
 
     @contextmanager
     def _placed(self, fragment: Fragment) -> Iterator[None]:
@@ -213,7 +244,7 @@ class Snapshot:
         except LanceError as error:
             raise error.at(path=self.uri, version=self.version, fragment=fragment.id) from None
 
-    def _is_live(self, addresses: U64Array) -> npt.NDArray[np.bool_]:
+    def is_live(self, addresses: U64Array) -> npt.NDArray[np.bool_]:
         """Whether each address is that of a row that exists and is not deleted."""
         if not len(self._fragment_ids):
             return np.zeros(len(addresses), dtype=np.bool_)
@@ -241,9 +272,30 @@ class Snapshot:
         """The store and the path in it where a data file lies."""
         return self._location(data_file.base_id, DATA, data_file.path)
 
+    def deletion_file_location(self, fragment: Fragment, deletion: DeletionFile) -> tuple[Store, str]:
+        """The store and the path in it where a deletion file lies."""
+        return self._location(deletion.base_id, DELETIONS, deletion.file_name(fragment.id))
+
+    def index_file_location(self, segment: IndexSegment, name: str = "") -> tuple[Store, str]:
+        """The store and the path in it of a file of an index; without a name, of the folder of all."""
+        store, path = self._location(segment.base_id, INDICES, f"{segment.uuid}/{name}")
+        return store, path.rstrip("/")
+
+    def base_store(self, base_id: int) -> Store:
+        """The store of another place for files; CorruptFileError if the manifest does not list it."""
+        store = self._base_stores.get(base_id)
+        if store is None:
+            base = self._base(base_id)
+            store = self._base_stores[base_id] = self._open_base(base.path)
+        return store
+
     def _location(self, base_id: int | None, folder: str, name: str) -> tuple[Store, str]:
         if base_id is None:
             return self.store, f"{folder}/{name}"
+        base = self._base(base_id)
+        return self.base_store(base_id), f"{folder}/{name}" if base.is_dataset_root else name
+
+    def _base(self, base_id: int) -> BasePath:
         base = next((base for base in self.manifest.base_paths if base.id == base_id), None)
         if base is None:
             raise CorruptFileError(
@@ -251,15 +303,15 @@ class Snapshot:
                 path=self.uri,
                 version=self.version,
             )
-        store = self._base_stores.get(base_id)
-        if store is None:
-            store = self._base_stores[base_id] = open_store(base.path, self.storage_options)
-        return store, f"{folder}/{name}" if base.is_dataset_root else name
+        return base
 
-
-def _refuse_spilled(fragment: Fragment) -> None:
-    if fragment.has_spilled_lineage:
-        raise UnsupportedFeatureError(
-            "Row ids or row versions stored as a column of a data file are not supported",
-            remedy="Read the dataset without them, or rewrite it with an inline row lineage",
-        )
+    def _open_base(self, path: str) -> Store:
+        # Branches refer to the dataset that they are in, and to one another.
+        root = self.store.base if isinstance(self.store, SubStore) else self.store
+        location = files_uri(root).rstrip("/")
+        path = path.rstrip("/")
+        if path == location:
+            return root
+        if path.startswith(f"{location}/"):
+            return SubStore(root, path.removeprefix(f"{location}/"))
+        return open_store(path, self.storage_options)

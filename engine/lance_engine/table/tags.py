@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
+from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref
 from lance_engine.table.versions import list_versions
 
 TAGS: Final = "_refs/tags"
-_ENDING: Final = ".json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,7 @@ class Tag:
 
 def list_tags(store: Store) -> list[Tag]:
     """All tags by name; one request each."""
-    names = [path.removeprefix(f"{TAGS}/") for path in store.list(TAGS)]
-    return [
-        read_tag(store, urllib.parse.unquote(name.removesuffix(_ENDING)))
-        for name in names
-        if name.endswith(_ENDING) and "/" not in name
-    ]
+    return [read_tag(store, name) for name in list_refs(store, TAGS)]
 
 
 def read_tag(store: Store, name: str) -> Tag:
@@ -42,15 +37,15 @@ def read_tag(store: Store, name: str) -> Tag:
     return _parse(store, name, _content(store, name))
 
 
-def create_tag(store: Store, name: str, version: int) -> Tag:
-    """Name a version. TagExistsError if the name is taken."""
+def create_tag(store: Store, name: str, version: int, branch: str | None = None) -> Tag:
+    """Name a version, of a branch or of the main history. TagExistsError if the name is taken."""
     now = _now()
     content: dict[str, Any] = {
-        "branch": None,
+        "branch": branch,
         "version": version,
         "createdAt": now,
         "updatedAt": now,
-        "manifestSize": _manifest_size(store, version),
+        "manifestSize": _manifest_size(branch_store(store, branch), version),
         "metadata": {},
     }
     try:
@@ -65,13 +60,13 @@ def create_tag(store: Store, name: str, version: int) -> Tag:
     return _parse(store, name, content)
 
 
-def update_tag(store: Store, name: str, version: int) -> Tag:
+def update_tag(store: Store, name: str, version: int, branch: str | None = None) -> Tag:
     """Let an existing tag name another version."""
     content = _content(store, name) | {
-        "branch": None,
+        "branch": branch,
         "version": version,
         "updatedAt": _now(),
-        "manifestSize": _manifest_size(store, version),
+        "manifestSize": _manifest_size(branch_store(store, branch), version),
     }
     store.put(_path(name), json.dumps(content).encode())
     return _parse(store, name, content)
@@ -90,7 +85,7 @@ def _path(name: str) -> str:
             f"{name!r} cannot be a tag: tags consist of letters, digits, '.', '-' and '_', neither begin nor "
             "end with a dot, have no two dots in a row and do not end with '.lock'"
         )
-    return f"{TAGS}/{urllib.parse.quote(name)}{_ENDING}"
+    return f"{TAGS}/{urllib.parse.quote(name)}{ENDING}"
 
 
 def _manifest_size(store: Store, version: int) -> int:
@@ -103,17 +98,12 @@ def _manifest_size(store: Store, version: int) -> int:
 def _content(store: Store, name: str) -> dict[str, Any]:
     path = _path(name)
     try:
-        content = json.loads(store.read(path))
+        return read_ref(store, path, "tag", "version")
     except FileNotFoundError:
-        known = ", ".join(tag.name for tag in list_tags(store)) or "none"
+        known = ", ".join(list_refs(store, TAGS)) or "none"
         raise VersionNotFoundError(
             f"There is no tag '{name}'", path=store.uri, remedy=f"The tags are: {known}"
         ) from None
-    except ValueError as error:
-        raise CorruptFileError("A tag is not valid JSON", path=f"{store.uri}/{path}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("version"), int):
-        raise CorruptFileError("A tag does not name a version", path=f"{store.uri}/{path}")
-    return content
 
 
 def _parse(store: Store, name: str, content: dict[str, Any]) -> Tag:

@@ -4,85 +4,82 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from functools import cached_property
 from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, DatasetNotFoundError, LanceError, VersionNotFoundError
 from lance_engine.format.manifest import Manifest, parse_manifest_file
 from lance_engine.io import Store, open_store
+from lance_engine.io.manifest_names import (
+    ENDING,
+    MAX_VERSION,
+    V2_LENGTH,
+    VERSIONS,
+    NamingScheme,
+    parse_manifest_name,
+)
 from lance_engine.table.features import check_readable
+from lance_engine.table.hint import read_hint
 from lance_engine.table.row_counts import with_row_counts
 from lance_engine.table.snapshot import Snapshot
 
-VERSIONS: Final = "_versions"
-_ENDING: Final = ".manifest"
-_MAX_VERSION: Final = 2**64 - 1
-_DETACHED_BIT: Final = 1 << 63
 
-
-class NamingScheme(Enum):
-    """How manifests are named: by ascending version, or so that the newest sorts first."""
-
-    V1 = 1
-    V2 = 2
-
-    def path(self, version: int) -> str:
-        """Where the manifest of a version lies; detached versions have names of their own."""
-        if version & _DETACHED_BIT:
-            name = f"d{version}"
-        elif self is NamingScheme.V1:
-            name = str(version)
-        else:
-            name = f"{_MAX_VERSION - version:020}"
-        return f"{VERSIONS}/{name}{_ENDING}"
-
-
-def parse_manifest_name(name: str) -> tuple[int, NamingScheme] | None:
-    """Version and scheme of a manifest by its file name; None for other files and for detached versions."""
-    stem = name.removesuffix(_ENDING)
-    if stem == name or not (stem.isascii() and stem.isdigit()):
-        return None
-    number = int(stem)
-    if len(stem) == 20:
-        return (_MAX_VERSION - number, NamingScheme.V2) if number <= _MAX_VERSION else None
-    return number, NamingScheme.V1
-
-
-@dataclass(frozen=True, slots=True)
 class VersionList:
-    """The versions of the main history, ascending, and the naming scheme that they share."""
+    """The versions of the main history, and the naming scheme that they share.
 
-    versions: tuple[int, ...]
-    scheme: NamingScheme
+    Of thousands of versions mostly the latest is asked for: only that is worked out at first.
+    """
 
-    @property
+    def __init__(self, names: Sequence[str], scheme: NamingScheme) -> None:
+        self._names = names
+        self.scheme = scheme
+
+    @cached_property
+    def versions(self) -> tuple[int, ...]:
+        """All versions, ascending."""
+        return tuple(sorted(map(self._version, self._names)))
+
+    @cached_property
     def latest(self) -> int:
+        """The highest version."""
+        if self.scheme is NamingScheme.V2:
+            return self._version(min(self._names))
         return self.versions[-1]
 
     def path(self, version: int) -> str:
+        """Where the manifest of a version lies."""
         return self.scheme.path(version)
+
+    @staticmethod
+    def _version(name: str) -> int:
+        parsed = parse_manifest_name(name)
+        assert parsed is not None
+        return parsed[0]
 
 
 def list_versions(store: Store) -> VersionList | None:
     """All versions of a dataset, None when there is none; CorruptFileError if naming schemes are mixed."""
-    found: list[int] = []
-    schemes: set[NamingScheme] = set()
-    for path in store.list(VERSIONS):
-        parsed = parse_manifest_name(path.removeprefix(f"{VERSIONS}/"))
-        if parsed is not None:
-            found.append(parsed[0])
-            schemes.add(parsed[1])
-    if not found:
-        return None
-    if len(schemes) > 1:
+    names = [name for name in store.names(VERSIONS) if _MANIFEST.match(name)]
+    lengths = set(map(len, names))
+    if V2_LENGTH not in lengths:
+        return VersionList(names, NamingScheme.V1) if names else None
+    if len(lengths) > 1:
         raise CorruptFileError(
             "The dataset mixes the two ways of naming manifests",
             path=f"{store.uri}/{VERSIONS}",
             remedy="A migration was interrupted: rename the manifests to one scheme",
         )
-    return VersionList(tuple(sorted(found)), schemes.pop())
+    if max(names) > _LARGEST:
+        names = [name for name in names if name <= _LARGEST]
+    return VersionList(names, NamingScheme.V2) if names else None
+
+
+# A detached version begins with a letter, a staging file with a dot or ends with more.
+_MANIFEST: Final = re.compile(r"[0-9]+\.manifest\Z")
+_LARGEST: Final = f"{MAX_VERSION}{ENDING}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +136,25 @@ def open_snapshot(
     return with_row_counts(snapshot)
 
 
+def open_recent(store: Store, storage_options: Mapping[str, Any] | None = None) -> Snapshot:
+    """A version that was the latest a short while ago, found without listing all versions where possible.
+
+    For writers: a commit looks for what came after it anyway. Errors as of `open_snapshot`.
+    """
+    version = read_hint(store)
+    if version is not None and not store.exists(NamingScheme.V2.path(version + 1)):
+        try:
+            stored = read_version(store, NamingScheme.V2.path(version), version)
+        except FileNotFoundError:
+            pass
+        else:
+            snapshot = Snapshot(
+                store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
+            )
+            return with_row_counts(snapshot)
+    return open_snapshot(store, storage_options=storage_options)
+
+
 def version_as_of(store: Store, moment: datetime.datetime) -> int:
     """The newest version that was committed at or before `moment`; a naive time is local time.
 
@@ -164,7 +180,7 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
 
 def _read_explicit(store: Store, version: int) -> StoredVersion:
     # Asking for the likely names first spares a listing, which is slow on object stores.
-    if 0 < version <= _MAX_VERSION:
+    if 0 < version <= MAX_VERSION:
         for scheme in (NamingScheme.V2, NamingScheme.V1):
             try:
                 return read_version(store, scheme.path(version), version)

@@ -45,8 +45,9 @@ from lance_engine.format.transaction import (
     serialize_transaction,
 )
 from lance_engine.io import LocalStore, MemoryStore, Store
+from lance_engine.io.manifest_names import NamingScheme, parse_manifest_name
 from lance_engine.table import CreateOptions, Snapshot, commit, open_snapshot
-from lance_engine.table.versions import NamingScheme, list_versions, parse_manifest_name
+from lance_engine.table.versions import list_versions
 from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64())], metadata={"owner": "me"}))
@@ -475,13 +476,13 @@ def test_row_ids_of_some_rows() -> None:
         assert snapshot.row_ids(fragment, offsets[:0]).tolist() == []
 
 
-def test_spilled_lineage_is_refused_not_guessed() -> None:
+def test_spilled_lineage_that_no_file_has_is_not_guessed() -> None:
     created = _create(MemoryStore(), _fragment(rows=3), stable_row_ids=True)
     (fragment,) = created.fragments
     spilled = dataclasses.replace(fragment, row_ids=None, created_at_versions=None, has_spilled_lineage=True)
     snapshot = created.with_manifest(dataclasses.replace(created.manifest, fragments=(spilled,)))
     for access in (snapshot.row_ids, snapshot.created_at_versions):
-        with pytest.raises(UnsupportedFeatureError, match="fragment: 0"):
+        with pytest.raises(CorruptFileError, match="fragment: 0"):
             access(spilled)
     assert snapshot.last_updated_at_versions(spilled).tolist() == [1, 1, 1]
 

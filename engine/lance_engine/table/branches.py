@@ -1,0 +1,152 @@
+"""Branches: histories beside the main one, each a dataset of its own that begins as a version of another.
+
+The folder ``tree/NAME`` holds the versions and the files of a branch, a small file in ``_refs/branches`` says
+that it exists and where it began. That file comes first and goes last: what it protects from cleaning up is
+protected for as long as anything needs it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lance_engine.errors import (
+    BranchExistsError,
+    BranchInUseError,
+    CorruptFileError,
+    VersionNotFoundError,
+)
+from lance_engine.io import Store, delete_quietly
+from lance_engine.io.manifest_names import VERSIONS, parse_manifest_name
+from lance_engine.table.clones import write_clone
+from lance_engine.table.commit import TRANSACTIONS
+from lance_engine.table.deletions import DELETIONS
+from lance_engine.table.refs import ENDING, TREE, branch_store, list_refs, read_ref, root_store
+from lance_engine.table.snapshot import DATA, INDICES, Snapshot
+
+BRANCHES: Final = "_refs/branches"
+_FOLDERS: Final = (VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch. `parent` is the branch that it was made from, None being the main history.
+
+    `lineage` tells the branches apart that had the same name at different times: a version and a random
+    identifier for each step from the main history. Empty where it is not recorded.
+    """
+
+    name: str
+    parent: str | None
+    parent_version: int
+    created_at: datetime.datetime | None = None
+    lineage: tuple[tuple[int, str], ...] = ()
+
+
+def list_branches(root: Store) -> list[Branch]:
+    """All branches by name; one request each."""
+    return [read_branch(root, name) for name in list_refs(root, BRANCHES)]
+
+
+def read_branch(root: Store, name: str) -> Branch:
+    """The branch `name`; VersionNotFoundError lists the branches that there are."""
+    path = _path(name)
+    try:
+        content = read_ref(root, path, "branch", "parentVersion")
+    except FileNotFoundError:
+        known = ", ".join(list_refs(root, BRANCHES)) or "none"
+        raise VersionNotFoundError(
+            f"There is no branch '{name}'", path=root.uri, remedy=f"The branches are: {known}"
+        ) from None
+    try:
+        mapping = (content.get("identifier") or {}).get("version_mapping") or ()
+        created = content.get("createAt")
+        return Branch(
+            name,
+            content.get("parentBranch"),
+            content["parentVersion"],
+            datetime.datetime.fromtimestamp(created, datetime.UTC) if created is not None else None,
+            tuple((int(version), str(identifier)) for version, identifier in mapping),
+        )
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CorruptFileError("A branch has invalid properties", path=f"{root.uri}/{path}") from error
+
+
+def create_branch(source: Snapshot, name: str) -> Branch:
+    """Begin a branch with the version `source`. BranchExistsError if the name is taken."""
+    root, parent = root_store(source), source.manifest.branch
+    lineage = read_branch(root, parent).lineage if parent is not None else ()
+    path = _path(name)
+    content: dict[str, Any] = {
+        "parentBranch": parent,
+        "identifier": {"version_mapping": [*lineage, (source.version, uuid.uuid4().hex)]},
+        "parentVersion": source.version,
+        "createAt": int(time.time()),
+        "manifestSize": 0,
+        "metadata": {},
+    }
+    try:
+        root.put_if_absent(path, json.dumps(content).encode())
+    except FileExistsError:
+        raise BranchExistsError(
+            f"There is already a branch '{name}'",
+            path=root.uri,
+            remedy="Delete the branch, or choose another name",
+        ) from None
+    try:
+        # What a deletion left when it was interrupted.
+        _remove_files(root, name)
+        content["manifestSize"] = write_clone(source, branch_store(root, name), name)
+        root.put(path, json.dumps(content).encode())
+    except BaseException:
+        delete_quietly(root, [path])
+        raise
+    return read_branch(root, name)
+
+
+def delete_branch(root: Store, name: str) -> None:
+    """Remove a branch with all its versions. BranchInUseError if other branches were made from it."""
+    branch = read_branch(root, name)
+    for other in list_branches(root):
+        begins_here = branch.lineage and other.lineage[: len(branch.lineage)] == branch.lineage
+        if other.name != name and (begins_here or other.parent == name):
+            raise BranchInUseError(
+                f"The branch '{name}' is what the branch '{other.name}' was made from",
+                path=root.uri,
+                remedy=f"Delete the branch '{other.name}' first",
+            )
+    _remove_files(root, name)
+    root.delete(_path(name))
+
+
+def _remove_files(root: Store, name: str) -> None:
+    # The folder of the branch "a/b" lies in that of the branch "a".
+    inside = tuple(f"{TREE}/{other}/" for other in list_refs(root, BRANCHES) if other.startswith(f"{name}/"))
+    for folder in _FOLDERS:
+        paths = root.list(f"{TREE}/{name}/{folder}")
+        # The latest version last: until it goes, readers find what they found before.
+        for path in sorted(paths, key=_age) if folder == VERSIONS else paths:
+            if not inside or not path.startswith(inside):
+                root.delete(path)
+
+
+def _age(path: str) -> int:
+    parsed = parse_manifest_name(path.rpartition("/")[2])
+    return 0 if parsed is None else parsed[0]
+
+
+def _path(name: str) -> str:
+    parts = name.split("/")
+    plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
+    if not plain or ".." in name or name == "main" or name.endswith(".lock") or "." in parts:
+        raise ValueError(
+            f"{name!r} cannot be a branch: branches consist of letters, digits, '.', '-' and '_', in "
+            "parts separated by single slashes, have no two dots in a row, do not end with '.lock' and "
+            "are not 'main'"
+        )
+    # Unlike in tags, letters beyond ASCII stay.
+    return f"{BRANCHES}/{name.replace('/', '%2F')}{ENDING}"

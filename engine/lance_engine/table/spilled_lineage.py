@@ -1,0 +1,62 @@
+"""Row ids and row versions that are stored as columns of a data file (format of tables, spilled lineage)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
+from lance_engine.file.decoding import decode_fetched
+from lance_engine.file.fields import FieldBuilder
+from lance_engine.file.reader import FileReader
+from lance_engine.format.fragment import Fragment
+from lance_engine.io import Store
+from lance_engine.types import NO_PARENT, Field
+
+# The ids under which data files list these columns.
+ROW_IDS: Final = -3
+CREATED_AT: Final = -4
+LAST_UPDATED_AT: Final = -5
+
+_NAMES: Final = {
+    ROW_IDS: "_rowid",
+    CREATED_AT: "_row_created_at_version",
+    LAST_UPDATED_AT: "_row_last_updated_at_version",
+}
+
+
+def read_spilled(
+    fragment: Fragment, column: int, locations: list[tuple[Store, str]]
+) -> npt.NDArray[np.uint64]:
+    """One value per physical row, shape (physical_rows,); `locations` are those of the fragment's files."""
+    number = max(
+        (number for number, file in enumerate(fragment.files) if column in file.fields), default=None
+    )
+    if number is None:
+        raise CorruptFileError(
+            f"No data file has the column {_NAMES[column]}, which the fragment keeps there"
+        )
+    file, (store, path) = fragment.files[number], locations[number]
+    position = file.fields.index(column)
+    if position >= len(file.column_indices):
+        raise CorruptFileError("A data file does not tell where its row lineage is", path=path)
+    reader = FileReader(store, path, size=file.file_size)
+    index, rows = file.column_indices[position], fragment.physical_rows
+    builder = FieldBuilder(lambda _: (reader, index), rows)
+    field = Field(_NAMES[column], 0, NO_PARENT, "uint64", nullable=False)
+    with reader.placed(column=field.name):
+        columns = kernels.Columns([builder.build(field)])
+        decoded = decode_fetched(
+            list(builder.leaves.items()),
+            [(0, rows)],
+            lambda overlays: columns.decode_range(0, rows, overlays),
+        )
+        batch = pa.RecordBatch._import_from_c(decoded.address, pa.schema([field.to_arrow()]))
+        if batch.column(0).null_count:
+            raise CorruptFileError("The row lineage of a fragment holds nulls")
+    values: npt.NDArray[np.uint64] = batch.column(0).to_numpy()
+    return values
