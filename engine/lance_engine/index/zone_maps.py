@@ -22,8 +22,9 @@ from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import COLUMN_ENCODING, ColumnMetadata
 from lance_engine.format.pb import encodings_pb2
-from lance_engine.format.zone_maps import parse_zone_map_place
+from lance_engine.format.zone_maps import ZoneMapPlace, parse_zone_map_place
 from lance_engine.io.memory import MemoryStore
+from lance_engine.metrics import counting
 from lance_engine.types import NO_PARENT, Field
 
 _COLUMN_BUFFER = 1
@@ -93,7 +94,7 @@ def read_zone_map(file: FileReader, column: int, leaf: Field, name: str) -> Zone
             rows_per_zone, buffer, is_ours = place
             data = file.read(*metadata.buffers[buffer])
             zones = -(-metadata.rows // rows_per_zone)
-            minimum, maximum, null_count = _parse(data, zones, leaf, file.path)
+            minimum, maximum, null_count = parse_zone_map(data, zones, leaf, file.path)
     except LanceError as error:
         message = f"The zone map of the column cannot be read: {error.message}"
         raise CorruptFileError(message, remedy=_REMEDY, **error.place) from error
@@ -121,7 +122,12 @@ def _place(file: FileReader, metadata: ColumnMetadata) -> tuple[int, int, bool] 
         raise CorruptFileError("its description makes no sense")
     if reference.buffer_index >= len(metadata.buffers):
         raise CorruptFileError("the column has no such buffer")
-    return found.rows_per_zone, reference.buffer_index, False
+    try:
+        ours = parse_zone_map_place(file.descriptor.schema.metadata)
+    except CorruptFileError:
+        ours = None  # not needed: the column itself says where
+    is_ours = ours == ZoneMapPlace(found.rows_per_zone, reference.buffer_index)
+    return found.rows_per_zone, reference.buffer_index, is_ours
 
 
 def _zone_index(metadata: ColumnMetadata) -> encodings_pb2.ZoneIndex | None:
@@ -135,21 +141,26 @@ def _zone_index(metadata: ColumnMetadata) -> encodings_pb2.ZoneIndex | None:
     return encoding.zone_index if encoding.WhichOneof("column_encoding") == "zone_index" else None
 
 
-def _parse(
+def parse_zone_map(
     data: bytes, zones: int, leaf: Field, path: str
 ) -> tuple[pa.Array, pa.Array, npt.NDArray[np.int64]]:
-    """Minimum, maximum and null count from the small data file that a zone map is."""
+    """Minimum, maximum and null count (int64) per zone from the small data file that a zone map is.
+
+    `leaf` is the field that it describes, `path` its file, for errors. CorruptFileError unless there are
+    `zones` zones of that type.
+    """
     store = MemoryStore()
     store.put(path, data)
-    file = FileReader(store, path, size=len(data))
-    file.read(0, len(data))  # from here on everything is in memory
+    with counting(None):  # these bytes were counted when they were read from the outer file
+        file = FileReader(store, path, size=len(data))
+        file.read(0, len(data))  # from here on everything is in memory
     fields = [
         Field("min", 0, NO_PARENT, leaf.logical_type, True),
         Field("max", 1, NO_PARENT, leaf.logical_type, True),
         Field("null_count", 2, NO_PARENT, "uint32", False),
     ]
     builder = FieldBuilder(lambda wanted: (file, wanted.id), zones)
-    with file.placed():
+    with file.placed(), counting(None):
         columns = kernels.Columns([builder.build(wanted) for wanted in fields])
         decoded = columns.decode_range(0, zones, [])
     schema = pa.schema([wanted.to_arrow() for wanted in fields])

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import Dataset
-from lance_engine.errors import ColumnNotFoundError, CorruptFileError
+from lance_engine.errors import ColumnNotFoundError, CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import COLUMN_ENCODING, direct_encoding, serialize_footer
 from lance_engine.format.pb import encodings_pb2, file_pb2, file_v2_pb2
 from lance_engine.format.zone_maps import ZONE_MAPS_KEY, parse_zone_map_place
 from lance_engine.index.zone_maps import ZoneMap, read_zone_map
+from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
@@ -168,6 +169,50 @@ def as_zone_index(rows_per_zone: int = 2, buffer: int = 0, kind: int = 1) -> Any
         column.encoding.CopyFrom(direct_encoding(COLUMN_ENCODING, encoding.SerializeToString()))
 
     return change
+
+
+def test_files_of_version_2_0_can_have_the_column_encoding_itself(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "x": pa.array([None if row % 9 == 0 else row for row in range(1000)], pa.int16()),
+            "f": [float("nan") if row == 550 else float(row) for row in range(1000)],
+            "s": [{"t": f"text {row:04d}", "l": [row]} for row in range(1000)],
+        }
+    )
+    found = {}
+    for form in ("compatible", "strict"):
+        write_dataset(table, str(tmp_path / form), data_storage_version="2.0", zone_rows=100, zone_index=form)
+        found[form] = Dataset.open(str(tmp_path / form))
+    strict, compatible = found["strict"], found["compatible"]
+    assert strict.inspect.zones().equals(compatible.inspect.zones())
+    assert str(strict.scan().to_table().to_pydict()) == str(table.to_pydict())  # NaN is not itself
+    for filter in ("x > 900", "f < 20", "s.t = 'text 0311'", "x IS NULL"):
+        plans = [each.scan(filter=filter).explain().split("\n", 1)[1] for each in (strict, compatible)]
+        assert plans[0] == plans[1]
+        assert "zones: " in plans[0]
+        expected = compatible.scan(filter=filter, zone_maps=False).to_table()
+        assert strict.scan(filter=filter).to_table().equals(expected)
+    (path,) = (tmp_path / "strict" / "data").glob("*.lance")
+    file = FileReader(LocalStore(str(path.parent)), path.name)
+    kinds = []
+    for index in range(file.num_columns):
+        encoding = encodings_pb2.ColumnEncoding.FromString(file.column_metadata(index).encoding.value)
+        kinds.append(encoding.WhichOneof("column_encoding"))
+        if kinds[-1] == "zone_index":
+            assert encoding.zone_index.inner.WhichOneof("column_encoding") == "values"
+            assert encoding.zone_index.rows_per_zone == 100
+    # x, f, the struct, its text, the list and its items
+    assert kinds == ["zone_index", "zone_index", "values", "zone_index", "values", "values"]
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_later_versions_have_no_such_column_encoding(tmp_path: Path, version: str) -> None:
+    table = pa.table({"x": [1]})
+    with pytest.raises(UnsupportedFeatureError, match="zone_index") as caught:
+        write_dataset(table, str(tmp_path), data_storage_version=version, zone_index="strict")
+    assert "2.0" in str(caught.value)
+    with pytest.raises(ValueError, match="zone_index"):
+        write_dataset(table, str(tmp_path), data_storage_version=version, zone_index="beside")  # type: ignore[arg-type]
 
 
 def test_a_column_encoded_with_a_zone_index() -> None:

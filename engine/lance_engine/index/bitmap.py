@@ -1,0 +1,183 @@
+"""BITMAP (indices, BITMAP): for each distinct value the set of rows that have it.
+
+``bitmap_page_lookup.lance`` has the columns ``keys``, null first and ascending, and ``bitmaps``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.expr import Node, evaluate
+from lance_engine.format.row_id_map import ids_of, parse_row_id_map, row_id_map, serialize_row_id_map
+from lance_engine.index.btree import supports
+from lance_engine.index.cache import CACHE
+from lance_engine.index.files import SegmentFiles, index_errors
+from lance_engine.index.kind import ROW, VALUE, IndexOutput, RowIndexKind, U64Array, as_batch, column_of
+from lance_engine.index.order import equal_runs, sort_key
+
+FILE: Final = "bitmap_page_lookup.lance"
+_STATISTICS: Final = "lance:index_stats"
+# Bytes of bitmaps written at once.
+_STEP_BYTES: Final = 8 << 20
+# Up to so many bitmaps are read to know how many rows there are.
+_STEP_KEYS: Final = 256
+
+# Bitmaps of the lower halves of row ids by upper half.
+Rows = Mapping[int, BitMap | None]
+
+
+class Bitmap:
+    """An opened BITMAP segment: the keys in memory, bitmaps as they are needed."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self._files = files
+        with index_errors(files.segment.name):
+            self._table = files.open(FILE)
+            self._keys = self._table.read(["keys"]).column(0)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._keys.get_total_buffer_size())
+
+    @property
+    def value_type(self) -> pa.DataType:
+        return self._keys.type
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        return {"distinct_values": len(self._keys)}
+
+    def estimate(self, node: Node, rows: int) -> int:
+        keys = self._matching(node)
+        if len(keys) > _STEP_KEYS:
+            return rows * len(keys) // len(self._keys)
+        return sum(_cardinality(found) for found in self._bitmaps(keys))
+
+    def find(self, node: Node) -> U64Array:
+        found = [ids for rows in self._bitmaps(self._matching(node)) for ids in _ids(rows)]
+        return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
+
+    def entries(self) -> Iterator[pa.RecordBatch]:
+        for key, rows in enumerate(self._bitmaps(np.arange(len(self._keys)))):
+            for ids in _ids(rows):
+                values = self._keys.take(pa.array(np.full(len(ids), key, dtype=np.int64)))
+                yield pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW])
+
+    def _matching(self, node: Node) -> npt.NDArray[np.int64]:
+        """The numbers of the keys that match."""
+        column = column_of(node)
+        assert column is not None
+        mask = pc.fill_null(evaluate(node, as_batch(column, self._keys)), False)
+        return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+    def _bitmaps(self, keys: npt.NDArray[np.int64]) -> Iterator[Rows]:
+        for number in keys.tolist():
+            yield CACHE.get((self._files.key, number), lambda: self._read(number), _size)  # noqa: B023
+
+    def _read(self, number: int) -> Rows:
+        with index_errors(self._files.segment.name):
+            data = self._table.read(["bitmaps"], number, number + 1).column(0)[0].as_py()
+            if data is None:
+                raise CorruptFileError("A set of rows is null", path=self._table.path)
+            try:
+                return parse_row_id_map(data)
+            except LanceError as error:
+                raise error.at(path=self._table.path) from error.__cause__
+
+
+def build(
+    entries: Iterable[pa.RecordBatch], kind: pa.DataType, output: IndexOutput, options: Mapping[str, Any]
+) -> bytes:
+    """Write the file of a segment from sorted entries."""
+    schema = pa.schema([("keys", kind), ("bitmaps", pa.binary())])
+    file = output.create(FILE, schema)
+    pending = _Pending(schema)
+    written = 0
+    for batch in entries:
+        ids = batch.column(1).to_numpy()
+        for begin, end in equal_runs(batch.column(0)):
+            pending.add(batch.column(0).slice(begin, 1), ids[begin:end])
+        if pending.bytes >= _STEP_BYTES:
+            ready = pending.take()
+            written += ready.num_rows
+            file.write(ready)
+    ready = pending.take(last=True)
+    file.write(ready)
+    file.finish({_STATISTICS: json.dumps({"num_bitmaps": written + ready.num_rows}, separators=(",", ":"))})
+    return b""
+
+
+class _Pending:
+    """Keys and their rows that are not yet written; the rows of the last key may still grow."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._keys: list[pa.Array] = []
+        self._rows: list[dict[int, BitMap]] = []
+        self._last: Any = None
+        self.bytes = 0
+
+    def add(self, key: pa.Array, ids: U64Array) -> None:
+        """Rows of a key, which is that of the last call or a greater one."""
+        found = row_id_map(ids)
+        mark = sort_key(key)[0].as_py()
+        if self._keys and mark == self._last:
+            for high, lows in found.items():
+                held = self._rows[-1].setdefault(high, lows)
+                held |= lows
+        else:
+            self._keys.append(key)
+            self._rows.append(found)
+            self._last = mark
+        self.bytes += 2 * len(ids) + 64
+
+    def take(self, *, last: bool = False) -> pa.RecordBatch:
+        """What is complete, ready to be written; with `last` everything."""
+        count = len(self._keys) if last else len(self._keys) - 1
+        keys, rows = self._keys[:count], self._rows[:count]
+        self._keys, self._rows, self.bytes = self._keys[count:], self._rows[count:], 0
+        data = pa.array([serialize_row_id_map(found) for found in rows], pa.binary())
+        none = pa.nulls(0, self._schema.field(0).type)
+        return pa.RecordBatch.from_arrays([pa.concat_arrays([none, *keys]), data], schema=self._schema)
+
+
+def _ids(rows: Rows) -> Iterator[U64Array]:
+    for high, lows in rows.items():
+        if lows is None:
+            raise UnsupportedFeatureError(
+                "A set of rows stands for a whole fragment", remedy="Build the index again"
+            )
+        yield ids_of(high, lows)
+
+
+def _cardinality(rows: Rows) -> int:
+    # A set that does not list its rows makes the index useless here.
+    return sum(1 << 32 if lows is None else len(lows) for lows in rows.values())
+
+
+def _size(rows: Rows) -> int:
+    # An array container holds two bytes per row, a bitmap container at most so many.
+    return 256 + sum(0 if lows is None else min(2 * len(lows), 1 << 29) for lows in rows.values())
+
+
+BITMAP: Final = RowIndexKind(
+    name="bitmap",
+    message="Bitmap",
+    newest=0,
+    supports=supports,
+    holds_addresses=lambda version: False,
+    stable_version=0,
+    open=Bitmap,
+    build=build,
+    options={},
+    built_with=lambda index: {},
+)

@@ -1,0 +1,282 @@
+"""BLOOMFILTER (indices, BLOOMFILTER): for zones of rows, which values they certainly do not hold.
+
+``bloomfilter.lance`` has the places of the zones, ``has_null`` and ``bloom_filter_data``: blocks of eight
+32-bit words, of which a value sets one bit in each word of one block.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
+from lance_engine.expr import Node, ZoneMatch
+from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Or
+from lance_engine.expr.value_types import is_bytes, is_text
+from lance_engine.format.row_id_map import serialize_row_id_map
+from lance_engine.index.cache import CACHE
+from lance_engine.index.files import SegmentFiles, index_errors
+from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneIndexKind
+from lance_engine.index.zones import (
+    NULL_BITMAP,
+    ROWS_PER_ZONE,
+    LiveZone,
+    in_fragments,
+    null_rows_in,
+    parse_zones,
+    rows_per_zone_in,
+)
+
+FILE: Final = "bloomfilter.lance"
+_ROWS: Final = "rows_per_zone"
+_ITEMS: Final = "bloomfilter_item"
+_PROBABILITY: Final = "bloomfilter_probability"
+# What the sizes of filters amount to.
+_FALSE_POSITIVES: Final = "0.00057"
+_BYTES_PER_ROW: Final = 4
+_MIN_BYTES: Final = 32
+_MAX_BYTES: Final = 1 << 27
+_WORDS: Final = 8
+_SALTS: Final = np.array(
+    [
+        0x47B6137B,
+        0x44974D91,
+        0x8824AD5B,
+        0xA2B7289D,
+        0x705495C7,
+        0x2DF1424B,
+        0x9EFC4947,
+        0x5C6BFB31,
+    ],
+    dtype=np.uint32,
+)
+# Filters read and kept together.
+_GROUP_BYTES: Final = 2 << 20
+
+U32Array = npt.NDArray[np.uint32]
+
+
+class BloomFilterIndex:
+    """An opened BLOOMFILTER segment: the places of the zones in memory, filters as they are needed."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self._files = files
+        with index_errors(files.segment.name):
+            self.file = files.open(FILE)
+            self.zones = parse_zones(self.file)
+            self.rows_per_zone = rows_per_zone_in(self.file.schema.metadata, _ITEMS)
+        expected = _filter_bytes(self.rows_per_zone)
+        self._group = max(1, _GROUP_BYTES // expected)
+
+    @property
+    def nbytes(self) -> int:
+        return 24 * len(self.zones) + 1024
+
+    @property
+    def value_type(self) -> pa.DataType | None:
+        return None
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        return {"zones": len(self.zones), "rows_per_zone": self.rows_per_zone}
+
+    def match(self, node: Node) -> ZoneMatch | None:
+        wanted = equal_to(node)
+        if wanted is None or _has_nan(wanted):
+            return None
+        hashes = _hashes(_probed(wanted))
+        parts = [_probe(self._filters(first), hashes) for first in range(0, len(self.zones), self._group)]
+        may = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+        return ZoneMatch(may, np.zeros(len(may), dtype=np.bool_))
+
+    def _filters(self, first: int) -> list[U32Array]:
+        """The filters of a group of zones, those next to each other of the same size as one array."""
+        return CACHE.get(
+            (self._files.key, first),
+            lambda: self._read(first),
+            lambda arrays: sum(array.nbytes for array in arrays),
+        )
+
+    def _read(self, first: int) -> list[U32Array]:
+        with index_errors(self._files.segment.name):
+            end = min(first + self._group, len(self.zones))
+            data = self.file.read(["bloom_filter_data"], first, end).column(0)
+            ends = np.frombuffer(data.buffers()[1], dtype=np.int32)[data.offset : data.offset + len(data) + 1]
+            sizes = np.diff(ends)
+            if ((sizes <= 0) | (sizes % (4 * _WORDS) != 0)).any():
+                raise CorruptFileError("A filter does not consist of blocks", path=self.file.path)
+            raw = np.frombuffer(data.buffers()[2], dtype=np.uint8)
+            borders = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(sizes)]
+            return [
+                raw[ends[begin] : ends[stop]].copy().view(np.uint32).reshape(stop - begin, -1, _WORDS)
+                for begin, stop in itertools.pairwise(borders)
+            ]
+
+
+def equal_to(node: Node) -> pa.Array | None:
+    """The values of which the column must equal one for `node` to be true; None if that is not known."""
+    match node:
+        case Comparison("=", Column(), Literal(value)):
+            return pa.array([], value.type) if not value.is_valid else pa.repeat(value, 1)
+        case In(Column()):
+            return node.values
+        case And(operands):
+            return next((found for found in map(equal_to, operands) if found is not None), None)
+        case Or(operands):
+            parts = [equal_to(operand) for operand in operands]
+            return None if any(part is None for part in parts) else pa.concat_arrays(parts)
+    return None
+
+
+def supports(kind: pa.DataType) -> bool:
+    """Whether values of a column of this type have a hash that others compute alike."""
+    return bool(
+        at.is_integer(kind)
+        or at.is_float32(kind)
+        or at.is_float64(kind)
+        or is_text(kind)
+        or is_bytes(kind)
+        or at.is_date(kind)
+        or at.is_timestamp(kind)
+    )
+
+
+def build(
+    zones: Iterable[LiveZone],
+    carried: Iterable[tuple[ZoneFinder, frozenset[int]]],
+    kind: pa.DataType,
+    output: IndexOutput,
+    options: Mapping[str, Any],
+) -> bytes:
+    """Write the file of a segment: filters of existing segments, restricted to fragments, and new ones."""
+    rows_per_zone = int(options[_ROWS])
+    size = _filter_bytes(rows_per_zone)
+    schema = pa.schema(
+        [
+            pa.field("fragment_id", pa.uint64(), False),
+            pa.field("zone_start", pa.uint64(), False),
+            pa.field("zone_length", pa.uint64(), False),
+            pa.field("has_null", pa.bool_(), False),
+            pa.field("bloom_filter_data", pa.binary(), False),
+        ]
+    )
+    file = output.create(FILE, schema)
+    nulls: dict[int, Any] = {}
+    complete = True
+    for index, fragments in carried:
+        assert isinstance(index, BloomFilterIndex)
+        complete &= _carry_over(index, fragments, file.write, nulls)
+    for zone in zones:
+        filled = np.zeros((size // (4 * _WORDS), _WORDS), dtype=np.uint32)
+        _insert(filled, _hashes(zone.values.drop_null()))
+        has_null = zone.values.null_count > 0
+        if has_null:
+            zone.add_nulls(nulls)
+        row = [zone.fragment_id, zone.start, zone.end - zone.start, has_null, filled.tobytes()]
+        columns = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
+        file.write(pa.RecordBatch.from_arrays(columns, schema=schema))
+    metadata = {_ITEMS: str(rows_per_zone), _PROBABILITY: _FALSE_POSITIVES}
+    file.finish(
+        metadata | ({NULL_BITMAP: "1"} if complete else {}), [serialize_row_id_map(nulls)] if complete else []
+    )
+    return b""
+
+
+def _carry_over(
+    index: BloomFilterIndex, fragments: frozenset[int], write: Any, nulls: dict[int, Any]
+) -> bool:
+    """Copy the filters of some fragments; False if the index does not list the rows that are null."""
+    names = ["fragment_id", "zone_start", "zone_length", "has_null", "bloom_filter_data"]
+    wanted = np.flatnonzero(in_fragments(index.zones, fragments).to_numpy(zero_copy_only=False))
+    for start in range(0, len(wanted), 64):
+        write(index.file.read_rows(names, wanted[start : start + 64].astype(np.uint32)))
+    listed = null_rows_in(index.file)
+    if listed is None:
+        return False
+    nulls |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+    return all(rows is not None for rows in nulls.values())
+
+
+def _filter_bytes(rows: int) -> int:
+    return min(_MAX_BYTES, max(_MIN_BYTES, 1 << (rows * _BYTES_PER_ROW - 1).bit_length()))
+
+
+def _probed(values: pa.Array) -> pa.Array:
+    """The values to look for: zero has two representations, which are equal and hash differently."""
+    if not at.is_floating(values.type):
+        return values
+    zeros = values.filter(pc.equal(values, pa.scalar(0.0, values.type)))
+    return pa.concat_arrays([values, pc.negate(zeros)]) if len(zeros) else values
+
+
+def _has_nan(values: pa.Array) -> bool:
+    # There are many kinds of NaN, with a hash each.
+    return at.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py() is True
+
+
+def _hashes(values: pa.Array) -> U64Array:
+    """The hash of each value; there are no nulls."""
+    kind = values.type
+    if at.is_binary(kind) or at.is_string(kind) or at.is_large_string(kind):
+        values = values.cast(pa.large_binary())
+    if at.is_large_binary(values.type):
+        ends = np.frombuffer(values.buffers()[1], dtype=np.int64) if len(values) else np.zeros(1, np.int64)
+        raw = values.buffers()[2]
+        data = np.frombuffer(raw, dtype=np.uint8) if raw is not None else np.zeros(0, np.uint8)
+        return kernels.xxhash64(
+            data, np.ascontiguousarray(ends[values.offset : values.offset + len(values) + 1])
+        )
+    width = kind.bit_width // 8
+    if at.is_temporal(kind):
+        values = values.view(pa.int32() if width == 4 else pa.int64())
+    held = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
+    return kernels.xxhash64(held.view(np.uint8), np.arange(len(held) + 1, dtype=np.int64) * width)
+
+
+def _places(hashes: U64Array, blocks: int) -> tuple[npt.NDArray[np.int64], U32Array]:
+    """The block of each hash, and the bit in each of its words."""
+    block = ((hashes >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)
+    key = hashes.astype(np.uint32)
+    bits = (key[:, None] * _SALTS[None, :]) >> np.uint32(27)
+    return block.astype(np.int64), np.left_shift(np.uint32(1), bits)
+
+
+def _insert(filled: U32Array, hashes: U64Array) -> None:
+    block, bits = _places(hashes, len(filled))
+    np.bitwise_or.at(filled, block, bits)
+
+
+def _probe(groups: list[U32Array], hashes: U64Array) -> npt.NDArray[np.bool_]:
+    """For every filter whether it may hold any of the values."""
+    found = []
+    for filters in groups:
+        block, bits = _places(hashes, filters.shape[1])
+        may = np.zeros(len(filters), dtype=np.bool_)
+        for number in range(len(hashes)):
+            may |= ((filters[:, block[number]] & bits[number]) == bits[number]).all(axis=1)
+        found.append(may)
+    return np.concatenate(found)
+
+
+def _built_with(index: ZoneFinder) -> Mapping[str, int]:
+    return {_ROWS: index.statistics[_ROWS]}
+
+
+BLOOMFILTER: Final = ZoneIndexKind(
+    name="bloomfilter",
+    message="BloomFilter",
+    newest=0,
+    supports=supports,
+    open=BloomFilterIndex,
+    build=build,
+    options={_ROWS: ROWS_PER_ZONE},
+    built_with=_built_with,
+)

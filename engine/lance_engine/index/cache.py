@@ -1,0 +1,57 @@
+"""What was read of indices, kept in memory up to a bound in bytes. Index files never change."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final, TypeVar, cast
+
+from lance_engine.cache import index_cache_bytes
+
+Value = TypeVar("Value")
+
+
+class IndexCache:
+    """Values with their sizes; the one not used for longest goes first. Threads may share it."""
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._values: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return self._bytes
+
+    def get(self, key: Hashable, make: Callable[[], Value], size: Callable[[Value], int]) -> Value:
+        """The value of `key`, made if it is not there; one larger than half of the limit is not kept."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is not None:
+                self._values.move_to_end(key)
+                return cast(Value, found[0])
+        value = make()
+        room = size(value)
+        limit = self._limit()
+        if room <= limit // 2:
+            with self._lock:
+                if key not in self._values:
+                    self._values[key] = (value, room)
+                    self._bytes += room
+                while self._bytes > limit:
+                    _, (_, freed) = self._values.popitem(last=False)
+                    self._bytes -= freed
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
+            self._bytes = 0
+
+
+#: Shared by all datasets of the process; keys begin with the place and the identifier of a segment.
+CACHE: Final = IndexCache(index_cache_bytes)

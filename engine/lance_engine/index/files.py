@@ -1,0 +1,67 @@
+"""The files of one segment of an index, opened when needed, with errors that say what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.errors import CorruptFileError, LanceError
+from lance_engine.file.reader import FileReader
+from lance_engine.file.table import FileTable
+
+if TYPE_CHECKING:
+    from lance_engine.format.index_section import IndexSegment
+    from lance_engine.table.snapshot import Snapshot
+
+
+class SegmentFiles:
+    """Opens files of a segment."""
+
+    def __init__(self, snapshot: Snapshot, segment: IndexSegment) -> None:
+        self.segment = segment
+        self._snapshot = snapshot
+        self._sizes = dict(segment.files)
+        self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
+
+    def open(self, name: str) -> FileTable:
+        """The file `name` of the segment; CorruptFileError if it is missing or damaged."""
+        with index_errors(self.segment.name):
+            store, path = self._snapshot.index_file_location(self.segment, name)
+            return FileTable(FileReader(store, path, size=self._sizes.get(name)))
+
+
+@contextmanager
+def index_errors(name: str) -> Iterator[None]:
+    """Say of which index a damaged file is, and how to go on without it."""
+    try:
+        yield
+    except LanceError as error:
+        if "index" in error.place:
+            raise
+        raise CorruptFileError(
+            f"A file of the index '{name}' cannot be read: {error.message}",
+            remedy=f"Drop the index with drop_index('{name}'), or build it again with "
+            "create_index(..., replace=True)",
+            index=name,
+            **error.place,
+        ) from error
+
+
+def whole_numbers(column: pa.Array) -> npt.NDArray[Any]:
+    """A column of unsigned numbers; CorruptFileError if it is none, or holds nulls."""
+    if not pa.types.is_unsigned_integer(column.type) or column.null_count:
+        raise CorruptFileError("A column that must hold unsigned numbers without nulls does not")
+    numbers: npt.NDArray[Any] = column.to_numpy()
+    return numbers
+
+
+def number_in(metadata: Mapping[str, str], key: str, default: int, limit: int) -> int:
+    """The entry `key` as a number from 1 to `limit`; CorruptFileError if it is none."""
+    text = metadata.get(key, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= limit):
+        raise CorruptFileError(f"The metadata '{key}' of the index is '{text[:20]}'")
+    return int(text)

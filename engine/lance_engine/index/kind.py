@@ -1,0 +1,176 @@
+"""What the kinds of indices have in common: how they are opened, searched and built.
+
+There are two families. Row indices (`RowFinder`) hold every value with the rows that have it, and find these
+rows. Zone indices (`ZoneFinder`) describe sets of neighbouring rows, and find the sets that may match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.expr import Node, ZoneMatch
+from lance_engine.expr.tree import Column, walk
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.zones import LiveZone, Zones
+
+U64Array = npt.NDArray[np.uint64]
+
+#: Columns of the batches that row indices are made of.
+VALUE, ROW = "value", "row"
+
+
+class RowFinder(Protocol):
+    """An opened row index."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        ...
+
+    @property
+    def value_type(self) -> pa.DataType:
+        """The type of the values in the index."""
+        ...
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """Numbers for people."""
+        ...
+
+    def estimate(self, node: Node, rows: int) -> int:
+        """About how many of `rows` rows match `node`, a predicate on the column of the index."""
+        ...
+
+    def find(self, node: Node) -> U64Array:
+        """The row ids or addresses of exactly the rows that match `node`, in any order."""
+        ...
+
+    def entries(self) -> Iterator[pa.RecordBatch]:
+        """All values with their rows (columns `VALUE` and `ROW`): nulls first, then ascending, NaN last."""
+        ...
+
+
+class ZoneFinder(Protocol):
+    """An opened zone index."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        ...
+
+    @property
+    def value_type(self) -> pa.DataType | None:
+        """The type of the values, None if the index does not tell."""
+        ...
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """Numbers for people."""
+        ...
+
+    @property
+    def zones(self) -> Zones:
+        """The zones that are described."""
+        ...
+
+    def match(self, node: Node) -> ZoneMatch | None:
+        """What the zones tell of `node`, a predicate on the column of the index; None if nothing."""
+        ...
+
+
+class IndexFileSink(Protocol):
+    """A file of an index being written."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        ...
+
+    def finish(self, metadata: Mapping[str, str], buffers: Iterable[bytes] = ()) -> None:
+        """Complete the file; `buffers` become its extra buffers from number 1 on."""
+        ...
+
+
+class IndexOutput(Protocol):
+    """Where the files of a new segment go."""
+
+    def create(self, name: str, schema: pa.Schema) -> IndexFileSink:
+        """Begin a file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndexKind:
+    """A kind of row index.
+
+    `name` is what users call it, `message` the name of its details message without ``IndexDetails``,
+    `newest` the highest version that is understood. `holds_addresses` tells whether segments of a version
+    hold row addresses even where row ids are stable.
+    """
+
+    name: str
+    message: str
+    newest: int
+    supports: Callable[[pa.DataType], bool]
+    holds_addresses: Callable[[int], bool]
+    #: The version of new segments where row ids are stable; elsewhere it is 0.
+    stable_version: int
+    open: Callable[[SegmentFiles], RowFinder]
+    #: (sorted entries, type of the values, output, options) -> serialised details
+    build: Callable[[Iterable[pa.RecordBatch], pa.DataType, IndexOutput, Mapping[str, Any]], bytes]
+    #: Names of the options of `build`, with their defaults.
+    options: Mapping[str, int]
+    #: The options that an existing segment was built with.
+    built_with: Callable[[RowFinder], Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneIndexKind:
+    """A kind of zone index; see `RowIndexKind`. Zones may be carried over from existing segments."""
+
+    name: str
+    message: str
+    newest: int
+    supports: Callable[[pa.DataType], bool]
+    open: Callable[[SegmentFiles], ZoneFinder]
+    #: (zones, segments with the fragments to carry over, type, output, options) -> serialised details
+    build: Callable[
+        [
+            Iterable[LiveZone],
+            Iterable[tuple[ZoneFinder, frozenset[int]]],
+            pa.DataType,
+            IndexOutput,
+            Mapping[str, Any],
+        ],
+        bytes,
+    ]
+    options: Mapping[str, int]
+    built_with: Callable[[ZoneFinder], Mapping[str, int]]
+
+
+IndexKind = RowIndexKind | ZoneIndexKind
+
+
+def column_of(node: Node) -> Column | None:
+    """The only column that `node` reads, None if there are none or several."""
+    columns = {found.parts: found for found in walk(node) if isinstance(found, Column)}
+    return next(iter(columns.values())) if len(columns) == 1 else None
+
+
+def as_batch(column: Column, values: pa.Array) -> pa.RecordBatch:
+    """A batch in which `column`, which may be a field inside of structs, has these values."""
+    array = values
+    for part in reversed(column.parts[1:]):
+        array = pa.StructArray.from_arrays([array], [part])
+    return pa.RecordBatch.from_arrays([array], [column.parts[0]])
+
+
+def is_usable(segment: IndexSegment, kind: IndexKind) -> bool:
+    """Whether a segment of this kind can be used: of a known version, and telling what it covers."""
+    return segment.index_version <= kind.newest and segment.fragment_ids is not None

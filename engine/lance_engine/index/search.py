@@ -1,0 +1,358 @@
+"""Which rows a filter can match, told by the indices of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.expr import Node, ZoneMatch
+from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Not, Or, walk
+from lance_engine.expr.value_types import value_type
+from lance_engine.format.row_id_map import distinct
+from lance_engine.index.files import index_errors
+from lance_engine.index.kind import RowFinder, RowIndexKind, U64Array, ZoneFinder, column_of
+from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
+from lance_engine.index.registry import KINDS
+from lance_engine.index.segments import (
+    CoveringSegment,
+    Indices,
+    TableIndex,
+    holds_addresses,
+    usable_indices,
+)
+from lance_engine.index.zones import Zones
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+
+
+class FragmentMatches(NamedTuple):
+    """What indices know of one fragment.
+
+    `ranges` is an int64 array of shape (n, 2): ascending, disjoint half-open ranges of physical rows; no live
+    row outside of them matches. With `exact` every live row in them matches the whole filter.
+    """
+
+    ranges: npt.NDArray[np.int64]
+    exact: bool
+
+
+class IndexUse(NamedTuple):
+    """That an index served the part `filter` of a filter, for `covered` of `fragments` fragments."""
+
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+    covered: int
+    fragments: int
+    filter: str
+
+
+class IndexSearch(NamedTuple):
+    """Matches by fragment id: a fragment that is missing is not covered and has to be scanned."""
+
+    matches: Mapping[int, FragmentMatches]
+    uses: tuple[IndexUse, ...]
+
+
+# A row index is of use up to this share of the rows that it covers: beyond that, reading the column and
+# testing it costs less than fetching, sorting and grouping the rows. Few rows are always worth it.
+MAX_SHARE: Final = 1 / 20
+FEW_ROWS: Final = 4096
+# A zone index is of use if it excludes at least this share of the rows that it covers.
+MIN_EXCLUDED_SHARE: Final = 1 / 5
+# Another index of a conjunction is asked if it gives at most so many rows more, or times the rows of the
+# best one: otherwise testing the rows of that one costs less.
+_EXTRA_ROWS: Final = 16384
+_EXTRA_FACTOR: Final = 16
+# Lists of values that explanations spell out.
+_LISTED: Final = 8
+
+_PLAIN: Final = (And, Or, Not, Comparison, In, IsNull, Match, Literal, Column)
+_NOTHING: Final = FragmentMatches(EMPTY, True)
+
+Found = dict[int, FragmentMatches]
+
+
+def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
+    """What the indices of `snapshot` tell of `filter`; None if no index is of use.
+
+    Whether there is one for the columns is decided from the manifest, without reading any file. An index that
+    would not make the scan faster is of no use. CorruptFileError if a file of an index is damaged.
+    """
+    indices = usable_indices(snapshot)
+    if not indices:
+        return None
+    searcher = _Searcher(snapshot, indices)
+    found = searcher.search(filter)
+    return None if found is None else IndexSearch(found, tuple(searcher.uses))
+
+
+class _Searcher:
+    """One search; collects which indices were of use."""
+
+    def __init__(self, snapshot: Snapshot, indices: Indices) -> None:
+        self._snapshot = snapshot
+        self._indices = indices
+        self.uses: list[IndexUse] = []
+
+    def search(self, node: Node) -> Found | None:
+        plan = self._plan(node)
+        return None if plan is None else plan.find()
+
+    def _plan(self, node: Node) -> _Plan | None:
+        column = column_of(node)
+        if column is not None and _is_plain(node):
+            return self._lookup(column, node)
+        if isinstance(node, And):
+            parts, complete = _by_column(node)
+            plans = [self._plan(part) for part in parts]
+            served = [plan for plan in plans if plan is not None]
+            return _Conjunction(served, complete and len(served) == len(plans)) if served else None
+        if isinstance(node, Or):
+            plans = [self._plan(operand) for operand in node.operands]
+            served = [plan for plan in plans if plan is not None]
+            return _Disjunction(served) if len(served) == len(plans) else None
+        return None
+
+    def _lookup(self, column: Column, node: Node) -> _Lookup | None:
+        """The best index for a predicate on one column."""
+        for index in sorted(self._indices.get(column.parts, ()), key=_preference):
+            lookup = _Lookup(self, self._snapshot, index, node)
+            if lookup.is_useful:
+                return lookup
+        return None
+
+
+class _Plan(Protocol):
+    """A part of the filter that indices serve."""
+
+    @property
+    def rows(self) -> int:
+        """About how many rows it will give."""
+        ...
+
+    def find(self) -> Found:
+        """The matches in the fragments that are covered."""
+        ...
+
+
+class _Lookup:
+    """One index asked for a predicate on its column."""
+
+    def __init__(self, searcher: _Searcher, snapshot: Snapshot, index: TableIndex, node: Node) -> None:
+        self._searcher, self._snapshot = searcher, snapshot
+        self._index, self._node = index, node
+        self._opened = [(segment, segment.open(index.kind)) for segment in index.segments]
+        self._matches: list[ZoneMatch] = []
+        self.rows = 0
+        self.is_useful = all(_fits(finder.value_type, index.column_type) for _, finder in self._opened)
+        if self.is_useful:
+            total = self._covered_rows()
+            if isinstance(index.kind, RowIndexKind):
+                self.is_useful = self._estimate_rows(total)
+            else:
+                self.is_useful = self._match_zones()
+
+    def find(self) -> Found:
+        covered = self._index.covered
+        shown = _shown(self._node)
+        self._searcher.uses.append(
+            IndexUse(
+                self._index.name,
+                self._index.kind.name,
+                (".".join(self._index.parts),),
+                len(covered),
+                len(self._snapshot.fragments),
+                shown,
+            )
+        )
+        found: Found = {}
+        for number, (segment, finder) in enumerate(self._opened):
+            found |= dict.fromkeys(segment.fragments, _NOTHING)
+            if isinstance(self._index.kind, RowIndexKind):
+                ids = cast(RowFinder, finder).find(self._node)
+                addresses = self._addresses(self._index.kind, segment, ids)
+                found |= _by_fragment(self._snapshot, segment, addresses)
+            else:
+                found |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])
+        return found
+
+    def _covered_rows(self) -> int:
+        return sum(self._snapshot.fragment(fragment).physical_rows for fragment in self._index.covered)
+
+    def _estimate_rows(self, total: int) -> bool:
+        limit = max(FEW_ROWS, int(total * MAX_SHARE))
+        for _, finder in self._opened:
+            self.rows += cast(RowFinder, finder).estimate(self._node, total)
+            if self.rows > limit:
+                return False
+        return True
+
+    def _match_zones(self) -> bool:
+        held = kept = 0
+        for _, finder in self._opened:
+            zones = cast(ZoneFinder, finder)
+            match = zones.match(self._node)
+            if match is None:
+                return False
+            lengths = zones.zones.ends - zones.zones.starts
+            held += int(lengths.sum())
+            kept += int(lengths[match.may].sum())
+            self._matches.append(match)
+        self.rows = kept
+        return kept <= held * (1 - MIN_EXCLUDED_SHARE)
+
+    def _addresses(self, kind: RowIndexKind, segment: CoveringSegment, ids: U64Array) -> U64Array:
+        if not len(ids) or holds_addresses(self._snapshot, kind, segment.segment):
+            return ids
+        # Rows that were deleted, or moved elsewhere, are in fragments that the segment does not cover.
+        return self._snapshot.find_row_ids(ids)
+
+
+class _Conjunction:
+    """Plans of which all must match."""
+
+    def __init__(self, plans: list[_Plan], complete: bool) -> None:
+        ordered = sorted(plans, key=lambda plan: plan.rows)
+        limit = max(_EXTRA_ROWS, _EXTRA_FACTOR * ordered[0].rows)
+        self._plans = [plan for plan in ordered if plan.rows <= limit]
+        self._complete = complete and len(self._plans) == len(plans)
+        self.rows = ordered[0].rows
+
+    def find(self) -> Found:
+        parts = [plan.find() for plan in self._plans]
+        found: Found = {}
+        for part in parts:
+            for fragment, matches in part.items():
+                held = found.get(fragment)
+                found[fragment] = matches if held is None else _both(held, matches)
+        # A part that does not cover a fragment has still to be tested there.
+        everywhere = set.intersection(*(set(part) for part in parts)) if self._complete else set()
+        return {
+            fragment: matches
+            if fragment in everywhere or not len(matches.ranges)
+            else FragmentMatches(matches.ranges, False)
+            for fragment, matches in found.items()
+        }
+
+
+class _Disjunction:
+    """Plans of which any may match; only of use where all cover the fragment."""
+
+    def __init__(self, plans: list[_Plan]) -> None:
+        self._plans = plans
+        self.rows = sum(plan.rows for plan in plans)
+
+    def find(self) -> Found:
+        parts = [plan.find() for plan in self._plans]
+        found: Found = {}
+        for fragment in set.intersection(*(set(part) for part in parts)):
+            matches = [part[fragment] for part in parts]
+            held = [match for match in matches if len(match.ranges)]
+            exact = all(match.exact for match in held)
+            found[fragment] = FragmentMatches(union([match.ranges for match in held]), exact)
+        return found
+
+
+def _both(left: FragmentMatches, right: FragmentMatches) -> FragmentMatches:
+    return FragmentMatches(intersection(left.ranges, right.ranges), left.exact and right.exact)
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a predicate can be computed for any value: nothing in it fails for some of them."""
+    return all(isinstance(found, _PLAIN) for found in walk(node))
+
+
+def _by_column(node: And) -> tuple[list[Node], bool]:
+    """The operands, those on the same column as one, and whether all can be served at all."""
+    grouped: dict[tuple[str, ...], list[Node]] = {}
+    others: list[Node] = []
+    complete = True
+    for operand in node.operands:
+        column = column_of(operand)
+        if column is not None and _is_plain(operand):
+            grouped.setdefault(column.parts, []).append(operand)
+        elif isinstance(operand, Or):
+            others.append(operand)
+        else:
+            complete = False
+    joined = [And(tuple(parts)) if len(parts) > 1 else parts[0] for parts in grouped.values()]
+    return joined + others, complete
+
+
+def _preference(index: TableIndex) -> int:
+    return list(KINDS).index(index.kind.name)
+
+
+def _fits(kind: pa.DataType | None, column_type: pa.DataType) -> bool:
+    """Whether an index has values of the type that the filter's constants have."""
+    return kind is None or value_type(kind) == value_type(column_type)
+
+
+def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array) -> Found:
+    """Rows as ranges of the fragments that a segment is asked for."""
+    if not len(addresses):
+        return {}
+    addresses = distinct(addresses)
+    fragments = addresses >> np.uint64(32)
+    starts = np.flatnonzero(np.append(True, fragments[1:] != fragments[:-1]))
+    found: Found = {}
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(addresses)], strict=True):
+        fragment = int(fragments[start])
+        if fragment not in segment.fragments:
+            continue
+        ranges = ranges_of(addresses[start:end] & np.uint64(2**32 - 1))
+        _check(snapshot, segment, fragment, ranges)
+        found[fragment] = FragmentMatches(ranges, True)
+    return found
+
+
+def _zones_by_fragment(zones: Zones, segment: CoveringSegment, match: ZoneMatch) -> Found:
+    """The zones that may match as ranges of fragments; exact where every row of them matches."""
+    kept = np.flatnonzero(match.may)
+    if not len(kept):
+        return {}
+    kept = kept[np.argsort(zones.fragment_ids[kept], kind="stable")]
+    fragments = zones.fragment_ids[kept]
+    starts = np.flatnonzero(np.append(True, fragments[1:] != fragments[:-1]))
+    found: Found = {}
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(kept)], strict=True):
+        here = kept[start:end]
+        fragment = int(fragments[start])
+        if fragment in segment.fragments:
+            ranges = np.stack([zones.starts[here], zones.ends[here]], axis=1)
+            found[fragment] = FragmentMatches(union([ranges]), bool(match.must[here].all()))
+    return found
+
+
+def _check(
+    snapshot: Snapshot, segment: CoveringSegment, fragment: int, ranges: npt.NDArray[np.int64]
+) -> None:
+    rows = snapshot.fragment(fragment).physical_rows
+    if int(ranges[-1, 1]) > rows:
+        with index_errors(segment.segment.name):
+            raise CorruptFileError(
+                f"Row {int(ranges[-1, 1]) - 1} is listed, the fragment has {rows} rows",
+                path=snapshot.uri,
+                fragment=fragment,
+            )
+
+
+def _shown(node: Node) -> str:
+    """The text of a predicate, without the values of long lists."""
+    if isinstance(node, In) and len(node.values) > _LISTED:
+        return f"{node.operand} IN ({len(node.values)} values)"
+    if isinstance(node, Not):
+        return f"NOT ({_shown(node.operand)})"
+    if isinstance(node, (And, Or)):
+        word = " AND " if isinstance(node, And) else " OR "
+        return word.join(
+            f"({_shown(part)})" if isinstance(part, Or) else _shown(part) for part in node.operands
+        )
+    return str(node)

@@ -1,0 +1,145 @@
+"""The indices of a version that can be used, and what they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lance_engine.errors import IndexNotFoundError, LanceError
+from lance_engine.format.index_section import IndexSegment, parse_index_section
+from lance_engine.index.cache import CACHE
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.kind import IndexKind, RowFinder, RowIndexKind, ZoneFinder, is_usable
+from lance_engine.index.registry import kind_of
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.types import Field
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringSegment:
+    """A segment with the fragments of this version for which it is asked; segments share none."""
+
+    segment: IndexSegment
+    fragments: BitMap
+    files: SegmentFiles
+
+    def open(self, kind: IndexKind) -> RowFinder | ZoneFinder:
+        """The opened segment; kept in the cache."""
+
+        def make() -> RowFinder | ZoneFinder:
+            return kind.open(self.files)
+
+        return CACHE.get((self.files.key, kind.name), make, lambda finder: finder.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndex:
+    """An index of a kind that is known: all its segments that can be used."""
+
+    name: str
+    kind: IndexKind
+    parts: tuple[str, ...]
+    column_type: pa.DataType
+    segments: tuple[CoveringSegment, ...]
+
+    @property
+    def covered(self) -> BitMap:
+        """The fragments of this version that it covers."""
+        return BitMap().union(*(segment.fragments for segment in self.segments))
+
+
+Indices = Mapping[tuple[str, ...], tuple[TableIndex, ...]]
+
+_KNOWN: WeakKeyDictionary[Snapshot, Indices] = WeakKeyDictionary()
+
+
+def all_segments(snapshot: Snapshot) -> tuple[IndexSegment, ...]:
+    """Every segment of every index, usable or not."""
+    if not snapshot.index_section:
+        return ()
+    try:
+        return parse_index_section(snapshot.index_section)
+    except LanceError as error:
+        raise error.at(path=snapshot.uri, version=snapshot.version) from None
+
+
+def usable_indices(snapshot: Snapshot) -> Indices:
+    """The indices that can be used, by the path of their column; told by the manifest alone."""
+    if not snapshot.index_section:
+        return {}
+    found = _KNOWN.get(snapshot)
+    if found is None:
+        found = _KNOWN[snapshot] = _usable(snapshot)
+    return found
+
+
+def known_indices(snapshot: Snapshot) -> list[TableIndex]:
+    """The indices of kinds that can be built, those that cover nothing any more among them."""
+    found = _usable(snapshot, include_idle=True)
+    return [index for indices in found.values() for index in indices]
+
+
+def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
+    present = BitMap([fragment.id for fragment in snapshot.fragments])
+    paths = column_paths(snapshot)
+    grouped: dict[tuple[str, str, int], list[IndexSegment]] = {}
+    for segment in all_segments(snapshot):
+        kind = kind_of(segment.kind)
+        if kind is None or not is_usable(segment, kind) or len(segment.fields) != 1:
+            continue
+        if segment.fields[0] in paths:
+            grouped.setdefault((segment.name, kind.name, segment.fields[0]), []).append(segment)
+    found: dict[tuple[str, ...], list[TableIndex]] = {}
+    for (name, _, field), segments in grouped.items():
+        parts, column_type = paths[field]
+        free = present
+        covering = []
+        # Where segments overlap, the newest counts.
+        for segment in sorted(segments, key=lambda segment: segment.dataset_version, reverse=True):
+            fragments = cast(BitMap, segment.fragment_ids) & free
+            free = free - fragments
+            if fragments:
+                covering.append(CoveringSegment(segment, fragments, SegmentFiles(snapshot, segment)))
+        known = kind_of(segments[0].kind)
+        assert known is not None
+        if covering or include_idle:
+            found.setdefault(parts, []).append(TableIndex(name, known, parts, column_type, tuple(covering)))
+    return {parts: tuple(indices) for parts, indices in found.items()}
+
+
+def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.DataType]]:
+    """Path and type of the leaves outside of lists, by field id; not of JSON, which files order otherwise."""
+    found: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
+    pending: list[tuple[tuple[str, ...], Field]] = [
+        ((field.name,), field) for field in snapshot.schema.fields
+    ]
+    while pending:
+        parts, field = pending.pop()
+        if field.logical_type == "struct" and not field.is_packed:
+            pending += [((*parts, child.name), child) for child in field.children]
+        elif field.is_leaf and not field.is_json:
+            found[field.id] = (parts, field.arrow_type)
+    return found
+
+
+def holds_addresses(snapshot: Snapshot, kind: RowIndexKind, segment: IndexSegment) -> bool:
+    """Whether a segment of a row index holds row addresses, and not stable row ids."""
+    return not snapshot.has_stable_row_ids or kind.holds_addresses(segment.index_version)
+
+
+def index_not_found(snapshot: Snapshot, name: str) -> IndexNotFoundError:
+    """The error that lists the indices that there are."""
+    names = sorted({segment.name for segment in all_segments(snapshot)})
+    return IndexNotFoundError(
+        f"There is no index '{name}'",
+        path=snapshot.uri,
+        version=snapshot.version,
+        remedy="The indices are: " + (", ".join(names) or "none"),
+    )

@@ -1,0 +1,193 @@
+"""ZONEMAP (indices, ZONEMAP): bounds and null counts of zones of rows, in ``zonemap.lance``.
+
+This is the index of the table; the zone maps that data files hold are in `lance_engine.index.zone_maps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.expr import ColumnStatistics, Node, ZoneMatch, match_zones
+from lance_engine.format.row_id_map import serialize_row_id_map
+from lance_engine.index.btree import supports
+from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
+from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneIndexKind, column_of
+from lance_engine.index.zones import (
+    NULL_BITMAP,
+    ROWS_PER_ZONE,
+    LiveZone,
+    NullRows,
+    Zones,
+    in_fragments,
+    null_rows_in,
+    parse_zones,
+    rows_per_zone_in,
+)
+
+FILE: Final = "zonemap.lance"
+_ROWS: Final = "rows_per_zone"
+
+
+class ZoneMapIndex:
+    """An opened ZONEMAP segment, all in memory."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self.segment = files.segment
+        with index_errors(files.segment.name):
+            self._file = files.open(FILE)
+            names = ["min", "max", "null_count", "nan_count"]
+            self.bounds = self._file.read(names)
+            self.zones = parse_zones(self._file)
+            minimum, maximum, null_count, nan_count = self.bounds.columns
+            lengths = self.zones.ends - self.zones.starts
+            counts = [whole_numbers(column).astype(np.int64) for column in (null_count, nan_count)]
+            if (sum(counts) > lengths).any():
+                raise CorruptFileError("A zone has more nulls than rows", path=self._file.path)
+            self._statistics = ColumnStatistics.from_counts(lengths, minimum, maximum, *counts)
+            self.rows_per_zone = rows_per_zone_in(self._file.schema.metadata, _ROWS)
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * int(self.bounds.nbytes) + 24 * len(self.zones)
+
+    @property
+    def value_type(self) -> pa.DataType:
+        return self.bounds.schema.field(0).type
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        return {"zones": len(self.zones), "rows_per_zone": self.rows_per_zone}
+
+    def null_rows(self) -> NullRows | None:
+        """The rows that are null, None if the index does not list them."""
+        with index_errors(self.segment.name):
+            return null_rows_in(self._file)
+
+    def match(self, node: Node) -> ZoneMatch | None:
+        column = column_of(node)
+        assert column is not None
+        return match_zones(node, {column.parts: self._statistics}, len(self.zones))
+
+
+def build(
+    zones: Iterable[LiveZone],
+    carried: Iterable[tuple[ZoneFinder, frozenset[int]]],
+    kind: pa.DataType,
+    output: IndexOutput,
+    options: Mapping[str, Any],
+) -> bytes:
+    """Write the file of a segment: zones of existing segments, restricted to fragments, and new ones."""
+    rows_per_zone = int(options[_ROWS])
+    parts = []
+    nulls: dict[int, Any] | None = {}
+    for index, fragments in carried:
+        assert isinstance(index, ZoneMapIndex)
+        parts.append(_table(index.bounds.columns, index.zones).filter(in_fragments(index.zones, fragments)))
+        listed = index.null_rows()
+        if listed is None or nulls is None:
+            nulls = None
+        else:
+            nulls |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+    found = _Collected(kind)
+    for zone in zones:
+        found.add(zone)
+    parts.append(found.table())
+    if nulls is not None:
+        nulls |= found.nulls
+    table = pa.concat_batches(parts).sort_by([("fragment_id", "ascending"), ("zone_start", "ascending")])
+    metadata = {_ROWS: str(rows_per_zone)}
+    complete = nulls is not None and all(rows is not None for rows in nulls.values())
+    file = output.create(FILE, table.schema)
+    file.write(table)
+    file.finish(
+        metadata | ({NULL_BITMAP: "1"} if complete else {}),
+        [serialize_row_id_map(nulls)] if nulls is not None and complete else [],
+    )
+    return b""
+
+
+class _Collected:
+    """Bounds of zones, computed as they come."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._bounds: list[pa.Array] = []
+        self._counts: list[tuple[int, int]] = []
+        self._places: list[tuple[int, int, int]] = []
+        self.nulls: dict[int, Any] = {}
+
+    def add(self, zone: LiveZone) -> None:
+        """One more zone."""
+        low, high, nan_count = _bounds(zone.values)
+        self._bounds.append(pa.array([low, high], self._kind))
+        self._counts.append((zone.values.null_count, nan_count))
+        self._places.append((zone.fragment_id, zone.start, zone.end))
+        if zone.values.null_count:
+            zone.add_nulls(self.nulls)
+
+    def table(self) -> pa.RecordBatch:
+        """All of them."""
+        bounds = pa.concat_arrays([pa.nulls(0, self._kind), *self._bounds])
+        counts = np.array(self._counts, dtype=np.uint32).reshape(-1, 2)
+        places = np.array(self._places, dtype=np.int64).reshape(-1, 3)
+        even = np.arange(0, len(bounds), 2)
+        columns = [bounds.take(pa.array(even)), bounds.take(pa.array(even + 1))]
+        columns += [pa.array(np.ascontiguousarray(counts[:, column])) for column in (0, 1)]
+        return _table(columns, Zones(*places.T))
+
+
+def _table(bounds: list[pa.Array], zones: Zones) -> pa.RecordBatch:
+    kind = bounds[0].type
+    schema = pa.schema(
+        [
+            ("min", kind),
+            ("max", kind),
+            pa.field("null_count", pa.uint32(), False),
+            pa.field("nan_count", pa.uint32(), False),
+            pa.field("fragment_id", pa.uint64(), False),
+            pa.field("zone_start", pa.uint64(), False),
+            pa.field("zone_length", pa.uint64(), False),
+        ]
+    )
+    places = (zones.fragment_ids, zones.starts, zones.ends - zones.starts)
+    return pa.RecordBatch.from_arrays(
+        [*bounds, *(pa.array(place.astype(np.uint64)) for place in places)], schema=schema
+    )
+
+
+def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
+    """The least and the greatest value, NaN being the greatest of all, and how many NaN there are."""
+    kind = values.type
+    nan_count = 0
+    held = values
+    if pa.types.is_floating(kind):
+        held = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
+        nan = pc.fill_null(pc.is_nan(held), False)
+        nan_count = nan.true_count
+        if nan_count:
+            held = held.filter(pc.invert(nan))
+    found = pc.min_max(held)
+    low, high = (found[name].cast(kind) for name in ("min", "max"))
+    return low, pa.scalar(float("nan"), kind) if nan_count else high, nan_count
+
+
+def _built_with(index: ZoneFinder) -> Mapping[str, int]:
+    return {_ROWS: index.statistics[_ROWS]}
+
+
+ZONEMAP: Final = ZoneIndexKind(
+    name="zonemap",
+    message="ZoneMap",
+    newest=0,
+    supports=supports,
+    open=ZoneMapIndex,
+    build=build,
+    options={_ROWS: ROWS_PER_ZONE},
+    built_with=_built_with,
+)
