@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.errors import CommitConflictError
 
 import lance_sql
 
@@ -81,3 +85,96 @@ def test_nothing_is_lost(tmp_path: Path, stable: bool) -> None:
         if fragment.deletion_file is not None
     }
     assert {file.name for file in (tmp_path / "t.lance" / "_deletions").iterdir()} == named
+
+
+# ---- two processes of each, appending, deleting and updating -------------------------------------------
+
+
+SLOTS = 42
+MANY = (pytest.mark.slow, pytest.mark.timeout(1200))
+KINDS = ("append", "delete", "update")
+
+
+def _work(path: str, worker: int, ours: bool, commits: int) -> None:
+    """Commits of one process, all different: append rows, delete some of its rows, change others.
+
+    Every worker has rows of its own, in fragments that it shares with the others' rows from the start.
+    """
+    first = worker * SLOTS
+    for number in range(commits):
+        kind, slot = number % 3, first + number // 3
+        if kind == 0:
+            rows = pa.table({"a": [10_000 + worker * 1000 + number], "b": [0.0]})
+            if ours:
+                lance_sql.write(rows, path, mode="append")
+            else:
+                lance.write_dataset(rows, path, mode="append")
+        elif kind == 1:
+            _retry(lambda where=f"a = {slot}": _open(path, ours).delete(where))
+        else:
+            where = f"a = {4 * SLOTS + slot}"
+            _retry(lambda where=where: _open(path, ours).update({"b": "b + 1"}, where))
+
+
+def _open(path: str, ours: bool) -> Any:
+    return lance_sql.open(path) if ours else lance.dataset(path)
+
+
+def _retry(operation: Callable[[], Any]) -> None:
+    # Either side gives up after some attempts in a row that others won.
+    for attempt in range(50):
+        try:
+            operation()
+            return
+        except (CommitConflictError, OSError) as error:
+            if isinstance(error, OSError) and "onflict" not in str(error) and "contention" not in str(error):
+                raise
+            time.sleep(0.02 * (attempt + 1))
+    raise AssertionError("never got through")
+
+
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
+@pytest.mark.parametrize(
+    "commits", [9, pytest.param(125, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+)
+def test_four_processes(tmp_path: Path, commits: int, stable: bool) -> None:
+    path = str(tmp_path / "t.lance")
+    start = pa.table({"a": np.arange(8 * SLOTS)[::-1], "b": np.zeros(8 * SLOTS)})
+    # Neighbouring rows of one file belong to different workers, as far as they are to be deleted.
+    start = start.take(np.random.default_rng(1).permutation(8 * SLOTS))
+    lance.write_dataset(
+        start, path, data_storage_version="2.1", max_rows_per_file=100, enable_stable_row_ids=stable
+    )
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=_work, args=(path, worker, worker < 2, commits)) for worker in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    each = [(worker, number) for worker in range(4) for number in range(commits)]
+    expected = dict.fromkeys(range(8 * SLOTS), 0.0)
+    for worker, number in each:
+        slot = worker * SLOTS + number // 3
+        if number % 3 == 0:
+            expected[10_000 + worker * 1000 + number] = 0.0
+        elif number % 3 == 1:
+            del expected[slot]
+        else:
+            expected[4 * SLOTS + slot] += 1.0
+    ours, theirs = lance_sql.open(path), lance.dataset(path)
+    rows = ours.scan(["a", "b", "_rowid"]).to_table().to_pylist()
+    assert {row["a"]: row["b"] for row in rows} == expected
+    assert len(rows) == len(expected) == theirs.count_rows()
+    assert len({row["_rowid"] for row in rows}) == len(rows)
+    assert rows == theirs.scanner(columns=["a", "b", "_rowid"]).to_table().to_pylist()
+    # Every commit made one version: none is missing, and each tells which change made it.
+    versions = ours.inspect.transactions().to_pylist()
+    assert [row["version"] for row in versions] == list(range(1, ours.version + 1))
+    kinds = Counter(row["operation"] for row in versions[1:])
+    assert kinds == Counter({kind: 4 * len(range(n, commits, 3)) for n, kind in enumerate(KINDS)})
+    assert len({row["uuid"] for row in versions}) == len(versions)
+    assert ours.verify(values=True).num_rows == 0
+    theirs.validate()

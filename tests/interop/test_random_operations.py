@@ -14,7 +14,7 @@ import pytest
 
 import lance_sql
 
-OPERATIONS = 60
+OPERATIONS, MANY_OPERATIONS = 40, 200
 NO_TIME = datetime.timedelta(0)
 
 Row = dict[str, Any]
@@ -54,8 +54,9 @@ class Model:
         return row
 
     def table(self, rows: list[Row]) -> pa.Table:
+        types = {field.name: field.type for field in self.ours().schema} if Path(self.path).exists() else {}
         fields = [("id", pa.int64())]
-        fields += [(name, pa.string() if name == "s" else pa.int64()) for name in self.columns]
+        fields += [(n, types.get(n, pa.string() if n == "s" else pa.int64())) for n in self.columns]
         return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
     def some(self) -> tuple[str, Callable[[Row], bool]]:
@@ -80,6 +81,54 @@ class Model:
         text, test = self.some()
         self.ours().delete(text) if self.by_us() else self.theirs().delete(text)
         self.rows = {key: row for key, row in self.rows.items() if not test(row)}
+
+    def delete_by_row_id(self) -> None:
+        keys = set(self.random.sample(sorted(self.rows), min(len(self.rows), self.random.randrange(4))))
+        ours = self.ours()
+        found = ours.scan(["id", "_rowid"]).to_table().to_pylist()
+        ours.delete(row_ids=[row["_rowid"] for row in found if row["id"] in keys])
+        self.rows = {key: row for key, row in self.rows.items() if key not in keys}
+
+    def merge_by_clauses(self) -> None:
+        low = self.random.randrange(max(1, self.next_id))
+        numbers = list(range(low, low + 6))
+        source = pa.table({"id": numbers, "n": [self.random.choice([0, 1, 2]) for _ in numbers]})
+        (
+            self.ours()
+            .merge(source, on="id")
+            .when_matched_delete("source.n = 0")
+            .when_matched_update({"x": "source.n * 100 + target.id"}, "source.n = 1")
+            .when_not_matched_insert({"id": "source.id", "x": "source.n"}, "source.n = 2")
+            .when_not_matched_by_source_update({"x": "id"}, f"id > {low} AND id < {low + 12}")
+            .execute()
+        )
+        for row in source.to_pylist():
+            known = self.rows.get(row["id"])
+            if known is None and row["n"] == 2:
+                self.rows[row["id"]] = {"id": row["id"]} | dict.fromkeys(self.columns) | {"x": 2}
+            elif known is not None and row["n"] == 0:
+                del self.rows[row["id"]]
+            elif known is not None and row["n"] == 1:
+                known["x"] = 100 + row["id"]
+        for key, row in self.rows.items():
+            if low + 6 <= key < low + 12:
+                row["x"] = key
+        self.next_id = max(self.next_id, low + 6)
+
+    def replace_column(self) -> None:
+        name = self.random.choice([name for name in self.columns if name != "s"])
+        self.ours().replace_columns({name: "id * 3"})
+        for row in self.rows.values():
+            row[name] = row["id"] * 3
+
+    def alter_type(self) -> None:
+        name = self.random.choice([name for name in self.columns if name != "s"])
+        now = self.ours().schema.field(name).type
+        wanted = pa.int32() if now == pa.int64() else pa.int64()
+        if self.by_us():
+            self.ours().alter_column(name, type=wanted)
+        else:
+            self.theirs().alter_columns({"path": name, "data_type": wanted})
 
     def update(self) -> None:
         text, test = self.some()
@@ -150,8 +199,16 @@ class Model:
             self.theirs().optimize.compact_files(target_rows_per_fragment=target)
 
     def index(self) -> None:
+        kind = self.random.choice(["BTREE", "BITMAP", "ZONEMAP"])
+        column = self.random.choice(["x", "id"])
         if self.by_us():
-            self.theirs().create_scalar_index("x", self.random.choice(["BTREE", "BITMAP"]), replace=True)
+            self.ours().create_index(column, kind.lower(), replace=True)
+        else:
+            self.theirs().create_scalar_index(column, kind, replace=True)
+
+    def optimize(self) -> None:
+        if self.by_us():
+            self.ours().optimize_indices()
         else:
             self.theirs().optimize.optimize_indices()
 
@@ -191,6 +248,7 @@ class Model:
         assert sorted(theirs.to_table(["id"], f"x = 3 OR ({text})")["id"].to_pylist()) == expected
         assert sorted(ours.to_table(["id"], f"x = 3 OR ({text})")["id"].to_pylist()) == expected
         theirs.validate()
+        assert ours.verify().num_rows == 0
         self.history[ours.version] = ({key: dict(row) for key, row in self.rows.items()}, list(self.columns))
 
 
@@ -199,11 +257,16 @@ OPERATION_WEIGHTS = {
     Model.delete: 5,
     Model.update: 5,
     Model.merge: 4,
+    Model.delete_by_row_id: 2,
+    Model.merge_by_clauses: 3,
+    Model.replace_column: 2,
+    Model.alter_type: 1,
     Model.add_column: 2,
     Model.drop_column: 1,
     Model.rename_column: 1,
     Model.compact: 2,
-    Model.index: 1,
+    Model.index: 2,
+    Model.optimize: 1,
     Model.restore: 1,
     Model.clean_up: 1,
     Model.configure: 1,
@@ -214,7 +277,18 @@ OPERATION_WEIGHTS = {
     ("version", "stable", "seed"), [("2.1", False, 1), ("2.1", True, 2), ("2.0", False, 3), ("2.2", True, 4)]
 )
 def test_taking_turns(tmp_path: Path, version: str, stable: bool, seed: int) -> None:
-    model = Model(str(tmp_path / "t.lance"), seed)
+    take_turns(str(tmp_path / "t.lance"), version, stable, seed, OPERATIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_taking_many_turns(tmp_path: Path, stable: bool, seed: int) -> None:
+    take_turns(str(tmp_path / "t.lance"), "2.1", stable, seed, MANY_OPERATIONS)
+
+
+def take_turns(path: str, version: str, stable: bool, seed: int, operations: int) -> None:
+    model = Model(path, seed)
     table = model.new_rows(60)
     lance.write_dataset(
         table,
@@ -225,7 +299,7 @@ def test_taking_turns(tmp_path: Path, version: str, stable: bool, seed: int) -> 
     )
     model.rows = {row["id"]: row for row in table.to_pylist()}
     model.check()
-    choices = model.random.choices([*OPERATION_WEIGHTS], [*OPERATION_WEIGHTS.values()], k=OPERATIONS)
+    choices = model.random.choices([*OPERATION_WEIGHTS], [*OPERATION_WEIGHTS.values()], k=operations)
     for number, operation in enumerate(choices):
         try:
             operation(model)

@@ -15,6 +15,7 @@ from lance_engine.maintenance.changes import commit_change
 from lance_engine.maintenance.column_files import extend_fragments, next_field_id
 from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import scan
+from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.types import Field, Schema
@@ -40,6 +41,7 @@ def alter_column(
     name: str | None = None,
     type: pa.DataType | None = None,
     nullable: bool | None = None,
+    progress: ProgressOption = None,
 ) -> Snapshot:
     """Rename a column, cast its values to another type, or allow or forbid nulls in it.
 
@@ -57,17 +59,24 @@ def alter_column(
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
             changed = dataclasses.replace(changed, name=name)
-        if type is None or field.arrow_type.equals(type):
+        if type is None or (field.arrow_type.equals(type) and not field.is_json):
             schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
             _check_names(schema)
             return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
-        return _cast(snapshot, column, changed, type, preserves_nullability=not tightened)
+        reporter = Reporter(progress)
+        return _cast(snapshot, column, changed, type, reporter, preserves_nullability=not tightened)
 
     return redo_on_conflict(snapshot, once)
 
 
 def _cast(
-    snapshot: Snapshot, column: str, changed: Field, kind: pa.DataType, *, preserves_nullability: bool
+    snapshot: Snapshot,
+    column: str,
+    changed: Field,
+    kind: pa.DataType,
+    reporter: Reporter,
+    *,
+    preserves_nullability: bool,
 ) -> Snapshot:
     if column not in snapshot.schema.names:
         raise UnsupportedFeatureError(
@@ -75,7 +84,13 @@ def _cast(
             column=column,
             remedy="Add a new column, and drop the old one",
         )
-    arrow = pa.field(changed.name, kind, changed.nullable, changed.to_arrow().metadata)
+    # What extension the old type had says nothing about the new one.
+    metadata = {
+        key: value
+        for key, value in (changed.to_arrow().metadata or {}).items()
+        if not key.startswith(b"ARROW:extension:")
+    }
+    arrow = pa.field(changed.name, kind, changed.nullable, metadata)
     added = Schema.from_arrow(pa.schema([arrow]), next_field_id(snapshot))
     schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
     _check_names(schema)
@@ -88,7 +103,7 @@ def _cast(
             raise error.at(column=column) from error.__cause__
         return pa.RecordBatch.from_arrays([values], names=[changed.name])
 
-    extended = extend_fragments(snapshot, added, [column], compute)
+    extended = extend_fragments(snapshot, added, [column], compute, reporter)
     operation = Merge(extended.fragments, schema, preserves_nullability=preserves_nullability)
     return commit_change(snapshot, operation, extended.paths)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+import pyarrow as pa
+
+from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
 from lance_engine.io import Store, delete_quietly
+from lance_engine.progress import Reporter
 from lance_engine.table import Snapshot, TakenRows, commit
+from lance_engine.types import Schema
 from lance_engine.write.dataset import storage_version_for
+from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 
 
@@ -35,6 +42,7 @@ def commit_change(
         snapshot.store,
         operation,
         read_version=snapshot.version,
+        read=snapshot,
         taken=taken,
         files=paths,
         storage_options=snapshot.storage_options,
@@ -45,3 +53,25 @@ def write_options(snapshot: Snapshot, max_rows_per_file: int = 1 << 20) -> Write
     """How to write more files for a dataset."""
     version = storage_version_for(None, snapshot)
     return WriteOptions(data_storage_version=version, max_rows_per_file=max_rows_per_file)
+
+
+def write_reported(
+    store: Store,
+    schema: Schema,
+    batches: Iterable[pa.RecordBatch],
+    options: WriteOptions,
+    reporter: Reporter,
+) -> list[Fragment]:
+    """`write_fragments` that tells how far it is."""
+    told = 0
+
+    def progress(rows: int, _: int) -> None:
+        nonlocal told
+        reporter.advance(rows - told)
+        told = rows
+
+    fragments = write_fragments(store, schema, batches, dataclasses.replace(options, progress=progress))
+    for fragment in fragments:
+        for file in fragment.files:
+            reporter.wrote(file.file_size or 0)
+    return fragments

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
+from collections.abc import Iterator
 from typing import Final
 
-from lance_engine.errors import CorruptFileError, DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import parse_manifest_file
-from lance_engine.io import Store
+from lance_engine.io import Store, files_uri
+from lance_engine.io.manifest_names import ENDING, VERSIONS
+from lance_engine.table.branches import list_branches
 from lance_engine.table.commit import TRANSACTIONS
 from lance_engine.table.deletions import DELETIONS, deletion_path
-from lance_engine.table.snapshot import DATA, Snapshot
+from lance_engine.table.hint import HINT_PATH
+from lance_engine.table.refs import REFS, branch_store, root_store
+from lance_engine.table.snapshot import DATA, INDICES, Snapshot
 from lance_engine.table.tags import list_tags
-from lance_engine.table.versions import VERSIONS, StoredVersion, VersionList, list_versions, read_version
-
-INDICES: Final = "_indices"
-BRANCHES: Final = "_refs/branches"
+from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,8 @@ def cleanup(
 ) -> CleanupReport:
     """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
-    The latest version, tagged versions and those that branches began with stay. Files that no version ever
+    The latest version, tagged versions and those that branches began with stay, and so do files that a branch
+    refers to. Files that no version ever
     named may belong to a writer at work; `delete_unverified` removes them too, and is safe only when there is
     none. Whoever reads a removed version meanwhile fails.
     """
@@ -52,7 +54,7 @@ def cleanup(
     if versions is None:
         raise DatasetNotFoundError("There is no Lance dataset at this path", path=store.uri)
     cutoff = datetime.datetime.now(datetime.UTC) - older_than
-    protected = {versions.latest, *_named_versions(store)}
+    protected = {versions.latest, *_named_versions(snapshot)}
     needed, known = _Files(), _Files()
     removed: list[int] = []
     for version in versions.versions:
@@ -66,6 +68,9 @@ def cleanup(
             removed.append(version)
         else:
             needed.add(files)
+    for files in _files_of_branches(snapshot):
+        known.add(files)
+        needed.add(files)
     for path in _detached(store):
         files = _files_of(StoredVersion(*parse_manifest_file(store.read(path))))
         known.add(files)
@@ -77,6 +82,8 @@ def cleanup(
         for path in store.list(folder)
         if path in unused or (delete_unverified and path not in known)
     ]
+    if delete_unverified:
+        paths += _leftovers(store)
     manifests = [versions.path(version) for version in removed]
     return _remove(store, manifests, paths, tuple(removed), dry_run)
 
@@ -102,18 +109,19 @@ class _Files:
         return path in self.paths or owner in self.paths or f"{owner}.lance" in self.paths
 
 
-def _files_of(stored: StoredVersion) -> _Files:
+def _files_of(stored: StoredVersion, base_id: int | None = None) -> _Files:
+    """The files that a version has in the dataset itself, or in one of its base paths."""
     files = _Files()
     for fragment in stored.manifest.fragments:
-        files.paths |= {f"{DATA}/{file.path}" for file in fragment.files if file.base_id is None}
+        files.paths |= {f"{DATA}/{file.path}" for file in fragment.files if file.base_id == base_id}
         deletion = fragment.deletion_file
-        if deletion is not None and deletion.base_id is None:
+        if deletion is not None and deletion.base_id == base_id:
             files.paths.add(deletion_path(fragment.id, deletion))
-    if stored.manifest.transaction_file:
+    if stored.manifest.transaction_file and base_id is None:
         files.paths.add(f"{TRANSACTIONS}/{stored.manifest.transaction_file}")
     if stored.index_section is not None:
         for index in parse_index_section(stored.index_section):
-            if index.base_id is None:
+            if index.base_id == base_id:
                 files.paths.add(f"{INDICES}/{index.uuid}")
     return files
 
@@ -125,24 +133,41 @@ def _read(store: Store, versions: VersionList, version: int) -> StoredVersion | 
         return None  # another clean-up was faster
 
 
-def _named_versions(store: Store) -> set[int]:
-    """Versions of the main history that a tag or the beginning of a branch names."""
-    named = {tag.version for tag in list_tags(store) if tag.branch is None}
-    for path in store.list(BRANCHES):
-        try:
-            content = json.loads(store.read(path))
-            if content.get("parentBranch") is None:
-                named.add(int(content["parentVersion"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptFileError(
-                "A branch does not tell where it begins", path=f"{store.uri}/{path}"
-            ) from error
-    return named
+def _named_versions(snapshot: Snapshot) -> set[int]:
+    """Versions of this history that a tag or the beginning of a branch names."""
+    root, branch = root_store(snapshot), snapshot.manifest.branch
+    named = {tag.version for tag in list_tags(root) if tag.branch == branch}
+    return named | {other.parent_version for other in list_branches(root) if other.parent == branch}
+
+
+def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
+    """What the other branches refer to in this one, even if the version they began with is gone."""
+    root, location = root_store(snapshot), files_uri(snapshot.store).rstrip("/")
+    for branch in (None, *(branch.name for branch in list_branches(root))):
+        if branch == snapshot.manifest.branch:
+            continue
+        store = branch_store(root, branch)
+        versions = list_versions(store)
+        if versions is None:
+            continue
+        for version in versions.versions:
+            stored = _read(store, versions, version)
+            if stored is None:
+                continue
+            for base in stored.manifest.base_paths:
+                if base.path.rstrip("/") == location:
+                    yield _files_of(stored, base.id)
+
+
+def _leftovers(store: Store) -> list[str]:
+    """What writers that were killed left beside manifests and references, under names that readers ignore."""
+    beside = [path for path in store.list(VERSIONS) if not path.endswith(ENDING) and path != HINT_PATH]
+    return beside + [path for path in store.list(REFS) if not path.endswith(".json")]
 
 
 def _detached(store: Store) -> list[str]:
     paths = store.list(VERSIONS)
-    return [path for path in paths if path.startswith(f"{VERSIONS}/d") and path.endswith(".manifest")]
+    return [path for path in paths if path.startswith(f"{VERSIONS}/d") and path.endswith(ENDING)]
 
 
 def _remove(

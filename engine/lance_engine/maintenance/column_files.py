@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.format.fragment import Fragment
-from lance_engine.maintenance.changes import removed_on_failure, write_options
+from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.maintenance.changes import removed_on_failure, write_options, write_reported
 from lance_engine.maintenance.rows import scan
+from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ADDRESS
-from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.snapshot import DATA, Snapshot
 from lance_engine.types import Schema
-from lance_engine.write.fragments import data_paths, write_fragments
+from lance_engine.write.fragments import data_paths
 
 _NO_LIMIT: Final = 1 << 62
 
@@ -44,26 +45,46 @@ def extend_fragments(
     added: Schema,
     columns: Sequence[str],
     compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+    reporter: Reporter,
 ) -> Extended:
+    """`write_columns`, and the fragments with these files added."""
+    files = write_columns(snapshot, added, columns, compute, reporter)
+    fragments = [
+        dataclasses.replace(fragment, files=(*fragment.files, file))
+        for fragment, file in zip(snapshot.fragments, files, strict=True)
+    ]
+    return Extended(tuple(fragments), tuple(f"{DATA}/{file.path}" for file in files))
+
+
+def write_columns(
+    snapshot: Snapshot,
+    added: Schema,
+    columns: Sequence[str],
+    compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+    reporter: Reporter,
+) -> list[DataFile]:
     """Write the columns `added`, which `compute` makes from batches of the live rows with `columns`.
 
-    Deleted rows keep their places; they get the value of a neighbour. When anything fails, no file is left.
+    One data file per fragment, in their order. Deleted rows keep their places; they get the value of a
+    neighbour. When anything fails, no file is left.
     """
-    fragments: list[Fragment] = []
+    files: list[DataFile] = []
+    reporter.begin("writing columns", sum(fragment.physical_rows for fragment in snapshot.fragments))
     with removed_on_failure(snapshot.store) as paths:
         for fragment in snapshot.fragments:
             rows = _physical_rows(_live_rows(snapshot, fragment, columns, compute), fragment, added)
             options = dataclasses.replace(
                 write_options(snapshot, max(1, fragment.physical_rows)), max_bytes_per_file=_NO_LIMIT
             )
-            written = write_fragments(snapshot.store, added, rows, options)
+            written = write_reported(snapshot.store, added, rows, options, reporter)
             paths += data_paths(written)
             if [part.physical_rows for part in written] != [fragment.physical_rows]:
                 raise CorruptFileError(
                     "A fragment has more rows than it should", path=snapshot.uri, fragment=fragment.id
                 )
-            fragments.append(dataclasses.replace(fragment, files=(*fragment.files, *written[0].files)))
-    return Extended(tuple(fragments), tuple(paths))
+            files += written[0].files
+        reporter.end()
+    return files
 
 
 _Placed = tuple[npt.NDArray[np.int64], pa.RecordBatch]

@@ -33,12 +33,13 @@ def delete(snapshot: Snapshot, where: Filter = None, *, row_ids: npt.ArrayLike |
             addresses = matching_addresses(snapshot, where)
         else:
             addresses = np.unique(snapshot.resolve_row_ids(row_ids))
-        return _delete_rows(snapshot, addresses, "" if where is None else str(where))
+        return delete_rows(snapshot, addresses, "" if where is None else str(where))
 
     return redo_on_conflict(snapshot, once)
 
 
-def _delete_rows(snapshot: Snapshot, addresses: U64Array, predicate: str) -> Snapshot:
+def delete_rows(snapshot: Snapshot, addresses: U64Array, predicate: str) -> Snapshot:
+    """Commit the deletion of rows at ascending, distinct addresses; `predicate` is for people."""
     removal = take_out(snapshot, rows_by_fragment(snapshot, addresses))
     operation = Delete(removal.updated, removal.removed_ids, predicate)
     committed = commit_change(snapshot, operation, removal.paths(), taken=removal.taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from lance_engine.errors import UnsupportedTypeError
 
 I64Array = npt.NDArray[np.int64]
 
+# The widest range of whole numbers that are looked up in a table with a place for each; 4 bytes a place.
+_TABLE_PLACES: Final = 1 << 23
+
 
 class Keys:
     """The distinct keys of some rows, numbered from 0.
@@ -22,30 +26,110 @@ class Keys:
 
     def __init__(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
         # For each column its distinct values, and the distinct combinations with the columns before it.
-        self._steps: list[tuple[pa.Array, I64Array]] = []
-        self.numbers: I64Array = np.zeros(len(columns[0]), dtype=np.int64)
+        self._steps: list[tuple[_Positions, I64Array | None]] = []
+        self.numbers: I64Array = np.empty(0, dtype=np.int64)
         self.count = 0
         for name, column in zip(names, columns, strict=True):
-            values = _distinct(name, column)
-            combined = _combined(self.numbers, _positions(column, values), len(values))
+            positions = _positions_of(name, column)
+            found = positions.find(column)
+            if not self._steps:
+                self._steps.append((positions, None))
+                self.numbers, self.count = found, positions.count
+                continue
+            combined = _combined(self.numbers, found, positions.count)
             distinct = np.unique(combined[combined >= 0])
-            self._steps.append((values, distinct))
+            self._steps.append((positions, distinct))
             self.numbers = _number(combined, distinct)
             self.count = len(distinct)
 
+    def matches(self, columns: Sequence[pa.Array]) -> tuple[I64Array, I64Array]:
+        """The rows of other columns whose key is one of ours, ascending, and the numbers of these keys."""
+        if len(self._steps) == 1:
+            return self._steps[0][0].matches(columns[0])
+        return _where_found(self.find(columns))
+
     def find(self, columns: Sequence[pa.Array]) -> I64Array:
         """The number of the key of each row of other columns, -1 if none of ours equals it."""
-        numbers = np.zeros(len(columns[0]), dtype=np.int64)
-        for column, (values, distinct) in zip(columns, self._steps, strict=True):
-            numbers = _number(_combined(numbers, _positions(column, values), len(values)), distinct)
+        numbers: I64Array = np.empty(0, dtype=np.int64)
+        for column, (positions, distinct) in zip(columns, self._steps, strict=True):
+            found = positions.find(column)
+            if distinct is None:
+                numbers = found
+            else:
+                numbers = _number(_combined(numbers, found, positions.count), distinct)
         return numbers
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+class _Positions(Protocol):
+    """The distinct values of a column, numbered from 0."""
+
+    count: int
+
+    def find(self, column: pa.Array) -> I64Array:
+        """The number of each value, -1 for null and for values that are not ours."""
+        ...
+
+    def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
+        """The rows whose value is ours, ascending, and the numbers of these values."""
+        ...
 
 
-def _distinct(name: str, column: pa.Array) -> pa.Array:
+class _TablePositions:
+    """Whole numbers of a narrow range: a table from value to number."""
+
+    def __init__(self, values: I64Array, low: int, high: int) -> None:
+        self._low = low
+        self._present = np.zeros(high - low + 1, dtype=np.bool_)
+        self._present[values - low] = True
+        self.count = int(np.count_nonzero(self._present))
+        self._table = np.full(len(self._present), -1, dtype=np.int32)
+        self._table[self._present] = np.arange(self.count, dtype=np.int32)
+
+    def find(self, column: pa.Array) -> I64Array:
+        rows, numbers = self.matches(column)
+        found = np.full(len(column), -1, dtype=np.int64)
+        found[rows] = numbers
+        return found
+
+    def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
+        values, valid = _whole_numbers(column)
+        # What is below the range wraps around to far above it.
+        offsets = values.view(np.uint64) - np.uint64(self._low % 2**64)
+        inside = offsets < np.uint64(len(self._present))
+        if valid is not None:
+            inside &= valid
+        if inside.all():
+            rows = np.flatnonzero(self._present[offsets])
+        else:
+            rows = np.flatnonzero(inside)
+            rows = rows[self._present[offsets[rows]]]
+        return rows, self._table[offsets[rows]].astype(np.int64)
+
+
+class _HashedPositions:
+    """Values of any type that Arrow can hash."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self._values = values
+        self.count = len(values)
+
+    def find(self, column: pa.Array) -> I64Array:
+        found = pc.index_in(_plain(column), value_set=self._values)
+        positions: I64Array = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        return positions
+
+    def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
+        return _where_found(self.find(column))
+
+
+def _positions_of(name: str, column: pa.Array) -> _Positions:
+    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+        numbers, valid = _whole_numbers(column)
+        numbers = numbers if valid is None else numbers[valid]
+        if len(numbers):
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < _TABLE_PLACES:
+                return _TablePositions(numbers, low, high)
     try:
         values = _plain(column).unique().drop_null()
         pc.index_in(values, value_set=values)
@@ -55,13 +139,24 @@ def _distinct(name: str, column: pa.Array) -> pa.Array:
             column=name,
             remedy="Use columns of numbers, strings, dates or times",
         ) from error
-    return values
+    return _HashedPositions(values)
 
 
-def _positions(column: pa.Array, values: pa.Array) -> I64Array:
-    found = pc.index_in(_plain(column), value_set=values)
-    positions: I64Array = pc.fill_null(found, -1).to_numpy().astype(np.int64)
-    return positions
+def _where_found(numbers: I64Array) -> tuple[I64Array, I64Array]:
+    rows = np.flatnonzero(numbers >= 0)
+    return rows, numbers[rows]
+
+
+def _whole_numbers(column: pa.Array) -> tuple[I64Array, npt.NDArray[np.bool_] | None]:
+    """The values as 64-bit integers, and which of them are not null; None if all are."""
+    if not column.null_count:
+        return column.to_numpy().astype(np.int64, copy=False), None
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False), valid
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _combined(numbers: I64Array, positions: I64Array, count: int) -> I64Array:

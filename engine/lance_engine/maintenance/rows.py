@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from lance_engine.format.row_ids import encode_row_ids, encode_versions
 from lance_engine.io import delete_quietly
 from lance_engine.scan import Scanner, ScanSplit
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.plan import ScanPlan
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table import TakenRows
 from lance_engine.table.deletions import deletion_path, write_deletions
@@ -27,15 +28,15 @@ U64Array = npt.NDArray[np.uint64]
 Filter: TypeAlias = "str | pc.Expression | Node | None"
 
 _OFFSET_BITS = np.uint64(32)
+# Rows between two ranges that are rather read than left out.
+_JOINED_ROWS = 4096
 
 
-def scan(
-    snapshot: Snapshot,
-    columns: Sequence[str] | None = None,
-    filter: Filter = None,
-    fragments: Iterable[Fragment] | None = None,
-) -> Scanner:
-    """A scan of all fragments, or of some."""
+ReaderFor: TypeAlias = Callable[[int], FragmentReader]
+
+
+def shared_readers(snapshot: Snapshot) -> ReaderFor:
+    """The reader of each fragment by its id; it is made once."""
     readers: dict[int, FragmentReader] = {}
 
     def reader(fragment_id: int) -> FragmentReader:
@@ -45,25 +46,68 @@ def scan(
             found = readers.setdefault(fragment_id, opened)
         return found
 
-    splits = None
+    return reader
+
+
+def scan(
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    filter: Filter = None,
+    fragments: Iterable[Fragment] | None = None,
+    splits: Sequence[ScanSplit] | None = None,
+    reader_for: ReaderFor | None = None,
+) -> Scanner:
+    """A scan of all fragments, of some, or of some ranges of rows."""
     if fragments is not None:
         splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments]
-    return Scanner(snapshot, reader, columns=columns, filter=filter, splits=splits)
+    reader_for = reader_for or shared_readers(snapshot)
+    return Scanner(snapshot, reader_for, columns=columns, filter=filter, splits=splits)
 
 
-def matching_addresses(snapshot: Snapshot, filter: Filter) -> U64Array:
-    """The addresses of the rows that pass, ascending; reads the columns of the filter only."""
-    batches = scan(snapshot, [ROW_ADDRESS], filter).to_batches()
+def rows_that_may_pass(snapshot: Snapshot, filter: Node, reader_for: ReaderFor) -> list[ScanSplit]:
+    """Ranges of rows, ascending, outside of which no row passes: told by indices and zone maps.
+
+    Ranges that are close to each other are joined, since reading what is between them costs less.
+    """
+    plan = ScanPlan(snapshot, reader_for, filter, None, zone_maps=True, indices=True)
+    splits: list[ScanSplit] = []
+    for reader, parts in plan.fragments(_JOINED_ROWS):
+        number = reader.fragment.id
+        for begin, end in np.concatenate([part.ranges for part in parts]).tolist():
+            if splits and splits[-1].fragment_id == number and begin - splits[-1].stop <= _JOINED_ROWS:
+                splits[-1] = dataclasses.replace(splits[-1], stop=end)
+            else:
+                splits.append(ScanSplit(number, begin, end))
+    return splits
+
+
+def matching_addresses(
+    snapshot: Snapshot, filter: Filter, splits: Sequence[ScanSplit] | None = None
+) -> U64Array:
+    """The addresses of the rows that pass, ascending; reads the columns of the filter only.
+
+    `splits` restricts this to some ranges of rows, also ascending.
+    """
+    batches = scan(snapshot, [ROW_ADDRESS], filter, splits=splits).to_batches()
     return joined(batch.column(0).to_numpy() for batch in batches)
 
 
-def read_rows(snapshot: Snapshot, addresses: U64Array, columns: Sequence[str]) -> pa.RecordBatch:
+def read_rows(
+    snapshot: Snapshot, addresses: U64Array, columns: Sequence[str], reader_for: ReaderFor
+) -> pa.RecordBatch:
     """The rows at ascending addresses."""
     parts = [
-        FragmentReader(snapshot, snapshot.fragment(number)).projection(tuple(columns)).read_rows(offsets)
+        reader_for(number).projection(tuple(columns)).read_rows(offsets)
         for number, offsets in rows_by_fragment(snapshot, addresses).offsets.items()
     ]
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+
+
+def live_offsets(snapshot: Snapshot, fragment: Fragment) -> npt.NDArray[np.int64]:
+    """The offsets of the rows of a fragment that are not deleted, ascending."""
+    offsets = np.arange(fragment.physical_rows)
+    deleted = snapshot.deleted_rows(fragment)
+    return offsets if deleted is None else np.delete(offsets, deleted)
 
 
 def joined(parts: Iterable[U64Array]) -> U64Array:
@@ -163,6 +207,17 @@ def lineage(snapshot: Snapshot, addresses: U64Array) -> Lineage:
         ids.append(snapshot.row_ids(fragment, offsets))
         created.append(snapshot.created_at_versions(fragment)[offsets])
     return Lineage(joined(ids), joined(created))
+
+
+def joined_lineage(snapshot: Snapshot, parts: Sequence[U64Array]) -> Lineage:
+    """As `lineage`, for addresses that ascend within each part only."""
+    if not snapshot.has_stable_row_ids:
+        return Lineage(None, None)
+    found = [lineage(snapshot, part) for part in parts]
+    return Lineage(
+        joined(part.row_ids for part in found if part.row_ids is not None),
+        joined(part.created_at for part in found if part.created_at is not None),
+    )
 
 
 def with_lineage(fragments: Iterable[Fragment], moved: Lineage) -> list[Fragment]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from lance_engine.errors import InvalidFilterError, LanceError, SchemaMismatchError
+from lance_engine.errors import (
+    InvalidFilterError,
+    LanceError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from lance_engine.expr import columns_of, evaluate_value, parse_value
 from lance_engine.expr.convert import convert
 from lance_engine.expr.value_types import value_type
+from lance_engine.types import Schema
 
 BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
 # What a caller may give for the values of a column.
@@ -85,3 +91,23 @@ def column_values(
         return evaluate_value(node, batch)
 
     return ColumnValues(name, tuple(sorted(columns_of(node))), target or node.type, compute)
+
+
+def check_whole_columns(schema: Schema, names: Iterable[str]) -> None:
+    """ColumnNotFoundError for unknown names, UnsupportedFeatureError for fields inside a column."""
+    for name in names:
+        schema.field(name)
+        if name not in schema.names:
+            raise UnsupportedFeatureError(
+                "A field inside a struct cannot be updated by itself",
+                column=name,
+                remedy="Update the whole struct column",
+            )
+
+
+def columns_read(computed: Iterable[ColumnValues], schema: Schema) -> list[str]:
+    """What has to be read to compute columns, in the order of the schema; everything for a function."""
+    wanted: set[str] = set()
+    for column in computed:
+        wanted.update(schema.names if column.columns is None else column.columns)
+    return [name for name in schema.names if name in wanted]

@@ -1,0 +1,67 @@
+"""Making, listing and removing branches, and cloning a dataset without copying its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lance_engine.errors import DatasetExistsError
+from lance_engine.io import open_store
+from lance_engine.table.branches import Branch, create_branch, delete_branch, list_branches, read_branch
+from lance_engine.table.clones import write_clone
+from lance_engine.table.refs import root_store
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import list_versions, open_snapshot
+
+
+class Branches:
+    """The branches of a dataset. Changes are visible at once; they are no versions."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"Branches({ {branch.name: branch.parent_version for branch in self.list()} })"
+
+    def list(self) -> list[Branch]:
+        """All branches by name, without the main history."""
+        return list_branches(root_store(self._snapshot))
+
+    def get(self, name: str) -> Branch:
+        """One branch; VersionNotFoundError if there is none of this name."""
+        return read_branch(root_store(self._snapshot), name)
+
+    def create(self, name: str, version: int | None = None) -> Branch:
+        """Begin a branch with a version of this branch, by default the one that this dataset shows.
+
+        Open it with ``open(..., branch=name)``. No data is copied. BranchExistsError if the name is taken.
+        """
+        return create_branch(_at(self._snapshot, version), name)
+
+    def delete(self, name: str) -> None:
+        """Remove a branch and its versions; BranchInUseError if other branches were made from it."""
+        delete_branch(root_store(self._snapshot), name)
+
+
+def shallow_clone(
+    snapshot: Snapshot, uri: str, version: int | None, storage_options: Mapping[str, Any] | None
+) -> Snapshot:
+    """A new dataset at `uri` that begins as a version of this one and refers to its files."""
+    target = open_store(uri, snapshot.storage_options if storage_options is None else storage_options)
+    source = _at(snapshot, version)
+    problem = DatasetExistsError(
+        "There is already a dataset at this path", path=target.uri, remedy="Choose another path"
+    )
+    if list_versions(target) is not None:
+        raise problem
+    try:
+        write_clone(source, target)
+    except FileExistsError:
+        raise problem from None
+    return open_snapshot(target, storage_options=storage_options or snapshot.storage_options)
+
+
+def _at(snapshot: Snapshot, version: int | None) -> Snapshot:
+    if version is None or version == snapshot.version:
+        return snapshot
+    return open_snapshot(snapshot.store, version, storage_options=snapshot.storage_options)

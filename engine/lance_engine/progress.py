@@ -1,0 +1,110 @@
+"""How long operations tell how far they are, and how they are cancelled.
+
+An operation that takes ``progress`` calls it with a `ProgressEvent` now and then, from the thread that called
+the operation. An exception that it raises cancels the operation: nothing of a new version stays.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, TextIO
+
+# Seconds between two events of the same stage.
+_INTERVAL: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEvent:
+    """How far an operation is.
+
+    `stage` says in words what it does now. `rows` of `total_rows` (None where that is not known) are done in
+    this stage. `bytes` and `files` were written so far by the whole operation, `elapsed` is in seconds.
+    """
+
+    stage: str
+    rows: int
+    total_rows: int | None
+    bytes: int
+    files: int
+    elapsed: float
+
+
+class Progress(Protocol):
+    """Whatever takes events; see the module."""
+
+    def __call__(self, event: ProgressEvent, /) -> None: ...
+
+
+#: What callers may give: True prints to standard error, False and None are silent.
+ProgressOption = bool | Callable[[ProgressEvent], None] | None
+
+
+class Reporter:
+    """Counts for one operation and passes events on, not more than ten a second and stage."""
+
+    def __init__(self, progress: ProgressOption) -> None:
+        self._progress: Progress | None = _Printer() if progress is True else (progress or None)
+        self._started = time.monotonic()
+        self._last = -_INTERVAL
+        self._stage = ""
+        self._rows = 0
+        self._total: int | None = None
+        self.bytes = 0
+        self.files = 0
+
+    def begin(self, stage: str, total_rows: int | None = None) -> None:
+        """A new stage; tells so at once."""
+        self._stage, self._rows, self._total = stage, 0, total_rows
+        self._emit()
+
+    def advance(self, rows: int) -> None:
+        """So many more rows of this stage are done."""
+        self._rows += rows
+        if time.monotonic() - self._last >= _INTERVAL:
+            self._emit()
+
+    def update(self, rows: int, total_rows: int | None) -> None:
+        """So many rows of this stage are done by now, of as many as are known of by now."""
+        self._rows, self._total = rows, total_rows
+        if time.monotonic() - self._last >= _INTERVAL:
+            self._emit()
+
+    def wrote(self, size: int) -> None:
+        """One more file of `size` bytes is written."""
+        self.files += 1
+        self.bytes += size
+
+    def end(self) -> None:
+        """The stage is done; tells so at once."""
+        self._emit()
+
+    def _emit(self) -> None:
+        if self._progress is None:
+            return
+        self._last = time.monotonic()
+        elapsed = self._last - self._started
+        self._progress(ProgressEvent(self._stage, self._rows, self._total, self.bytes, self.files, elapsed))
+
+
+class _Printer:
+    """One line on standard error that is written over and over."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._stage = ""
+
+    def __call__(self, event: ProgressEvent, /) -> None:
+        stream = self._stream or sys.stderr
+        if self._stage and event.stage != self._stage:
+            stream.write("\n")
+        self._stage = event.stage
+        of = "" if event.total_rows is None else f" of {event.total_rows:,}"
+        done = event.total_rows is not None and event.rows >= event.total_rows
+        stream.write(f"\r{event.stage}: {event.rows:,}{of} rows, {event.elapsed:.1f} s")
+        if done:
+            stream.write("\n")
+            self._stage = ""
+        stream.flush()
