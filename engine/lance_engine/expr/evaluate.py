@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
@@ -301,6 +303,10 @@ def _countable(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
 
 
 def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    if isinstance(right, pa.Int64Scalar) and isinstance(left, pa.Int64Array) and not left.null_count:
+        divisor = right.as_py()
+        if divisor is not None and divisor > 0:
+            return _divide_by_constant(op, left.to_numpy(), divisor)
     if at.is_integer(right.type):
         zero = pa.scalar(0, right.type)
         right = pc.if_else(pc.equal(right, zero), pa.scalar(None, right.type), right)
@@ -308,6 +314,19 @@ def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scal
         pc.divide_checked(left, right) if at.is_integer(right.type) else pc.trunc(pc.divide(left, right))
     )
     return quotient if op == "//" else pc.subtract(left, pc.multiply(quotient, right))
+
+
+def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> pa.Array:
+    """Quotient or remainder, rounded towards zero; numpy divides by a constant without dividing."""
+    quotient = left // divisor
+    if len(left) and left.min() < 0:
+        # Rounded down so far.
+        quotient += (left < 0) & (quotient * divisor != left)
+    if op == "%":
+        # In place: new memory costs more than the arithmetic.
+        quotient *= divisor
+        np.subtract(left, quotient, out=quotient)
+    return pa.array(quotient)
 
 
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.cache import METADATA
+from lance_engine.errors import CorruptFileError, LanceError, Placed
+from lance_engine.file.contents import FileContents
+from lance_engine.file.decoding import Overlays, decode_fetched
 from lance_engine.file.fields import FieldBuilder
+from lance_engine.file.legacy import LegacyFile
+from lance_engine.file.legacy_fields import LegacyFieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.index.zone_maps import ZoneMap, read_zone_map
-from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, SYSTEM_FIELDS
-from lance_engine.scan.types import to_declared, without_dictionaries
+from lance_engine.metrics import Touched, count_read, note_pages
+from lance_engine.scan.blobs import BlobReader
+from lance_engine.scan.layout import ProjectedColumns, layout_of
+from lance_engine.scan.selection import Selection
+from lance_engine.scan.system import ROW_ADDRESS, ROW_CREATED_AT, ROW_ID, ROW_NUMBERS, SYSTEM_FIELDS
+from lance_engine.scan.types import to_declared
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
@@ -26,27 +36,23 @@ if TYPE_CHECKING:
 # Bytes from which on it matters whether a value is copied.
 _WIDE_VALUE = 128
 
-Overlays = list[tuple[kernels.Source, kernels.Source]]
+# What a page's description takes in memory, apart from its chunk index and dictionary.
+_PAGE_BYTES = 1024
+
 U32Array = npt.NDArray[np.uint32]
 
 
-def _refuse_legacy(snapshot: Snapshot, fragment: Fragment) -> None:
-    """Files of version 0.1 do not say where columns lie: that none is found would read as nulls."""
-    for file in fragment.files:
-        if file.major_version == 0 and not file.column_indices:
-            raise UnsupportedFeatureError(
-                "Data files of version 0.1 are not supported",
-                path=snapshot.uri,
-                fragment=fragment.id,
-                remedy="Rewrite the dataset in a newer file version with the program that created it",
-            )
+def _metadata_bytes(leaf: kernels.LeafColumn) -> int:
+    """About the memory that the metadata of a column take: what its pages keep, and the pages themselves."""
+    kept = sum(length for _, length in leaf.metadata_ranges(0, leaf.rows))
+    return kept + _PAGE_BYTES * len(leaf.page_starts)
 
 
 class BuiltField(NamedTuple):
     """A decoder, and per file the leaves whose bytes can be fetched ahead."""
 
     decoder: kernels.Field
-    leaves: dict[FileReader, list[kernels.LeafColumn]]
+    leaves: dict[FileContents, list[kernels.LeafColumn]]
 
 
 class FragmentReader:
@@ -55,27 +61,39 @@ class FragmentReader:
     def __init__(self, snapshot: Snapshot, fragment: Fragment) -> None:
         self.fragment = fragment
         self._snapshot = snapshot
-        self._files: dict[int, FileReader] = {}
+        self.evict()
+        self._layout = layout_of(snapshot, fragment)
+
+    def evict(self) -> None:
+        """Forget all that was read from the files; projections handed out stay usable."""
+        self._files: dict[int, FileReader | LegacyFile] = {}
         self._built: dict[tuple[str, bool], BuiltField] = {}
         self._projections: dict[tuple[tuple[str, ...], frozenset[str]], Projection] = {}
         self._zone_maps: dict[int, ZoneMap | None] = {}
-        _refuse_legacy(snapshot, fragment)
-        # Field id -> (file, column); of two files that hold the same field the later one counts.
-        self._places = {
-            field_id: (number, column)
-            for number, file in enumerate(fragment.files)
-            for field_id, column in zip(file.fields, file.column_indices, strict=False)
-            if field_id >= 0 and column >= 0
-        }
+        self._versions: dict[str, npt.NDArray[np.uint64]] = {}
+        self._blobs: dict[int, BlobReader] = {}
 
     @property
     def rows(self) -> int:
         """Physical rows, deleted ones included."""
         return self.fragment.physical_rows
 
+    @property
+    def has_chunks(self) -> bool:
+        """Whether values are stored in small chunks (from format 2.1 on), of which few are picked fast."""
+        return all(file.storage_version not in ("0.1", "2.0") for file in self.fragment.files)
+
     def deleted(self) -> U32Array | None:
         """Sorted offsets of the deleted rows, None if there are none."""
         return self._snapshot.deleted_rows(self.fragment)
+
+    def any_deleted(self, begin: int, end: int) -> bool:
+        """Whether one of the rows [begin, end) is deleted."""
+        deleted = self.deleted()
+        if deleted is None:
+            return False
+        first, last = np.searchsorted(deleted, [begin, end])
+        return bool(first < last)
 
     def projection(self, names: tuple[str, ...], coded: frozenset[str] = frozenset()) -> Projection:
         """The decoders of these columns, system columns included; those in `coded` give dictionaries."""
@@ -84,30 +102,50 @@ class FragmentReader:
         if found is None:
             with self.placed():
                 found = self._projections.setdefault(key, Projection(self, *key))
+        else:
+            METADATA.hit(self)
         return found
 
     def field(self, name: str) -> Field:
         return self._snapshot.schema.field(name)
 
     def system_column(self, name: str, begin: int, end: int) -> pa.Array:
-        """`_rowid` or `_rowaddr` of rows [begin, end)."""
+        """A system column of rows [begin, end)."""
+        if name not in ROW_NUMBERS:
+            return pa.array(self._row_versions(name)[begin:end])
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
             return pa.array(self._snapshot.row_ids(self.fragment, np.arange(begin, end, dtype=np.uint64)))
         first = self.fragment.id << 32
         return pa.array(np.arange(first + begin, first + end, dtype=np.uint64))
 
     def system_values(self, name: str, rows: U32Array) -> pa.Array:
-        """`_rowid` or `_rowaddr` of certain rows."""
+        """A system column of certain rows."""
+        if name not in ROW_NUMBERS:
+            return pa.array(self._row_versions(name)[rows])
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
             return pa.array(self._snapshot.row_ids(self.fragment, rows))
         return pa.array(rows.astype(np.uint64) + np.uint64(self.fragment.id << 32))
 
-    def file(self, number: int) -> FileReader:
+    def _row_versions(self, name: str) -> npt.NDArray[np.uint64]:
+        """The versions in which the physical rows were created or last changed."""
+        found = self._versions.get(name)
+        if found is None:
+            created = name == ROW_CREATED_AT
+            read = self._snapshot.created_at_versions if created else self._snapshot.last_updated_at_versions
+            found = self._versions.setdefault(name, read(self.fragment))
+            METADATA.grew(self, found.nbytes)
+        return found
+
+    def file(self, number: int) -> FileReader | LegacyFile:
         found = self._files.get(number)
         if found is None:
             data_file = self.fragment.files[number]
             store, path = self._snapshot.data_file_location(data_file)
-            reader = FileReader(store, path, size=data_file.file_size)
+            reader: FileReader | LegacyFile
+            if data_file.storage_version == "0.1":
+                reader = LegacyFile(store, path, data_file.fields, size=data_file.file_size)
+            else:
+                reader = FileReader(store, path, size=data_file.file_size)
             found = self._files.setdefault(number, reader)
         return found
 
@@ -115,10 +153,31 @@ class FragmentReader:
         """The decoder of a top-level field, as codes if asked; projections share it."""
         found = self._built.get((field.name, coded))
         if found is None:
-            builder = FieldBuilder(self._place, self.rows)
+            builder: FieldBuilder | LegacyFieldBuilder
+            if self._layout.is_legacy(field):
+                builder = LegacyFieldBuilder(self._legacy_file, self.rows)
+            else:
+                builder = FieldBuilder(self._place, self.rows)
             decoder = builder.build(field, coded)
             found = self._built.setdefault((field.name, coded), BuiltField(decoder, builder.leaves))
+            METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
         return found
+
+    def tests(self, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
+        """What reads, by name, the truth of a test of each value of a column; None if one is impossible."""
+        fields = []
+        with self.placed():
+            for name, (column, test) in tests.items():
+                field = self.field(column)
+                # The kernels would test binary JSON and not its text.
+                if not self.is_stored(field) or field.is_json:
+                    return None
+                built = self.built(field)
+                decoder = built.decoder.tested(test)
+                if decoder is None:
+                    return None
+                fields.append((pa.field(name, pa.bool_()), BuiltField(decoder, built.leaves)))
+            return Projection(self, tuple(tests), frozenset(), fields)
 
     def is_dictionary_coded(self, name: str) -> bool:
         """Whether all pages of a string column have a dictionary."""
@@ -130,18 +189,39 @@ class FragmentReader:
         leaves = [leaf for leaves in self.built(field).leaves.values() for leaf in leaves]
         return bool(leaves) and all(leaf.gives_codes for leaf in leaves)
 
+    def fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
+        """Fetch what files say about some of their columns, all columns of a file together."""
+        for number, indices in columns.items():
+            file = self.file(number)
+            if isinstance(file, FileReader):
+                file.fetch_metadata(indices)
+
     def _place(self, field: Field) -> tuple[FileReader, int]:
-        number, column = self._places[field.id]
-        return self.file(number), column
+        number, column = self._layout.places[field.id]
+        file = self.file(number)
+        if isinstance(file, LegacyFile):
+            raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
+        return file, column
+
+    def _legacy_file(self, field: Field) -> LegacyFile:
+        number, _ = self._layout.places[field.id]
+        file = self.file(number)
+        if not isinstance(file, LegacyFile):
+            raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
+        return file
 
     def holds(self, leaf: Field) -> bool:
         """Whether the column of a leaf exists in the files; if not, all its values are null."""
-        return leaf.id in self._places
+        return leaf.id in self._layout.places
 
     def zone_map(self, leaf: Field, name: str) -> ZoneMap | None:
         """The zone map of a stored leaf outside of lists, if it has one; `name` is its path, for errors."""
+        if leaf.is_json:
+            return None  # the order of binary values is not that of their texts
         if leaf.id not in self._zone_maps:
             with self.placed():
+                if self._layout.is_legacy(leaf):
+                    return None
                 file, column = self._place(leaf)
                 found = read_zone_map(file, column, leaf, name)
                 if found is not None and found.rows != self.rows:
@@ -151,79 +231,97 @@ class FragmentReader:
                         column=name,
                     )
             self._zone_maps[leaf.id] = found
-        return self._zone_maps[leaf.id]
+            if found is not None:
+                METADATA.grew(self, found.minimum.nbytes + found.maximum.nbytes + found.null_count.nbytes)
+            return found
+        return self._zone_maps.get(leaf.id)
+
+    def blobs(self, name: str, descriptors: pa.StructArray) -> pa.Array:
+        """The bytes that blobs of a top-level column lead to."""
+        with self.placed():
+            leaf = next(leaf for leaf in self.field(name).leaves() if leaf.is_blob_v2)
+            number, _ = self._layout.places[leaf.id]
+            if number not in self._blobs:
+                self._blobs[number] = BlobReader(self._snapshot, self.fragment.files[number])
+            try:
+                return self._blobs[number].read(descriptors)
+            except LanceError as error:
+                raise error.at(column=name) from error.__cause__
+            except FileNotFoundError as error:
+                raise CorruptFileError(
+                    "A file of blobs is missing",
+                    path=str(error.filename or error),
+                    column=name,
+                    remedy="Restore the file from a copy, or leave the column out",
+                ) from error
 
     def is_stored(self, field: Field) -> bool:
         """Whether the column exists in the files; if not, all its values are null."""
-        if field.logical_type == "struct" and not field.children:
-            return field.id in self._places
-        stored = [leaf.id in self._places for leaf in field.leaves()]
-        if any(stored) and not all(stored):
-            raise UnsupportedFeatureError(
-                "A part of the column is not stored in this fragment",
-                column=field.name,
-                remedy="Compact or rewrite the dataset",
-            )
-        return all(stored)
+        return self._layout.is_stored(field)
 
-    @contextmanager
-    def placed(self) -> Iterator[None]:
-        """Add to errors where they happened, and make those of the kernels ours."""
-        try:
-            yield
-        except LanceError as error:
-            raise error.at(version=self._snapshot.version, fragment=self.fragment.id) from error.__cause__
-        except kernels.CorruptDataError as error:
-            what, column, page = error.args
-            paths = [file.path for file in self._files.values()]
-            raise CorruptFileError(
-                what,
-                path=paths[0] if len(paths) == 1 else self._snapshot.uri,
-                version=self._snapshot.version,
-                fragment=self.fragment.id,
-                column=column,
-                page=page,
-                remedy="Restore the file from a copy, or go back to a version that does not use it",
-            ) from error
+    def projected(self, names: tuple[str, ...], coded: frozenset[str]) -> ProjectedColumns:
+        """What columns are like in this fragment."""
+        return self._layout.projected(names, coded)
+
+    def placed(self) -> Placed:
+        """A block that adds to errors where they happened, and makes those of the kernels ours."""
+        return Placed(self._place_error)
+
+    def _place_error(self, error: BaseException) -> LanceError | None:
+        if isinstance(error, LanceError):
+            return error.at(version=self._snapshot.version, fragment=self.fragment.id)
+        if not isinstance(error, kernels.CorruptDataError):
+            return None
+        what, column, page = error.args
+        paths = [file.path for file in self._files.values()]
+        return CorruptFileError(
+            what,
+            path=paths[0] if len(paths) == 1 else self._snapshot.uri,
+            version=self._snapshot.version,
+            fragment=self.fragment.id,
+            column=column,
+            page=page,
+            remedy="Restore the file from a copy, or go back to a version that does not use it",
+        )
 
 
 class Projection:
-    """Some columns of a fragment, in a fixed order."""
+    """Some columns of a fragment, or tests of columns, in a fixed order."""
 
-    def __init__(self, reader: FragmentReader, names: tuple[str, ...], coded: frozenset[str]) -> None:
+    def __init__(
+        self,
+        reader: FragmentReader,
+        names: tuple[str, ...],
+        coded: frozenset[str],
+        tests: Sequence[tuple[pa.Field, BuiltField]] = (),
+    ) -> None:
         self._reader = reader
         self._names = names
-        self._fields: list[pa.Field] = []
-        self._stored: list[str] = []
-        self._missing: dict[str, pa.DataType] = {}
-        stored_fields: list[pa.Field] = []
+        if tests:
+            self.schema = self._decoded = pa.schema([field for field, _ in tests])
+            self._missing: frozenset[str] = frozenset()
+            #: which of the decoded columns must not hold nulls
+            self.required: list[int] = []
+            self._plain = True
+            fields = [built for _, built in tests]
+        else:
+            projected = reader.projected(names, coded)
+            self.schema, self._decoded = projected.schema, projected.decoded
+            self._missing, self.required = projected.missing, projected.required
+            self._plain = projected.is_plain
+            reader.fetch_metadata(projected.columns)
+            fields = [reader.built(field, name in coded) for name, field in projected.stored]
         decoders: list[kernels.Field] = []
-        leaves: dict[FileReader, list[kernels.LeafColumn]] = {}
-        for name in names:
-            if name in SYSTEM_FIELDS:
-                self._fields.append(SYSTEM_FIELDS[name])
-                continue
-            field = reader.field(name)
-            arrow = field.to_arrow()
-            if name in coded:
-                arrow = arrow.with_type(pa.dictionary(pa.int32(), arrow.type))
-            self._fields.append(arrow)
-            if not reader.is_stored(field):
-                self._missing[name] = arrow.type
-                continue
-            built = reader.built(field, name in coded)
+        leaves: dict[FileContents, list[kernels.LeafColumn]] = {}
+        for built in fields:
             decoders.append(built.decoder)
-            self._stored.append(name)
-            decoded = arrow.type if name in coded else without_dictionaries(arrow.type)
-            stored_fields.append(arrow.with_type(decoded))
             for file, columns in built.leaves.items():
                 leaves.setdefault(file, []).extend(columns)
-        self.schema = pa.schema(self._fields)
-        self._decoded = pa.schema(stored_fields)
-        self._required = [i for i, field in enumerate(stored_fields) if not field.nullable]
-        self._plain = self._decoded.equals(self.schema)
         self._columns = kernels.Columns(decoders)
         self._leaves = list(leaves.items())
+        self._is_local = all(file.is_local for file in leaves)
+        #: decodes these columns without further ado, if that is possible
+        self.decoders = self._columns if self._plain and self._is_local else None
         #: rows at which a batch of wide values should end: within a page these need not be copied
         self.borders = sorted(
             {
@@ -235,6 +333,39 @@ class Projection:
                 for start in leaf.page_starts
             }
         )
+
+    def read(self, selection: Selection) -> pa.RecordBatch:
+        """The rows of a selection. `kernels.BatchTooLargeError` asks for fewer rows."""
+        note_pages(lambda: self.pages_of(selection))
+        if selection.is_range:
+            return self.read_range(selection.begin, selection.end)
+        if selection.prefers_rows:
+            return self.read_rows(selection.offsets)
+        ranges = selection.ranges
+        with self._reader.placed():
+            batch = self._decode(
+                ranges.tolist(), lambda overlays: self._columns.decode_ranges(ranges, overlays)
+            )
+        if self._plain:
+            return batch
+        return self._complete(
+            batch, selection.count, lambda name: self._reader.system_values(name, selection.offsets)
+        )
+
+    def pages_of(self, selection: Selection) -> Iterator[Touched]:
+        """The pages of every column that a selection touches."""
+        for _, leaves in self._leaves:
+            for leaf in leaves:
+                starts = np.asarray(leaf.page_starts[:-1], dtype=np.int64)
+                if selection.prefers_rows:
+                    pages = np.unique(np.searchsorted(starts, selection.offsets, "right") - 1)
+                else:
+                    first = np.searchsorted(starts, selection.ranges[:, 0], "right") - 1
+                    last = np.searchsorted(starts, selection.ranges[:, 1], "left")
+                    pages = np.unique(
+                        np.concatenate([np.arange(*found) for found in zip(first, last, strict=True)])
+                    )
+                yield (self._reader.fragment.id, leaf.name), len(starts), pages.tolist()
 
     def read_range(self, begin: int, end: int) -> pa.RecordBatch:
         """Rows [begin, end) of the fragment, deleted ones included.
@@ -264,28 +395,16 @@ class Projection:
         self, ranges: Iterable[tuple[int, int]], decode: Callable[[Overlays], kernels.DecodedBatch]
     ) -> pa.RecordBatch:
         """Fetch what `ranges` of rows need, where files are not local, and decode."""
-        files = [(file, leaves) for file, leaves in self._leaves if not file.is_local]
-        if not files:
-            return self._import(decode([]))
-        spans = list(ranges)
-        overlays = [file.overlay(leaves, spans) for file, leaves in files]
-        readers = {
-            source.identity: (file, batch) for (file, _), (source, batch) in zip(files, overlays, strict=True)
-        }
-        while True:
-            try:
-                return self._import(decode(overlays))
-            except kernels.NotResidentError as missing:  # only the data could tell that this is needed too
-                source, offset, length = missing.args
-                file, batch = readers[source]
-                file.fetch(batch, offset, length)
+        return self._import(decode_fetched(self._leaves, ranges, decode))
 
     def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
+        if self._is_local:
+            count_read(0, decoded.bytes_read)
         batch = pa.RecordBatch._import_from_c(decoded.address, self._decoded)
-        for index in self._required:
+        for index in self.required:
             if batch.column(index).null_count:
                 raise CorruptFileError(
-                    "A column that must not be null holds nulls", column=self._stored[index]
+                    "A column that must not be null holds nulls", column=self._decoded.field(index).name
                 )
         return batch
 
@@ -294,14 +413,24 @@ class Projection:
         if not self._names:
             return batch
         arrays = []
-        for field in self._fields:
+        for field in self.schema:
             if field.name in SYSTEM_FIELDS:
                 arrays.append(system(field.name))
             elif field.name in self._missing:
                 arrays.append(pa.nulls(rows, field.type))
             else:
-                arrays.append(to_declared(batch.column(self._stored.index(field.name)), field.type))
+                array = batch.column(self._decoded.names.index(field.name))
+                arrays.append(self._declared(array, field))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _declared(self, array: pa.Array, field: pa.Field) -> pa.Array:
+        with self._reader.placed():
+            try:
+                return to_declared(array, field.type, partial(self._reader.blobs, field.name))
+            except kernels.InvalidJsonError as error:
+                raise kernels.CorruptDataError(
+                    f"A JSON value contradicts itself: {error.args[0]}", field.name, None
+                ) from error
 
 
 __all__ = ["ROW_ADDRESS", "ROW_ID", "FragmentReader", "Projection"]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import projected_schema
+from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -27,13 +29,21 @@ def take(
     reader_for: Callable[[int], FragmentReader],
     row_ids: npt.ArrayLike,
     columns: Sequence[str] | None = None,
+    *,
+    missing: Literal["error", "skip"] = "error",
 ) -> pa.Table:
-    """The rows with these ids, in this order, repetitions included; RowNotFoundError lists unknown ids."""
+    """The rows with these ids, in this order, repetitions included.
+
+    RowNotFoundError lists ids that do not exist or were deleted, unless `missing` says to skip them.
+    """
+    if missing not in ("error", "skip"):
+        raise ValueError(f"missing is 'error' or 'skip', not {missing!r}")
     names = tuple(snapshot.schema.names if columns is None else columns)
     schema = projected_schema(snapshot, names)
-    addresses = snapshot.resolve_row_ids(row_ids)
+    find = snapshot.resolve_row_ids if missing == "error" else snapshot.find_row_ids
+    addresses = find(row_ids)
     if len(addresses) == 0:
-        return schema.empty_table()
+        return _with_extensions(schema.empty_table(), snapshot, names)
     order = None
     if len(addresses) > 1 and (addresses[1:] < addresses[:-1]).any():
         order = np.argsort(addresses, kind="stable")
@@ -52,10 +62,18 @@ def take(
     batches = ordered_map(read, iter(parts), len(parts))
     table = pa.Table.from_batches(chain.from_iterable(batches), schema=schema)
     if order is None:
-        return table
+        return _with_extensions(table, snapshot, names)
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return table.combine_chunks().take(pa.array(places))
+    return _with_extensions(table.combine_chunks().take(pa.array(places)), snapshot, names)
+
+
+def _with_extensions(table: pa.Table, snapshot: Snapshot, names: Sequence[str]) -> pa.Table:
+    """The table with the extension types that the metadata of its fields name, as scans give them."""
+    fields = (snapshot.schema.field(name) for name in names if name not in SYSTEM_FIELDS)
+    if not any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk()):
+        return table
+    return pa.RecordBatchReader.from_stream(table).read_all()
 
 
 def _parts(addresses: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:

@@ -1,10 +1,16 @@
-"""Dictionary types: pages hold their values, the schema promises codes."""
+"""Types that are stored in another form: dictionaries, JSON, and blobs as what leads to them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.encodings.jsonb import STORED, json_text
+from lance_engine.logical_types import to_arrow_type
+from lance_engine.scan.blobs import DESCRIPTOR
+from lance_engine.types import Field
 
 
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
@@ -17,19 +23,42 @@ def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
         return pa.large_list(_plain_field(arrow_type.value_field))
     if pa.types.is_list(arrow_type):
         return pa.list_(_plain_field(arrow_type.value_field))
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(_plain_field(arrow_type.value_field), arrow_type.list_size)
     if pa.types.is_map(arrow_type):
         return pa.map_(_plain_field(arrow_type.key_field), _plain_field(arrow_type.item_field))
     return arrow_type
 
 
-def to_declared(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """`array` as `arrow_type`, which differs at most by dictionaries.
+def stored_type(field: Field) -> pa.DataType:
+    """What pages of a field are decoded to: no dictionaries, binary JSON, and descriptors for blobs of the
+    second kind.
+    """
+    if field.is_blob_v2:
+        return DESCRIPTOR
+    if field.is_json:
+        return field.column_type
+    if not any(node.is_blob_v2 or node.is_json for node in field.walk()):
+        return without_dictionaries(field.arrow_type)
+    children = [child.to_arrow().with_type(stored_type(child)) for child in field.children]
+    return to_arrow_type(field.name, field.logical_type, children)
 
+
+def to_declared(
+    array: pa.Array, arrow_type: pa.DataType, blobs: Callable[[pa.StructArray], pa.Array]
+) -> pa.Array:
+    """`array` as `arrow_type`, of which it is the stored form; `blobs` reads what descriptors lead to.
+
+    `kernels.InvalidJsonError` where a JSON value is damaged.
     `kernels.BatchTooLargeError` asks for fewer rows: the codes are too narrow for the values, which may come
     from several pages with dictionaries of their own.
     """
     if array.type.equals(arrow_type):
         return array
+    if array.type.equals(DESCRIPTOR) and pa.types.is_large_binary(arrow_type):
+        return blobs(array)
+    if array.type.equals(STORED) and pa.types.is_string(arrow_type):
+        return json_text(array)
     if pa.types.is_dictionary(arrow_type):
         codes = array.dictionary_encode()
         width = arrow_type.index_type.bit_width - pa.types.is_signed_integer(arrow_type.index_type)
@@ -40,15 +69,17 @@ def to_declared(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
         return codes.cast(arrow_type)
     if pa.types.is_struct(arrow_type):
         children = [
-            to_declared(array.field(i), arrow_type.field(i).type) for i in range(arrow_type.num_fields)
+            to_declared(array.field(i), arrow_type.field(i).type, blobs) for i in range(arrow_type.num_fields)
         ]
         fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
     if pa.types.is_map(arrow_type):
-        keys = to_declared(array.keys, arrow_type.key_type)
-        items = to_declared(array.items, arrow_type.item_type)
+        keys = to_declared(array.keys, arrow_type.key_type, blobs)
+        items = to_declared(array.items, arrow_type.item_type, blobs)
         return pa.MapArray.from_arrays(array.offsets, keys, items, type=arrow_type, mask=array.is_null())
-    items = to_declared(array.values, arrow_type.value_type)
+    items = to_declared(array.values, arrow_type.value_type, blobs)
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.FixedSizeListArray.from_arrays(items, type=arrow_type, mask=array.is_null())
     kind = pa.LargeListArray if pa.types.is_large_list(arrow_type) else pa.ListArray
     return kind.from_arrays(array.offsets, items, type=arrow_type, mask=array.is_null())
 

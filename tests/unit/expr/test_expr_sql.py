@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import columns_of, conjuncts, evaluate, parse_sql
+from lance_engine.expr import columns_of, conjuncts, evaluate, evaluate_value, parse_sql, parse_value
 
 NAN = float("nan")
 DAY = datetime.date
@@ -259,3 +259,20 @@ def test_importing_does_not_load_the_parser_or_pyarrow_dataset() -> None:
     code = f"import sys, lance_engine.expr; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 7, 100, 2**62, -3, 0])
+def test_whole_division_rounds_towards_zero(divisor: int) -> None:
+    values = [0, 1, -1, 6, 7, -7, -8, 2**63 - 1, -(2**63) + 1]
+    for held in (values, [*values, None]):
+        schema = pa.schema([("a", pa.int64())])
+        batch = pa.record_batch({"a": pa.array(held, pa.int64())})
+        for op in ("//", "%"):
+            expected = []
+            for value in held:
+                if value is None or divisor == 0:
+                    expected.append(None)
+                    continue
+                quotient = abs(value) // abs(divisor) * (1 if (value < 0) == (divisor < 0) else -1)
+                expected.append(quotient if op == "//" else value - quotient * divisor)
+            assert evaluate_value(parse_value(f"a {op} ({divisor})", schema), batch).to_pylist() == expected

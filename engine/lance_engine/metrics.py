@@ -1,0 +1,147 @@
+"""What a scan did, in numbers: what it skipped, what it read, and where its time went."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMetrics:
+    """An index that a scan used: the part of the filter it answered, and how many fragments it covers."""
+
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+    filter: str
+    covered: int
+    fragments: int
+
+
+#: A column of a file: what identifies it, how many pages it has, and the numbers of those that were read.
+Touched = tuple[Hashable, int, Iterable[int]]
+
+
+@dataclass(slots=True)
+class ScanMetrics:
+    """One run of a scan. Threads may add to it."""
+
+    pushed: list[str] = field(default_factory=list)
+    """The conditions of the filter, in the order in which they are tested."""
+    fragments: int = 0
+    fragments_read: int = 0
+    zones: int = 0
+    """Zones whose statistics were looked at; 0 where no column of the filter has any."""
+    zones_read: int = 0
+    pages: int = 0
+    """Pages of the columns of which something was read, in their files."""
+    pages_read: int = 0
+    rows: int = 0
+    """Physical rows, deleted ones included, of what the scan covers."""
+    rows_left: int = 0
+    """Physical rows that row ids, indices and zones left to be read."""
+    rows_untested: int = 0
+    """Of these, rows on which the filter did not have to be tested."""
+    rows_decoded: int = 0
+    """Physical rows of which some column was decoded."""
+    rows_out: int = 0
+    batches: int = 0
+    bytes_read: int = 0
+    """Bytes of the files: of local ones those that were decoded, of others those that were fetched."""
+    requests: int = 0
+    """Ranges fetched; none for local files, which are mapped into memory."""
+    indices: list[IndexMetrics] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Per phase: `plan`, `filter` and `read`, which sum over threads, and `total`, by the clock."""
+    _touched: list[Callable[[], Iterable[Touched]]] = field(default_factory=list, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add(self, **counts: int) -> None:
+        with self._lock:
+            for name, count in counts.items():
+                setattr(self, name, getattr(self, name) + count)
+
+    def add_read(self, requests: int, read: int) -> None:
+        """Add ranges fetched, and bytes read."""
+        with self._lock:
+            self.requests += requests
+            self.bytes_read += read
+
+    def counts(self, *names: str) -> list[int]:
+        """Counts as they are at one moment of a scan that may go on."""
+        with self._lock:
+            return [getattr(self, name) for name in names]
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time that the block takes to a phase."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_time(name, time.perf_counter() - begin)
+
+    def add_time(self, phase: str, seconds: float) -> None:
+        with self._lock:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def touch(self, pages: Callable[[], Iterable[Touched]]) -> None:
+        """Note that pages were read; which ones is asked for by `count_pages`, not while the scan runs."""
+        self._touched.append(pages)
+
+    def count_pages(self) -> None:
+        """Count the pages that were read, each once however often."""
+        totals: dict[Hashable, int] = {}
+        read: dict[Hashable, set[int]] = {}
+        for touched in self._touched:
+            for column, total, pages in touched():
+                totals[column] = total
+                read.setdefault(column, set()).update(pages)
+        self.pages, self.pages_read = sum(totals.values()), sum(map(len, read.values()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers under the names of the fields; indices as dictionaries."""
+        found = {name: getattr(self, name) for name in self.__slots__ if not name.startswith("_")}
+        found["pushed"] = list(self.pushed)
+        found["indices"] = [
+            {name: getattr(use, name) for name in IndexMetrics.__slots__} for use in self.indices
+        ]
+        found["seconds"] = dict(self.seconds)
+        return found
+
+
+_current = threading.local()
+
+
+class counting:  # noqa: N801 - a block, used like a function
+    """Count what this thread reads in the block towards `metrics`; with None it is not counted."""
+
+    __slots__ = ("_metrics", "_outer")
+
+    def __init__(self, metrics: ScanMetrics | None) -> None:
+        self._metrics = metrics
+
+    def __enter__(self) -> None:
+        self._outer: ScanMetrics | None = getattr(_current, "metrics", None)
+        _current.metrics = self._metrics
+
+    def __exit__(self, *_: object) -> None:
+        _current.metrics = self._outer
+
+
+def count_read(requests: int, read: int) -> None:
+    """Tell the scan at work, if any, of `requests` ranges fetched, of `read` bytes together."""
+    metrics: ScanMetrics | None = getattr(_current, "metrics", None)
+    if metrics is not None:
+        metrics.add_read(requests, read)
+
+
+def note_pages(pages: Callable[[], Iterable[Touched]]) -> None:
+    """Tell the scan at work, if any, that pages were read; see `ScanMetrics.touch`."""
+    metrics: ScanMetrics | None = getattr(_current, "metrics", None)
+    if metrics is not None:
+        metrics.touch(pages)

@@ -1,0 +1,93 @@
+"""Blobs of the second kind: from descriptors to the bytes they lead to (format 2.2, blob v2)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.io.resolve import open_store
+
+if TYPE_CHECKING:
+    from lance_engine.format.fragment import DataFile
+    from lance_engine.io.store import Store
+    from lance_engine.table.snapshot import Snapshot
+
+DESCRIPTOR: Final = pa.struct(
+    [
+        pa.field("kind", pa.uint8(), False),
+        pa.field("position", pa.uint64(), False),
+        pa.field("size", pa.uint64(), False),
+        pa.field("blob_id", pa.uint32(), False),
+        pa.field("blob_uri", pa.string(), False),
+    ]
+)
+# A batch of several rows has no more bytes of blobs.
+_BATCH_BYTES: Final = 64 << 20
+_ENDING: Final = ".lance"
+
+
+class BlobKind(IntEnum):
+    """Where the bytes of a blob are."""
+
+    INLINE = 0
+    PACKED = 1
+    DEDICATED = 2
+    EXTERNAL = 3
+
+
+class BlobReader:
+    """The blobs of one data file, in that file, in files beside it, or anywhere else."""
+
+    def __init__(self, snapshot: Snapshot, file: DataFile) -> None:
+        self._snapshot = snapshot
+        self._store, self._path = snapshot.data_file_location(file)
+
+    def read(self, descriptors: pa.StructArray) -> pa.LargeBinaryArray:
+        """The bytes of each blob; null where the descriptor is.
+
+        `kernels.BatchTooLargeError` asks for fewer rows. CorruptFileError where a blob lies outside its file.
+        """
+        rows = np.flatnonzero(np.asarray(descriptors.is_valid()))
+        fields = [descriptors.field(field.name).take(pa.array(rows)).to_pylist() for field in DESCRIPTOR]
+        if len(rows) > 1 and sum(fields[2]) > _BATCH_BYTES:
+            raise kernels.BatchTooLargeError("more bytes of blobs than fit a batch")
+        values: list[bytes | None] = [None] * len(descriptors)
+        wanted: dict[tuple[Store, str], list[tuple[int, int, int]]] = {}
+        for row, kind, position, size, number, uri in zip(rows.tolist(), *fields, strict=True):
+            if size == 0 and kind != BlobKind.EXTERNAL:
+                values[row] = b""
+                continue
+            place = self._place(kind, number, uri)
+            if kind == BlobKind.EXTERNAL and size == 0:
+                size = place[0].size(place[1]) - position
+            wanted.setdefault(place, []).append((row, position, size))
+        for (store, path), ranges in wanted.items():
+            end = store.size(path)
+            if any(position + size > end or size < 0 for _, position, size in ranges):
+                raise CorruptFileError("A blob lies past the end of its file", path=path)
+            found = store.read_ranges(path, [(position, size) for _, position, size in ranges])
+            for (row, _, _), value in zip(ranges, found, strict=True):
+                values[row] = bytes(value)
+        return pa.array(values, pa.large_binary())
+
+    def _place(self, kind: int, number: int, uri: str) -> tuple[Store, str]:
+        """The store and the path of the file that holds a blob."""
+        if kind == BlobKind.INLINE:
+            return self._store, self._path
+        if kind in (BlobKind.PACKED, BlobKind.DEDICATED):
+            folder = self._path.removesuffix(_ENDING)
+            # File numbers count in the first digits of the name, which spreads files over key ranges.
+            return self._store, f"{folder}/{f'{number:032b}'[::-1]}.blob"
+        if kind != BlobKind.EXTERNAL:
+            raise UnsupportedFeatureError(f"A blob of the unknown kind {kind}", path=self._path)
+        if number:
+            return self._snapshot.base_store(number), uri
+        folder, separator, name = uri.rpartition("/")
+        if not separator or not name:
+            raise CorruptFileError(f"A blob lies at '{uri}', which is no place of a file", path=self._path)
+        return open_store(folder or "/", self._snapshot.storage_options), name

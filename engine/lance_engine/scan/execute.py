@@ -1,0 +1,193 @@
+"""Reading the pieces of a plan: filter columns first, the others for the rows that passed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine import kernels
+from lance_engine.expr.value_types import is_bytes, is_text
+from lance_engine.metrics import ScanMetrics, counting
+from lance_engine.scan.filter import FilterSteps, Passing
+from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.plan import Piece
+from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
+
+# Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
+PICKED_DISTANCE = 2
+
+
+class PieceReader:
+    """Reads pieces as batches of `schema`, or counts their rows; threads may share it."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        coded: frozenset[str],
+        steps: FilterSteps | None,
+        batch_rows: int,
+        batch_bytes: int | None = None,
+    ) -> None:
+        self._schema = schema
+        self._names = tuple(schema.names)
+        self._coded = coded
+        self._steps = steps
+        self._wanted = frozenset(self._names)
+        self._batch_rows = batch_rows
+        self._batch_bytes = batch_bytes
+        self._texts = frozenset(field.name for field in schema if is_text(field.type) or is_bytes(field.type))
+        self._picked = self._texts | {field.name for field in schema if _is_fixed(field.type)}
+
+    def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
+        """The rows of a piece that pass the filter and are not deleted; no batch is empty."""
+        try:
+            with counting(metrics):
+                batches = self._tested(piece, metrics) if piece.tested else [self._whole(piece, metrics)]
+        except kernels.BatchTooLargeError:
+            if piece.selection.count == 1:
+                raise
+            halves = piece.selection.halves()
+            return [b for half in halves for b in self.read(piece._replace(selection=half), metrics)]
+        batches = [batch for batch in batches if batch.num_rows]
+        if self._batch_bytes is None:
+            return batches
+        return [part for batch in batches for part in _bounded(batch, self._batch_bytes)]
+
+    def count(self, piece: Piece, metrics: ScanMetrics) -> int:
+        """How many rows of a piece pass the filter and are not deleted."""
+        if not piece.tested:
+            live = live_mask(piece.reader, piece.selection)
+            return piece.selection.count if live is None else int(live.true_count)
+        try:
+            with counting(metrics):
+                passing = self._test(piece, metrics, frozenset())
+        except kernels.BatchTooLargeError:
+            if piece.selection.count == 1:
+                raise
+            return sum(
+                self.count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
+            )
+        return passing.count
+
+    def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
+        begin = time.perf_counter()
+        batch = piece.reader.projection(self._names, self._coded).read(piece.selection)
+        metrics.add(rows_decoded=piece.selection.count if self._names else 0)
+        live = live_mask(piece.reader, piece.selection)
+        batch = batch if live is None else batch.filter(live)
+        metrics.add_time("read", time.perf_counter() - begin)
+        return batch
+
+    def _test(self, piece: Piece, metrics: ScanMetrics, wanted: frozenset[str]) -> Passing:
+        """The rows that pass, with those of the columns read on the way that are wanted."""
+        begin = time.perf_counter()
+        reader = piece.reader
+        assert self._steps is not None
+        passing = Passing(reader, piece.selection, live_mask(reader, piece.selection))
+        steps = self._steps.ordered()
+
+        def coded(name: str) -> bool:
+            # Strings with few distinct values are tested once per value.
+            return name in self._coded or reader.is_dictionary_coded(name)
+
+        for number, step in enumerate(steps):
+            if not passing.count:
+                break
+            later = {name for after in steps[number + 1 :] for name in after.names}
+            passing.test(step, coded, wanted | later)
+        metrics.add(rows_decoded=passing.decoded)
+        metrics.add_time("filter", time.perf_counter() - begin)
+        return passing
+
+    def _tested(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
+        passing = self._test(piece, metrics, self._wanted)
+        if not passing.count:
+            return []
+        begin = time.perf_counter()
+        passing.compress()
+        found = passing.selection
+        batches = [
+            self._materialised(piece, found.part(first, last), first, passing.columns)
+            for first, last in found.parts(self._batch_rows)
+        ]
+        metrics.add_time("read", time.perf_counter() - begin)
+        return batches
+
+    def _materialised(
+        self, piece: Piece, selection: Selection, first: int, columns: Mapping[str, pa.Array]
+    ) -> pa.RecordBatch:
+        """All columns of some rows that passed, whose values in `columns` begin at `first`."""
+        if not self._names:
+            return empty_columns(selection.count)
+        arrays = {name: array.slice(first, selection.count) for name, array in columns.items()}
+        late = [name for name in self._names if name not in arrays]
+        if selection.is_range:
+            groups = [(late, SPARSE_DISTANCE)]
+        else:
+            picked = self._picked if piece.reader.has_chunks else self._texts
+            groups = [
+                ([n for n in late if n not in picked], SPARSE_DISTANCE),
+                ([n for n in late if n in picked], PICKED_DISTANCE),
+            ]
+        for names, distance in groups:
+            if names:
+                projection = piece.reader.projection(tuple(names), self._coded)
+                arrays.update(zip(names, read_rows(projection, selection, distance).columns, strict=True))
+        return pa.RecordBatch.from_arrays(
+            [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
+        )
+
+
+def read_rows(projection: Projection, selection: Selection, distance: int) -> pa.RecordBatch:
+    """Rows one by one, or with what lies between them if they are at most `distance` apart on average."""
+    cover, mask = selection.covering(distance)
+    batch = projection.read(cover)
+    return batch if mask is None else batch.filter(pa.array(mask))
+
+
+def live_mask(reader: FragmentReader, selection: Selection) -> pa.BooleanArray | None:
+    """Which of the rows are not deleted; None when all of them are live."""
+    deleted = reader.deleted()
+    if deleted is None:
+        return None
+    first, last = np.searchsorted(deleted, [selection.begin, selection.end])
+    if first == last:
+        return None
+    within = deleted[first:last]
+    if selection.is_range:
+        live = np.ones(selection.count, dtype=np.bool_)
+        live[within - np.uint32(selection.begin)] = False
+    else:
+        live = np.isin(selection.offsets, within, assume_unique=True, invert=True)
+        if live.all():
+            return None
+    return pa.array(live)
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch without columns that still has rows."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    return bool(at.is_integer(kind) or at.is_floating(kind) or at.is_temporal(kind) or at.is_decimal128(kind))
+
+
+def _bounded(batch: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
+    """A batch cut into batches of at most `limit` bytes, or of one row."""
+    if batch.num_rows < 2 or batch.nbytes <= limit:
+        yield batch
+        return
+    middle = batch.num_rows // 2
+    yield from _bounded(batch.slice(0, middle), limit)
+    yield from _bounded(batch.slice(middle), limit)
+
+
+def _plain(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
+    """A column as the scan promises it, which may have been read as codes for its filter."""
+    is_coded = pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(arrow_type)
+    return array.dictionary_decode() if is_coded else array

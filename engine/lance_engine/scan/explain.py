@@ -1,0 +1,64 @@
+"""A scan in words: what it reads, and once it ran, what it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_engine.metrics import ScanMetrics
+
+if TYPE_CHECKING:
+    from lance_engine.scan.filter import FilterSteps
+    from lance_engine.scan.scanner import Scanner
+    from lance_engine.table.snapshot import Snapshot
+
+
+def explain(
+    scanner: Scanner, snapshot: Snapshot, steps: FilterSteps | None, metrics: ScanMetrics, *, analyze: bool
+) -> str:
+    """The plan that `metrics` counted; with `analyze`, also what running it took."""
+    lines = [f"LanceScan {snapshot.uri} version {snapshot.version}"]
+    names = scanner.schema.names
+    lines.append(f"  columns: {', '.join(names) or '(none)'}")
+    if scanner.filter is not None:
+        lines.append(f"  filter: {scanner.filter}")
+        lines += _filter_lines(scanner, steps)
+    if scanner.limit is not None or scanner.offset:
+        lines.append(f"  limit: {scanner.limit}, offset: {scanner.offset}")
+    for use in metrics.indices:
+        lines.append(
+            f"  index {use.name} ({use.kind} on {', '.join(use.columns)}): {use.filter}, "
+            f"covers {use.covered} of {use.fragments} fragments"
+        )
+    if metrics.zones:
+        lines.append(
+            f"  zones: {metrics.zones_read} of {metrics.zones}, "
+            f"rows that match without a test: {metrics.rows_untested}"
+        )
+    lines.append(
+        f"  fragments: {metrics.fragments_read} of {metrics.fragments}, physical rows: {metrics.rows_left}"
+        f" of {metrics.rows}"
+    )
+    if analyze:
+        lines.append(
+            f"  pages: {metrics.pages_read} of {metrics.pages}, bytes read: {metrics.bytes_read}"
+            f", requests: {metrics.requests}"
+        )
+        lines.append(
+            f"  rows decoded: {metrics.rows_decoded}, rows out: {metrics.rows_out}"
+            f", batches: {metrics.batches}"
+        )
+        times = [f"{phase} {1000 * spent:.2f} ms" for phase, spent in metrics.seconds.items()]
+        lines.append(f"  time: {', '.join(times)}")
+    return "\n".join(lines)
+
+
+def _filter_lines(scanner: Scanner, steps: FilterSteps | None) -> list[str]:
+    if steps is None:
+        return ["  looked up: all of the filter"]
+    tested = [str(step.node) for step in steps.ordered()]
+    late = [name for name in scanner.schema.names if name not in steps.names]
+    return [
+        f"  tested: {', then '.join(tested)}",
+        f"  read first: {', '.join(steps.names) or '(none)'}",
+        f"  read for matching rows: {', '.join(late) or '(none)'}",
+    ]

@@ -1,0 +1,112 @@
+"""The least and the greatest value of a column: from zone maps where these are exact, else from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_engine.errors import UnsupportedTypeError
+from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.scanner import Scanner
+from lance_engine.scan.splits import ScanSplit
+
+if TYPE_CHECKING:
+    from lance_engine.index.zone_maps import ZoneMap
+    from lance_engine.table.snapshot import Snapshot
+
+# Zone maps cut longer strings; a bound of fewer bytes is the value itself.
+_CUT_BYTES = 32
+
+
+class Extremes(NamedTuple):
+    """The least and the greatest value, null where there is none. NaN is greater than every other number."""
+
+    minimum: pa.Scalar
+    maximum: pa.Scalar
+
+
+def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
+    """The extremes of a top-level column over all rows that are not deleted."""
+    field = snapshot.schema.field(column)
+    kind = value_type(field.to_arrow().type)
+    if not is_comparable(kind):
+        raise UnsupportedTypeError(f"Values of type {kind} have no order", column=column)
+    bounds: list[pa.Array] = []
+    unsure: list[tuple[ScanSplit, pa.Scalar | None, pa.Scalar | None]] = []
+    for fragment in snapshot.fragments:
+        reader = reader_for(fragment.id)
+        if not reader.is_stored(field):
+            continue  # all null
+        zones = reader.zone_map(field, column) if field.is_leaf else None
+        if zones is None:
+            unsure.append((ScanSplit(fragment.id, 0, fragment.physical_rows), None, None))
+            continue
+        exact = _exact_zones(zones, reader.deleted())
+        bounds += [bound.filter(pa.array(exact)) for bound in (zones.minimum, zones.maximum)]
+        for zone in np.flatnonzero(~exact).tolist():
+            start, rows = int(zones.starts[zone]), int(zones.lengths[zone])
+            split = ScanSplit(fragment.id, start, start + rows)
+            unsure.append((split, zones.minimum[zone], zones.maximum[zone]))
+    found = _extremes(bounds, kind)
+    # What zones without exact bounds hold matters only where these reach beyond what is known.
+    splits = [split for split, low, high in unsure if _may_extend(found, low, high)]
+    if splits:
+        scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
+        bounds = [pa.array(list(found), kind)]
+        for batch in scan.to_batches():
+            values = batch.column(0)
+            values = values if values.type == kind else values.cast(kind)
+            bounds.append(pa.array(list(_extremes([values], kind)), kind))
+        found = _extremes(bounds, kind)
+    return found
+
+
+def _exact_zones(zones: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.bool_]:
+    """Zones whose bounds are values of rows that are not deleted."""
+    exact: npt.NDArray[np.bool_] = np.ones(zones.zones, dtype=np.bool_)
+    kind = zones.minimum.type
+    if not zones.nan_order_known:
+        # Written by others: whether strings were cut, and what NaN does to bounds, is not known.
+        if is_text(kind) or is_bytes(kind) or pa.types.is_floating(kind):
+            exact[:] = False
+    elif is_text(kind) or is_bytes(kind):
+        for bound in (zones.minimum, zones.maximum):
+            short = pc.fill_null(pc.less(pc.binary_length(bound), _CUT_BYTES), False)
+            exact &= short.to_numpy(zero_copy_only=False) | (zones.null_count == zones.lengths)
+    if deleted is not None:
+        exact[deleted // zones.rows_per_zone] = False
+    return exact
+
+
+def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
+    values = pa.concat_arrays([array.cast(kind) for array in arrays]) if arrays else pa.array([], kind)
+    if pa.types.is_float16(kind):
+        single = _extremes([values.cast(pa.float32())], pa.float32())
+        return Extremes(*(bound.cast(kind) for bound in single))
+    if not pa.types.is_floating(kind):
+        held = pc.min_max(values)
+        return Extremes(held["min"], held["max"])
+    nan = pc.is_nan(values)
+    # A bound of zero stands for both zeros; adding one makes it the positive.
+    numbers = pc.min_max(pc.add(values.filter(pc.invert(nan)), pa.scalar(0.0, kind)))
+    if not pc.any(nan).as_py():
+        return Extremes(numbers["min"], numbers["max"])
+    not_a_number = pa.scalar(float("nan"), kind)
+    return Extremes(numbers["min"] if numbers["min"].is_valid else not_a_number, not_a_number)
+
+
+def _may_extend(found: Extremes, low: pa.Scalar | None, high: pa.Scalar | None) -> bool:
+    """Whether values between two bounds, null or None where unknown, can lie outside of the extremes."""
+    if low is None or high is None or not (low.is_valid and high.is_valid):
+        return True
+    if not (found.minimum.is_valid and found.maximum.is_valid):
+        return True
+    kind = found.minimum.type
+    joined = _extremes([pa.array([*found, low.cast(kind), high.cast(kind)], kind)], kind)
+    return str(joined) != str(found)

@@ -1,0 +1,187 @@
+"""A filter as steps: which columns to read first, and what each step leaves for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.expr import Node, columns_of, conjuncts, evaluate
+from lance_engine.expr.build import conjunction
+from lance_engine.expr.tree import Arithmetic, Cast, Column, Comparison, Function, In, IsNull, Match, walk
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.native_tests import native_tests
+from lance_engine.scan.selection import Selection
+
+# A step reads single rows once the earlier ones left less than this share.
+_FEW_SHARE = 1 / 4
+# So many rows must have been tested for what passed to outweigh the guess.
+_PRIOR_ROWS = 20_000
+# Relative cost per row of decoding and testing values.
+_STRING_COST, _NESTED_COST, _MATCH_COST = 10.0, 12.0, 8.0
+# What passes, as long as nothing is known.
+_PASSING = {"=": 0.02, "<>": 0.95, "in": 0.1, "null": 0.2, "match": 0.2}
+_PASSING_OTHERWISE = 0.4
+
+
+class Step:
+    """Conditions on the same columns, tested together, and how many rows passed so far."""
+
+    def __init__(self, nodes: Collection[Node]) -> None:
+        self.node = conjunction(nodes)
+        self.names = tuple(sorted(columns_of(self.node)))
+        self.can_fail = any(_can_fail(node) for node in nodes)
+        #: the conditions as the kernels test them while decoding, if they can
+        self.native = native_tests(tuple(nodes))
+        self._cost = _cost(self.node)
+        self._guess = min(_guess(node) for node in nodes)
+        self._tested = self._passed = 0
+
+    def count(self, tested: int, passed: int) -> None:
+        """Learn; an update lost between threads does not matter."""
+        self._tested += tested
+        self._passed += passed
+
+    @property
+    def rank(self) -> float:
+        """Cost per row that the step excludes."""
+        passing = (self._passed + self._guess * _PRIOR_ROWS) / (self._tested + _PRIOR_ROWS)
+        return self._cost / max(1e-6, 1.0 - passing)
+
+
+class FilterSteps:
+    """The conjuncts of a filter in the order of what they cost and exclude.
+
+    Conditions that can fail, such as casts, come last and in the order in which they were written: others may
+    protect them.
+    """
+
+    def __init__(self, filter: Node) -> None:
+        grouped: dict[frozenset[str], list[Node]] = {}
+        self._fallible: list[Step] = []
+        for node in conjuncts(filter):
+            if _can_fail(node):
+                self._fallible.append(Step([node]))
+            else:
+                grouped.setdefault(frozenset(columns_of(node)), []).append(node)
+        self._steps = [Step(nodes) for nodes in grouped.values()]
+        self.names = tuple(sorted(columns_of(filter)))
+
+    @property
+    def are_native(self) -> bool:
+        """Whether the kernels can test everything, so that testing many rows at once takes no memory."""
+        return all(step.native is not None for step in (*self._steps, *self._fallible))
+
+    def ordered(self) -> list[Step]:
+        """The steps, the most worthwhile first."""
+        if len(self._steps) < 2:
+            return [*self._steps, *self._fallible]
+        return [*sorted(self._steps, key=lambda step: step.rank), *self._fallible]
+
+
+class Passing:
+    """The rows of a selection that passed so far, and the columns that were read for them.
+
+    While many pass, they are a mask over the selection; when few do, a selection of their own.
+    """
+
+    def __init__(self, reader: FragmentReader, selection: Selection, live: pa.BooleanArray | None) -> None:
+        self.reader = reader
+        self.selection = selection
+        self.columns: dict[str, pa.Array] = {}
+        self._mask = live
+        self.count = selection.count if live is None else int(live.true_count)
+        self.decoded = 0
+
+    def test(self, step: Step, coded: Callable[[str], bool], wanted: Collection[str]) -> None:
+        """Keep the rows that pass `step` too; of the columns read, keep those that are `wanted`.
+
+        Columns for which `coded` is true are read as dictionaries.
+        """
+        if step.can_fail or self.count < self.selection.count * _FEW_SHARE:
+            self.compress()
+        mask = self._tested_natively(step)
+        if mask is None:
+            mask = self._evaluated(step, coded, wanted)
+        if mask.null_count:
+            mask = pc.fill_null(mask, False)
+        tested = self.count
+        self._mask = mask if self._mask is None else pc.and_(self._mask, mask)
+        self.count = int(self._mask.true_count)
+        step.count(tested, self.count)
+
+    def _tested_natively(self, step: Step) -> pa.BooleanArray | None:
+        """The outcome of a step that the kernels test, unless its columns are at hand anyway."""
+        if step.native is None or all(name in self.columns for name in step.names):
+            return None
+        projection = step.native.projection(self.reader)
+        if projection is None:
+            return None
+        self.decoded += self.selection.count
+        return evaluate(step.native.node, projection.read(self.selection))
+
+    def _evaluated(
+        self, step: Step, coded: Callable[[str], bool], wanted: Collection[str]
+    ) -> pa.BooleanArray:
+        missing = tuple(name for name in step.names if name not in self.columns)
+        if missing:
+            batch = self.reader.projection(missing, frozenset(filter(coded, missing))).read(self.selection)
+            self.decoded += self.selection.count
+            self.columns.update(zip(missing, batch.columns, strict=True))
+        arrays = [self.columns[name] for name in step.names]
+        batch = (
+            pa.RecordBatch.from_arrays(arrays, names=list(step.names))
+            if arrays
+            else pa.RecordBatch.from_struct_array(pa.array([{}] * self.selection.count, pa.struct([])))
+        )
+        mask = evaluate(step.node, batch)
+        for name in missing:
+            if name not in wanted:
+                del self.columns[name]
+        return mask
+
+    def compress(self) -> None:
+        """Leave the rows that do not pass out of the selection and the columns; some row must pass."""
+        mask, self._mask = self._mask, None
+        if mask is None or self.count == self.selection.count:
+            return
+        self.columns = {name: array.filter(mask) for name, array in self.columns.items()}
+        self.selection = self.selection.where(mask)
+
+
+def _can_fail(node: Node) -> bool:
+    return any(
+        isinstance(found, (Arithmetic, Function)) or (isinstance(found, Cast) and not found.lenient)
+        for found in walk(node)
+    )
+
+
+def _cost(node: Node) -> float:
+    columns = {found for found in walk(node) if isinstance(found, Column)}
+    matches = sum(isinstance(found, Match) for found in walk(node))
+    return 1.0 + sum(_type_cost(column.stored_type) for column in columns) + matches * _MATCH_COST
+
+
+def _type_cost(kind: pa.DataType) -> float:
+    if at.is_dictionary(kind):
+        return _type_cost(kind.index_type)
+    try:
+        return float(kind.bit_width) / 64
+    except ValueError:
+        return _NESTED_COST if at.is_nested(kind) else _STRING_COST
+
+
+def _guess(node: Node) -> float:
+    match node:
+        case Comparison():
+            return _PASSING.get(node.op, _PASSING_OTHERWISE)
+        case In():
+            return _PASSING["in"]
+        case IsNull():
+            return 1 - _PASSING["null"] if node.negated else _PASSING["null"]
+        case Match():
+            return _PASSING["match"]
+        case _:
+            return _PASSING_OTHERWISE

@@ -1,0 +1,269 @@
+"""Conditions that the kernels test while they decode, so that the values never become arrays.
+
+Those are comparisons of a top-level column with constants, lists of constants, and searches for text. Strings
+are tested as they are stored where that is possible: once per dictionary entry, or symbol by symbol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine import kernels
+from lance_engine.expr import Node
+from lance_engine.expr.build import conjunction, disjunction, negate
+from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Match, Not, Or
+from lance_engine.expr.value_types import is_bytes, is_text
+from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.system import SYSTEM_FIELDS
+
+# More tests would read their columns too often.
+_MOST_TESTS = 4
+# The automaton of a test has a state for every byte of what it looks for.
+_LONGEST_TEXT = 240
+_RANGES = ("=", "<", "<=", ">", ">=")
+
+
+@dataclass(slots=True)
+class NativeTests:
+    """A condition over columns of truth values, and the tests that give these."""
+
+    node: Node
+    tests: dict[str, tuple[str, kernels.ValueTest]]
+    """By the name of such a column: the column that is tested, and how."""
+    _projections: dict[FragmentReader, Projection | None] = field(default_factory=dict)
+
+    def projection(self, reader: FragmentReader) -> Projection | None:
+        """What reads the truth values; None if the fragment has no such columns or cannot test them."""
+        if reader not in self._projections:
+            self._projections[reader] = reader.tests(self.tests)
+        return self._projections[reader]
+
+
+def native_tests(nodes: Sequence[Node]) -> NativeTests | None:
+    """All of some conditions as tests of the kernels, or None."""
+    found = _Compiler()
+    node = found.conjunction(nodes)
+    if node is None or not 0 < len(found.tests) <= _MOST_TESTS:
+        return None
+    return NativeTests(node, found.tests)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.tests: dict[str, tuple[str, kernels.ValueTest]] = {}
+
+    def conjunction(self, nodes: Sequence[Node]) -> Node | None:
+        """Conditions that must all hold; those that bound one column become one range."""
+        bounds: dict[Column, list[Comparison]] = {}
+        compiled: list[Node | None] = []
+        for node in nodes:
+            if isinstance(node, Comparison) and node.op in _RANGES and _is_number(node):
+                assert isinstance(node.left, Column)
+                bounds.setdefault(node.left, []).append(node)
+            else:
+                compiled.append(self._compile(node))
+        compiled += [self._column(column, _range_test(column.type, held)) for column, held in bounds.items()]
+        known = [node for node in compiled if node is not None]
+        return conjunction(known) if len(known) == len(compiled) else None
+
+    def _compile(self, node: Node) -> Node | None:
+        match node:
+            case And(operands):
+                return self.conjunction(operands)
+            case Or(operands):
+                parts = [self._compile(operand) for operand in operands]
+                known = [part for part in parts if part is not None]
+                return disjunction(known) if len(known) == len(parts) else None
+            case Not(operand):
+                inner = self._compile(operand)
+                return None if inner is None else negate(inner)
+            case Comparison() if node.op in _RANGES and _is_number(node):
+                return self.conjunction([node])
+            case Comparison(op, Column() as column, Literal(value)) if _is_single(column):
+                return self._column(column, _comparison_test(op, column.type, value))
+            case In(Column() as column) if _is_single(column) and not node.has_null:
+                return self._column(column, _set_test(column.type, node.values))
+            case Match(_, Column() as column) if _is_single(column) and is_text(column.type):
+                return self._column(column, _match_test(node))
+            case _:
+                return None
+
+    def _column(self, column: Column, test: kernels.ValueTest | None) -> Node | None:
+        if test is None:
+            return None
+        name = f"test {len(self.tests)}"
+        self.tests[name] = column.parts[0], test
+        return Column((name,), pa.bool_())
+
+
+def _is_single(column: Column) -> bool:
+    """Whether it is a top-level column stored as the values it has."""
+    return (
+        len(column.parts) == 1 and column.stored_type == column.type and column.parts[0] not in SYSTEM_FIELDS
+    )
+
+
+def _is_number(node: Comparison) -> bool:
+    match node:
+        case Comparison(_, Column() as column, Literal() as constant):
+            kind = column.type
+            return (
+                _is_single(column)
+                and not constant.is_null
+                and (_integer_bits(kind) is not None or at.is_float32(kind) or at.is_float64(kind))
+            )
+        case _:
+            return False
+
+
+def _integer_bits(kind: pa.DataType) -> int | None:
+    """The width of values that compare as the integers they are stored as."""
+    if at.is_integer(kind) or at.is_temporal(kind) or at.is_decimal128(kind):
+        return (
+            int(kind.bit_width)
+            if kind.bit_width in (8, 16, 32, 64, 128) and not at.is_interval(kind)
+            else None
+        )
+    return None
+
+
+def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.ValueTest:
+    """All of some comparisons of one column with constants."""
+    constants = [(node.op, node.right.value) for node in bounds if isinstance(node.right, Literal)]
+    if at.is_floating(kind):
+        return _float_test(kind, constants)
+    bits = _integer_bits(kind)
+    assert bits is not None
+    signed = not at.is_unsigned_integer(kind)
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = least, most
+    for op, value in constants:
+        number = int.from_bytes(_stored_bytes(pa.array([value], kind)), "little", signed=signed)
+        if op in ("=", ">=", ">"):
+            low = max(low, number + (op == ">"))
+        if op in ("=", "<=", "<"):
+            high = min(high, number - (op == "<"))
+    if low > high:
+        low, high = most, least  # nothing is in this range
+    first, last = (end.to_bytes(bits // 8, "little", signed=signed) for end in (low, high))
+    return kernels.integer_range_test(bits, signed, first, last, False)
+
+
+def _float_test(kind: pa.DataType, constants: Sequence[tuple[str, pa.Scalar]]) -> kernels.ValueTest:
+    """NaN equals itself and is greater than every other value."""
+    low, high, nan = -math.inf, math.inf, True
+    single = at.is_float32(kind)
+    for op, value in constants:
+        number = value.as_py()
+        if math.isnan(number):
+            # Only NaN reaches up to NaN, and everything else stays below it.
+            if op in ("=", ">="):
+                low, high = math.inf, -math.inf
+            elif op == ">":
+                low, high, nan = math.inf, -math.inf, False
+            elif op == "<":
+                nan = False
+            continue
+        if op in ("=", "<", "<="):
+            high, nan = min(high, _next(number, -math.inf, single) if op == "<" else number), False
+            if op == "<" and number == -math.inf:
+                low = math.inf
+        if op in ("=", ">", ">="):
+            low = max(low, _next(number, math.inf, single) if op == ">" else number)
+            if op == ">" and number == math.inf:
+                high = -math.inf
+    return kernels.float_range_test(int(kind.bit_width), low, high, nan, False)
+
+
+def _next(number: float, towards: float, single: bool) -> float:
+    """The neighbour of a number of the width of the column."""
+    if not single:
+        return math.nextafter(number, towards)
+    import numpy as np
+
+    return float(np.nextafter(np.float32(number), np.float32(towards)))
+
+
+def _comparison_test(op: str, kind: pa.DataType, value: pa.Scalar) -> kernels.ValueTest | None:
+    if not value.is_valid:
+        return None
+    if is_text(kind) or is_bytes(kind):
+        if op not in ("=", "<>") or at.is_fixed_size_binary(kind):
+            return None
+        wanted = _as_bytes(value.as_py())
+        if len(wanted) > _LONGEST_TEXT:
+            return kernels.string_set_test([wanted], op == "<>")
+        return kernels.string_test([wanted], True, True, op == "<>")
+    bits = _integer_bits(kind)
+    if bits is None or op != "<>":
+        return None
+    number = _stored_bytes(pa.array([value], kind))
+    return kernels.integer_range_test(bits, not at.is_unsigned_integer(kind), number, number, True)
+
+
+def _set_test(kind: pa.DataType, values: pa.Array) -> kernels.ValueTest | None:
+    if values.type != kind or at.is_fixed_size_binary(kind):
+        return None
+    if is_text(kind) or is_bytes(kind):
+        return kernels.string_set_test([_as_bytes(value) for value in values.to_pylist()], False)
+    bits = _integer_bits(kind)
+    if bits is None or bits > 64:
+        return None
+    return kernels.integer_set_test(bits, _stored_bytes(values), False)
+
+
+def _match_test(node: Match) -> kernels.ValueTest | None:
+    at_start, at_end = node.kind == "starts_with", node.kind == "ends_with"
+    pieces: list[str] | None = [node.pattern]
+    if node.kind == "ilike":
+        return None
+    if node.kind == "like":
+        pieces = _like_pieces(node.pattern)
+        if pieces is None:
+            return None
+        at_start, at_end = bool(pieces[0]), bool(pieces[-1])
+        if len(pieces) == 1:
+            at_start = at_end = True
+        else:
+            pieces = [piece for piece in pieces if piece]
+    elif not node.pattern:
+        pieces, at_start, at_end = [], False, False
+    assert pieces is not None
+    held = [piece.encode() for piece in pieces]
+    if sum(map(len, held)) > _LONGEST_TEXT:
+        return None
+    return kernels.string_test(held, at_start, at_end, False)
+
+
+def _like_pieces(pattern: str) -> list[str] | None:
+    """What stands between the ``%`` of a pattern; None if it has wildcards for single characters."""
+    pieces, characters = [""], iter(pattern)
+    for character in characters:
+        if character == "%":
+            pieces.append("")
+        elif character == "_":
+            return None
+        elif character == "\\":
+            following = next(characters, None)
+            if following is None:
+                return None
+            pieces[-1] += following
+        else:
+            pieces[-1] += character
+    return pieces
+
+
+def _as_bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _stored_bytes(values: pa.Array) -> bytes:
+    """The values of a fixed-width array without nulls, as they are stored."""
+    width = int(values.type.bit_width) // 8
+    begin = values.offset * width
+    return bytes(memoryview(values.buffers()[1])[begin : begin + len(values) * width])

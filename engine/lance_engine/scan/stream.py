@@ -1,0 +1,173 @@
+"""Scans as Arrow C streams: decoded ahead by native threads, taken without the interpreter.
+
+A stream holds at most `Scanner.read_ahead` bytes of batches beyond the one that its consumer waits for. Rows
+that only need decoding never meet the interpreter; rows to be filtered, of columns that are computed, or of
+files that are not local are read by the scanner, called from the same threads.
+"""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.scan.pool import num_threads
+from lance_engine.scan.selection import Selection
+
+if TYPE_CHECKING:
+    from lance_engine.scan.plan import Piece
+    from lance_engine.scan.scanner import Scanner
+
+# Threads must not ask for the interpreter once it is going away.
+atexit.register(kernels.stop_streams)
+
+Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
+_Task = tuple[int, int, int, kernels.Columns | None, bool, Sequence[int]]
+
+#: Pieces asked for at first, twice as many the next time: a small limit should not open many files.
+_FIRST_PIECES = 2
+_MOST_PIECES = 64
+
+
+def native_stream(scanner: Scanner) -> object:
+    """The rows of a scan as a capsule of an Arrow C stream, in row order; every call scans anew.
+
+    Nothing is read before the first batch is asked for. Releasing the stream ends the decoding within the
+    batches at work. Errors carry the text of our errors.
+    """
+    return ScanStream(scanner).capsule()
+
+
+class ScanStream:
+    """One run of a scan, as the native stream sees it.
+
+    `convert`, which gives every batch the types of `schema`, takes all batches through the interpreter. It
+    does so only where it must when all it does is to make decimals of the columns `narrowed` 64 bits wide.
+    `failed` is told of the error that ends the stream, whose consumer gets no more than its text.
+    """
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        schema: pa.Schema | None = None,
+        convert: Convert | None = None,
+        failed: Callable[[Exception], None] | None = None,
+        narrowed: Collection[str] = (),
+    ) -> None:
+        self.schema = scanner.schema if schema is None else schema
+        #: the error that ended the stream
+        self.failure: Exception | None = None
+        self._failed = failed
+        self._scanner = scanner
+        self._convert = convert
+        self._narrowed = [i for i, name in enumerate(self.schema.names) if name in narrowed]
+        self._metrics = scanner.start()
+        self._begin = time.perf_counter()
+        self._coming = scanner.pieces(self._metrics)
+        self._known: list[Piece] = []
+        self._wanted = _FIRST_PIECES
+
+    def capsule(self) -> object:
+        """The stream, to be called once."""
+        scanner = self._scanner
+        return kernels.batch_stream(
+            self,
+            self.schema,
+            scanner.batch_rows,
+            scanner.row_bytes,
+            scanner.read_ahead,
+            num_threads(),
+            scanner.offset,
+            scanner.limit,
+        )
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The stream as pyarrow reads it, instead of `capsule`."""
+        return pa.RecordBatchReader._import_from_c_capsule(self.capsule())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, with our errors as they were raised."""
+        with self.reader() as reader:
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+                except pa.ArrowInvalid as error:
+                    raise (self.failure or error) from None
+                yield batch
+
+    def table(self) -> pa.Table:
+        """All batches, with our errors as they were raised."""
+        with self.reader() as reader:
+            try:
+                return reader.read_all()
+            except pa.ArrowInvalid as error:
+                raise (self.failure or error) from None
+
+    # What the native side calls, one call at a time for `more`, any number for `read`.
+
+    def more(self) -> tuple[list[_Task], bool]:
+        """The next pieces, and whether there are more behind them.
+
+        Each is (number, begin, end, decoders or None where only `read` will do, whether a part of it can be
+        read, columns that must not hold nulls).
+        """
+        tasks: list[_Task] = []
+        try:
+            for piece in islice(self._coming, self._wanted):
+                number, selection, projection = len(self._known), piece.selection, piece.projection
+                self._known.append(piece)
+                if projection is None or (self._convert is not None and not self._narrowed):
+                    tasks.append((number, selection.begin, selection.end, None, selection.is_range, ()))
+                    continue
+                self._metrics.touch(partial(projection.pages_of, selection))
+                decoders = projection.decoders
+                if self._narrowed and decoders is not None:
+                    decoders = decoders.narrowed(self._narrowed)
+                tasks.append((number, selection.begin, selection.end, decoders, True, projection.required))
+        except Exception as error:
+            self._fail(error)
+            raise
+        left = len(tasks) == self._wanted
+        self._wanted = min(2 * self._wanted, _MOST_PIECES)
+        return tasks, left
+
+    def read(self, number: int, begin: int, end: int) -> list[pa.RecordBatch]:
+        """The rows [begin, end) of a piece, by the scanner."""
+        piece = self._known[number]
+        if (begin, end) != (piece.selection.begin, piece.selection.end):
+            piece = piece._replace(selection=Selection.of_range(begin, end))
+        try:
+            batches: list[pa.RecordBatch] = []
+            # What was to be decoded natively is larger than a batch.
+            for part in piece.cut(self._scanner.batch_rows) if piece.projection else [piece]:
+                batches += self._scanner.reader.read(part, self._metrics)
+            return batches if self._convert is None else [self._convert(batch) for batch in batches]
+        except Exception as error:
+            self._fail(error)
+            raise
+
+    def report(
+        self, batches: int, rows_out: int, rows_decoded: int, bytes_read: int, seconds: float, last: bool
+    ) -> None:
+        """What was handed out, and decoded without the scanner, since the last call."""
+        self._metrics.add(
+            batches=batches, rows_out=rows_out, rows_decoded=rows_decoded, bytes_read=bytes_read
+        )
+        if seconds:
+            self._metrics.add_time("read", seconds)
+        if last:
+            self._metrics.add_time("total", time.perf_counter() - self._begin)
+
+    def _fail(self, error: Exception) -> None:
+        if self.failure is None:
+            self.failure = error
+            if self._failed is not None:
+                self._failed(error)
