@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from lance_engine.errors import LanceError
-from lance_engine.format.index_section import parse_index_section
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.kind import is_usable
+from lance_engine.index.registry import kind_of
+from lance_engine.index.segments import all_segments, index_not_found
 from lance_engine.table.snapshot import Snapshot
 
 INDICES_SCHEMA: Final = pa.schema(
@@ -34,10 +37,7 @@ def indices(snapshot: Snapshot) -> pa.Table:
     """
     paths = snapshot.schema.paths_by_id()
     present = {fragment.id for fragment in snapshot.fragments}
-    try:
-        segments = parse_index_section(snapshot.index_section or b"")
-    except LanceError as error:
-        raise error.at(path=snapshot.uri, version=snapshot.version) from None
+    segments = all_segments(snapshot)
     rows = []
     for segment in segments:
         covered = present.intersection(segment.fragment_ids or ())
@@ -56,3 +56,49 @@ def indices(snapshot: Snapshot) -> pa.Table:
             }
         )
     return pa.Table.from_pylist(rows, schema=INDICES_SCHEMA)
+
+
+def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """What an index consists of, in numbers; IndexNotFoundError if there is none of this name.
+
+    Keys: ``name``, ``kind``, ``columns``, ``fragments`` and ``uncovered_fragments``, ``rows`` and
+    ``uncovered_rows`` (live ones), ``bytes`` (None where the manifest does not record the files) and
+    ``segments``, a list with ``uuid``, ``dataset_version``, ``fragments``, ``bytes``, and for kinds that can
+    be used numbers of their own, such as ``pages`` or ``distinct_values``.
+    """
+    segments = [segment for segment in all_segments(snapshot) if segment.name == name]
+    if not segments:
+        raise index_not_found(snapshot, name)
+    paths = snapshot.schema.paths_by_id()
+    present = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}
+    covered = set().union(*(present.keys() & set(segment.fragment_ids or ()) for segment in segments))
+    sizes = [sum(size for _, size in segment.files) if segment.files else None for segment in segments]
+    rows = sum(present[fragment] for fragment in covered)
+    return {
+        "name": name,
+        "kind": segments[0].kind,
+        "columns": [paths.get(field, f"field {field}") for field in segments[0].fields],
+        "fragments": len(covered),
+        "uncovered_fragments": len(present) - len(covered),
+        "rows": rows,
+        "uncovered_rows": sum(present.values()) - rows,
+        "bytes": None if None in sizes else sum(size or 0 for size in sizes),
+        "segments": [
+            {
+                "uuid": str(segment.uuid),
+                "dataset_version": segment.dataset_version,
+                "fragments": len(present.keys() & set(segment.fragment_ids or ())),
+                "bytes": size,
+                **_numbers(snapshot, segment),
+            }
+            for segment, size in zip(segments, sizes, strict=True)
+        ],
+    }
+
+
+def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
+    """What the files of a segment tell about it."""
+    kind = kind_of(segment.kind)
+    if kind is None or not is_usable(segment, kind):
+        return {}
+    return dict(kind.open(SegmentFiles(snapshot, segment)).statistics)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lance_engine.inspection.health import health
 from lance_engine.inspection.history import versions
 from lance_engine.inspection.indices import indices
-from lance_engine.inspection.layout import files, fragments
+from lance_engine.inspection.layout import deletions, files, fragments
+from lance_engine.inspection.refs import refs
+from lance_engine.inspection.statistics import statistics
 from lance_engine.inspection.storage import columns, pages
+from lance_engine.inspection.transactions import transactions
+from lance_engine.inspection.verify import verify
 from lance_engine.inspection.zones import zones
+from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot
 
 
 class Inspector:
-    """What `ds.inspect` is: every method reads metadata only and answers with an Arrow table."""
+    """What `ds.inspect` is: every method answers with an Arrow table and, by default, reads metadata only."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -21,6 +27,14 @@ class Inspector:
     def versions(self) -> pa.Table:
         """One row per version of the dataset that still exists, oldest first."""
         return versions(self._snapshot.store)
+
+    def transactions(self) -> pa.Table:
+        """One row per version that still exists: what it changed, on the basis of which version."""
+        return transactions(self._snapshot.store)
+
+    def refs(self) -> pa.Table:
+        """One row per tag: the version that it names."""
+        return refs(root_store(self._snapshot))
 
     def fragments(self) -> pa.Table:
         """One row per fragment: rows, deleted rows, files, bytes."""
@@ -30,6 +44,10 @@ class Inspector:
         """One row per data file: path, format version, bytes, columns."""
         return files(self._snapshot)
 
+    def deletions(self) -> pa.Table:
+        """One row per deletion file: fragment, kind, rows, bytes."""
+        return deletions(self._snapshot)
+
     def columns(self) -> pa.Table:
         """One row per stored column: type, pages, bytes, encodings."""
         return columns(self._snapshot)
@@ -38,6 +56,10 @@ class Inspector:
         """One row per page, of all columns or of one: rows, bytes, encoding."""
         return pages(self._snapshot, column)
 
+    def statistics(self) -> pa.Table:
+        """One row per stored column: bounds and nulls by its zone maps, and how well it is compressed."""
+        return statistics(self._snapshot)
+
     def zones(self, column: str | None = None) -> pa.Table:
         """One row per zone of the columns with zone maps, or of one: bounds and null count."""
         return zones(self._snapshot, column)
@@ -45,3 +67,11 @@ class Inspector:
     def indices(self) -> pa.Table:
         """One row per index segment: kind, columns, coverage, bytes."""
         return indices(self._snapshot)
+
+    def verify(self, *, values: bool = False) -> pa.Table:
+        """One row per problem of this version, none if it is sound; `values` also decodes every value."""
+        return verify(self._snapshot, values=values)
+
+    def health(self) -> pa.Table:
+        """One row per measure of upkeep, such as small fragments, with the command that mends it."""
+        return health(self._snapshot)

@@ -32,6 +32,18 @@ FILES_SCHEMA: Final = pa.schema(
     ]
 )
 
+DELETIONS_SCHEMA: Final = pa.schema(
+    [
+        ("fragment_id", pa.uint32()),
+        ("path", pa.string()),
+        ("kind", pa.string()),
+        ("read_version", pa.uint64()),
+        ("deleted_rows", pa.uint64()),
+        ("physical_rows", pa.uint64()),
+        ("bytes", pa.uint64()),
+    ]
+)
+
 
 def fragments(snapshot: Snapshot) -> pa.Table:
     """One row per fragment; `bytes` is the size of its data files on storage."""
@@ -71,6 +83,28 @@ def files(snapshot: Snapshot) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(rows, schema=FILES_SCHEMA)
+
+
+def deletions(snapshot: Snapshot) -> pa.Table:
+    """One row per fragment with deleted rows; `read_version` is that of the deletion that came last."""
+    rows = []
+    for fragment in snapshot.fragments:
+        deletion = fragment.deletion_file
+        if deletion is None:
+            continue
+        store, path = snapshot.deletion_file_location(fragment, deletion)
+        rows.append(
+            {
+                "fragment_id": fragment.id,
+                "path": path if store is snapshot.store else f"{store.uri}/{path}",
+                "kind": deletion.kind.name.lower(),
+                "read_version": deletion.read_version,
+                "deleted_rows": fragment.physical_rows - snapshot.live_rows(fragment),
+                "physical_rows": fragment.physical_rows,
+                "bytes": store.size(path),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=DELETIONS_SCHEMA)
 
 
 def _size(snapshot: Snapshot, file: DataFile) -> int:

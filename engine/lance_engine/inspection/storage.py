@@ -9,9 +9,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.encodings.registry import describe_page
-from lance_engine.file.reader import FileReader
 from lance_engine.format.container import ColumnMetadata
 from lance_engine.format.fragment import Fragment
+from lance_engine.inspection.held_columns import held_columns
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.types import Field
 
@@ -113,18 +113,8 @@ def _stored_columns(snapshot: Snapshot, wanted: set[int] | None = None) -> Itera
     """The columns of all data files that belong to fields of the schema, of `wanted` ones if given."""
     known = {field.id for field in snapshot.schema.walk()} if wanted is None else wanted
     for fragment in snapshot.fragments:
-        for file in fragment.files:
-            held = [
-                (field_id, index)
-                for field_id, index in zip(file.fields, file.column_indices, strict=False)
-                if field_id in known and index >= 0
-            ]
-            if not held:
-                continue
-            store, path = snapshot.data_file_location(file)
-            reader = FileReader(store, path, size=file.file_size)
-            for field_id, index in held:
-                yield _StoredColumn(fragment, path, field_id, reader.column_metadata(index))
+        for reader, field_id, index in held_columns(snapshot, fragment, known):
+            yield _StoredColumn(fragment, reader.path, field_id, reader.column_metadata(index))
 
 
 def _fields_with_columns(snapshot: Snapshot, found: dict[int, Any]) -> Sequence[Field]:

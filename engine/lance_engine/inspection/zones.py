@@ -8,9 +8,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.errors import LanceError
-from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment
 from lance_engine.index.zone_maps import ZoneMap, read_zone_map
+from lance_engine.inspection.held_columns import held_columns
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.types import Field
 
@@ -35,17 +35,21 @@ def zones(snapshot: Snapshot, column: str | None = None) -> pa.Table:
     are null where a zone has none: nothing but nulls, or no text that is short enough. Long text is cut, so
     that bounds need not be values of the column.
     """
+    tables = [_rows(path, fragment_id, found) for path, fragment_id, found in all_zone_maps(snapshot, column)]
+    return pa.concat_tables([ZONES_SCHEMA.empty_table(), *tables]).combine_chunks()
+
+
+def all_zone_maps(snapshot: Snapshot, column: str | None = None) -> Iterator[tuple[str, int, ZoneMap]]:
+    """The zone maps of all columns, or of `column` and what is below it: column, fragment id, zone map."""
     paths = snapshot.schema.paths_by_id()
     top = snapshot.schema.fields if column is None else (snapshot.schema.field(column),)
     wanted = {leaf.id: leaf for field in top for leaf in _outside_lists(field)}
-    tables = []
     for fragment in snapshot.fragments:
         try:
             for field_id, found in _zone_maps(snapshot, fragment, wanted, paths):
-                tables.append(_rows(paths[field_id], fragment.id, found))
+                yield paths[field_id], fragment.id, found
         except LanceError as error:
             raise error.at(version=snapshot.version, fragment=fragment.id) from error.__cause__
-    return pa.concat_tables([ZONES_SCHEMA.empty_table(), *tables]).combine_chunks()
 
 
 def _outside_lists(field: Field) -> Iterator[Field]:
@@ -59,20 +63,10 @@ def _outside_lists(field: Field) -> Iterator[Field]:
 def _zone_maps(
     snapshot: Snapshot, fragment: Fragment, wanted: dict[int, Field], paths: dict[int, str]
 ) -> Iterator[tuple[int, ZoneMap]]:
-    for file in fragment.files:
-        held = [
-            (field_id, index)
-            for field_id, index in zip(file.fields, file.column_indices, strict=False)
-            if field_id in wanted and index >= 0
-        ]
-        if not held:
-            continue
-        store, path = snapshot.data_file_location(file)
-        reader = FileReader(store, path, size=file.file_size)
-        for field_id, index in held:
-            found = read_zone_map(reader, index, wanted[field_id], paths[field_id])
-            if found is not None:
-                yield field_id, found
+    for reader, field_id, index in held_columns(snapshot, fragment, wanted):
+        found = read_zone_map(reader, index, wanted[field_id], paths[field_id])
+        if found is not None:
+            yield field_id, found
 
 
 def _rows(column: str, fragment_id: int, found: ZoneMap) -> pa.Table:
@@ -83,14 +77,14 @@ def _rows(column: str, fragment_id: int, found: ZoneMap) -> pa.Table:
         pa.array(range(count), pa.uint32()),
         pa.array(found.starts, pa.uint64()),
         pa.array(found.lengths, pa.uint64()),
-        _shown(found.minimum),
-        _shown(found.maximum),
+        as_text(found.minimum),
+        as_text(found.maximum),
         pa.array(found.null_count, pa.uint64()),
     ]
     return pa.Table.from_arrays(arrays, schema=ZONES_SCHEMA)
 
 
-def _shown(bounds: pa.Array) -> pa.Array:
+def as_text(bounds: pa.Array) -> pa.Array:
     """Bounds as text; binary in hexadecimal."""
     kind = bounds.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):

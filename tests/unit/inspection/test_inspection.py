@@ -60,7 +60,7 @@ def test_versions_of_nothing_are_an_error(tmp_path: Path) -> None:
 
 def test_versions_with_lost_deletion_files_are_still_listed() -> None:
     from lance_engine.format.manifest import DeletionFile, DeletionKind, Fragment, serialize_manifest_file
-    from lance_engine.table.versions import NamingScheme
+    from lance_engine.io.manifest_names import NamingScheme
 
     store = MemoryStore()
     manifest = commit(store, Overwrite((), Schema(())), read_version=0).manifest

@@ -1,0 +1,35 @@
+"""The columns of the data files of a fragment."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+from lance_engine.file.reader import FileReader
+from lance_engine.format.fragment import Fragment
+from lance_engine.table.snapshot import Snapshot
+
+
+class HeldColumn(NamedTuple):
+    """Column number `column` of a file, which holds a field."""
+
+    reader: FileReader
+    field_id: int
+    column: int
+
+
+def held_columns(snapshot: Snapshot, fragment: Fragment, wanted: Container[int]) -> Iterator[HeldColumn]:
+    """The columns that hold the fields with the ids `wanted`; files without any of them are not opened."""
+    for file in fragment.files:
+        held = [
+            (field_id, index)
+            for field_id, index in zip(file.fields, file.column_indices, strict=False)
+            if field_id in wanted and index >= 0
+        ]
+        if not held:
+            continue
+        store, path = snapshot.data_file_location(file)
+        reader = FileReader(store, path, size=file.file_size)
+        reader.fetch_metadata(index for _, index in held)
+        for field_id, index in held:
+            yield HeldColumn(reader, field_id, index)

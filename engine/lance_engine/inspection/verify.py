@@ -1,0 +1,244 @@
+"""Checking that a version is whole: every file it names exists and says what the manifest says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from lance_engine.errors import CorruptFileError, LanceError
+from lance_engine.file.legacy import LegacyFile
+from lance_engine.file.reader import FileReader
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.index_section import IndexSegment, parse_index_section
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.scanner import Scanner
+from lance_engine.scan.splits import ScanSplit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.types import Field
+
+FINDINGS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("check", pa.string(), nullable=False),
+        pa.field("problem", pa.string(), nullable=False),
+        ("path", pa.string()),
+        ("fragment_id", pa.uint32()),
+        ("column", pa.string()),
+        ("remedy", pa.string()),
+    ]
+)
+
+
+def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
+    """One row per problem of this version; no row means that it is sound.
+
+    Looks at the manifest, at the end and the column metadata of every data file, at all deletion files, row
+    ids and row versions, and at the files of indices. `values` also decodes every value, which takes as long
+    as reading the dataset. A problem is reported and never raised; the checks go on with what is left.
+    """
+    findings = _Findings()
+    _check_manifest(snapshot, findings)
+
+    def check(fragment: Fragment) -> _Findings:
+        found = _Findings()
+        _check_fragment(snapshot, fragment, found)
+        return found
+
+    for found in ordered_map(check, iter(snapshot.fragments), 2 * num_threads()):
+        findings.rows += found.rows
+    if snapshot.has_stable_row_ids and not any(row["check"] == "row ids" for row in findings.rows):
+        with findings.collected("row ids"):
+            # Building the index of row ids finds ids that two live rows share.
+            snapshot.resolve_row_ids(np.empty(0, dtype=np.uint64))
+    _check_indices(snapshot, findings)
+    if values:
+        _check_values(snapshot, findings)
+    return pa.Table.from_pylist(findings.rows, schema=FINDINGS_SCHEMA)
+
+
+class _Findings:
+    """Problems, as rows of the answer."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    @contextmanager
+    def collected(self, check: str, **place: Any) -> Iterator[None]:
+        """Turn an error of the block into a finding."""
+        try:
+            yield
+        except LanceError as error:
+            self.add(check, error.message, remedy=error.remedy, **(error.place | place))
+        except OSError as error:
+            self.add(check, f"{type(error).__name__}: {error}", **place)
+
+    def add(self, check: str, problem: str, *, remedy: str = "", **place: Any) -> None:
+        self.rows.append(
+            {
+                "check": check,
+                "problem": problem,
+                "path": place.get("path"),
+                "fragment_id": place.get("fragment"),
+                "column": place.get("column"),
+                "remedy": remedy or None,
+            }
+        )
+
+
+def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:
+    manifest = snapshot.manifest
+    ids = [fragment.id for fragment in manifest.fragments]
+    if any(after <= before for before, after in itertools.pairwise(ids)):
+        findings.add("manifest", "The fragments are not in ascending order of their ids", path=snapshot.uri)
+    if ids and manifest.max_fragment_id is not None and max(ids) > manifest.max_fragment_id:
+        findings.add(
+            "manifest",
+            f"Fragment {max(ids)} is above the highest id given so far, {manifest.max_fragment_id}",
+            path=snapshot.uri,
+        )
+    fields = [field.id for field in manifest.schema.walk()]
+    if len(set(fields)) < len(fields):
+        findings.add("manifest", "Two fields of the schema have the same id", path=snapshot.uri)
+
+
+# ---- fragments -------------------------------------------------------------------------------------------
+
+
+def _check_fragment(snapshot: Snapshot, fragment: Fragment, findings: _Findings) -> None:
+    readable = True
+    for file in fragment.files:
+        before = len(findings.rows)
+        with findings.collected("data file", fragment=fragment.id):
+            store, path = snapshot.data_file_location(file)
+            with findings.collected("data file", fragment=fragment.id, path=f"{store.uri}/{path}"):
+                if file.storage_version == "0.1":
+                    LegacyFile(store, path, file.fields, size=file.file_size)
+                    continue
+                reader = FileReader(store, path, size=file.file_size)
+                if reader.version != file.storage_version:
+                    raise CorruptFileError(
+                        f"The file has version {reader.version}, the manifest says {file.storage_version}"
+                    )
+                for column in range(reader.num_columns):
+                    reader.column_metadata(column)
+        readable &= len(findings.rows) == before
+    with findings.collected("deletion file", fragment=fragment.id):
+        _check_deletions(snapshot, fragment)
+    if snapshot.has_stable_row_ids:
+        _check_lineage(snapshot, fragment, findings)
+    if not readable:
+        return
+    with findings.collected("data file", fragment=fragment.id):
+        columns = FragmentReader(snapshot, fragment)
+        for field in snapshot.schema.fields:
+            with findings.collected("column", fragment=fragment.id, column=field.name):
+                _check_column(snapshot, columns, field)
+
+
+def _check_deletions(snapshot: Snapshot, fragment: Fragment) -> None:
+    deleted = snapshot.deleted_rows(fragment)
+    if deleted is not None and len(deleted) == fragment.physical_rows:
+        raise CorruptFileError(
+            "All rows of a fragment are deleted, but it is still listed", remedy="Compact the dataset"
+        )
+
+
+def _check_lineage(snapshot: Snapshot, fragment: Fragment, findings: _Findings) -> None:
+    place = {"fragment": fragment.id}
+    with findings.collected("row ids", **place):
+        ids = snapshot.row_ids(fragment)
+        if len(ids) and int(ids.max()) >= snapshot.manifest.next_row_id:
+            raise CorruptFileError(
+                f"The row id {int(ids.max())} is in use, the next one to be given is "
+                f"{snapshot.manifest.next_row_id}",
+                path=snapshot.uri,
+            )
+    for read in (snapshot.created_at_versions, snapshot.last_updated_at_versions):
+        with findings.collected("row versions", **place):
+            versions = read(fragment)
+            if len(versions) and int(versions.max()) > snapshot.version:
+                raise CorruptFileError(
+                    f"A row is said to be of version {int(versions.max())}, this is version "
+                    f"{snapshot.version}",
+                    path=snapshot.uri,
+                )
+
+
+def _check_column(snapshot: Snapshot, reader: FragmentReader, field: Field) -> None:
+    reader.projection((field.name,))
+    if not reader.is_stored(field):
+        if not field.nullable and reader.rows:
+            raise CorruptFileError("A column that must not be null is not stored", path=snapshot.uri)
+        return
+    with reader.placed():
+        for path, leaf in _leaves_outside_lists(field, field.name):
+            reader.zone_map(leaf, path)
+
+
+def _check_values(snapshot: Snapshot, findings: _Findings) -> None:
+    """Decode everything, apart by fragment and column, but for those that a finding is about already."""
+    known = {(row["fragment_id"], row["column"]) for row in findings.rows if row["fragment_id"] is not None}
+    for fragment in snapshot.fragments:
+        if (fragment.id, None) in known:
+            continue
+        split = ScanSplit(fragment.id, 0, fragment.physical_rows)
+        with findings.collected("data file", fragment=fragment.id):
+            reader = FragmentReader(snapshot, fragment)
+            for name in snapshot.schema.names:
+                if (fragment.id, name) in known:
+                    continue
+                with findings.collected("values", fragment=fragment.id, column=name):
+                    _check_batches(
+                        Scanner(snapshot, {fragment.id: reader}.__getitem__, columns=[name], splits=[split])
+                    )
+
+
+def _check_batches(scanner: Scanner) -> None:
+    for batch in scanner.to_batches():
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise CorruptFileError(f"Values are not valid: {error}") from error
+
+
+def _leaves_outside_lists(field: Field, path: str) -> Iterator[tuple[str, Field]]:
+    if field.is_leaf:
+        yield path, field
+    elif field.logical_type == "struct":
+        for child in field.children:
+            yield from _leaves_outside_lists(child, f"{path}.{child.name}")
+
+
+# ---- indices ---------------------------------------------------------------------------------------------
+
+
+def _check_indices(snapshot: Snapshot, findings: _Findings) -> None:
+    segments: tuple[IndexSegment, ...] = ()
+    with findings.collected("index", path=snapshot.uri):
+        segments = parse_index_section(snapshot.index_section or b"")
+    paths = snapshot.schema.paths_by_id()
+    for segment in segments:
+        remedy = f"Drop the index '{segment.name}' and create it again"
+        lost = [field for field in segment.fields if field not in paths]
+        if lost:
+            problem = f"The index '{segment.name}' is on field {lost[0]}, which the schema does not have"
+            findings.add("index", problem, path=snapshot.uri, remedy=remedy)
+        column = paths.get(segment.fields[0]) if segment.fields and not lost else None
+        for name, size in segment.files:
+            with findings.collected("index", column=column):
+                store, path = snapshot.index_file_location(segment, name)
+                _check_index_file(store.size(path) if store.exists(path) else None, size, path, remedy)
+
+
+def _check_index_file(found: int | None, recorded: int, path: str, remedy: str) -> None:
+    if found is None:
+        raise CorruptFileError("A file of an index is missing", path=path, remedy=remedy)
+    if recorded and found != recorded:
+        raise CorruptFileError(
+            f"A file of an index has {found} bytes, the manifest says {recorded}", path=path, remedy=remedy
+        )
