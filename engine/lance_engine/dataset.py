@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,18 +12,24 @@ import pyarrow.compute as pc
 
 from lance_engine.expr import Node
 from lance_engine.inspection import Inspector
-from lance_engine.maintenance.add_columns import NewColumn, add_columns
+from lance_engine.inspection.indices import index_statistics
+from lance_engine.maintenance.add_columns import NewColumns, add_columns
 from lance_engine.maintenance.alter_columns import alter_column, drop_columns
+from lance_engine.maintenance.branches import Branches, shallow_clone
 from lance_engine.maintenance.cleanup import CleanupReport, cleanup
-from lance_engine.maintenance.compact import DELETED_SHARE, TARGET_ROWS, compact
+from lance_engine.maintenance.compact import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS, compact
 from lance_engine.maintenance.delete import delete, truncate
+from lance_engine.maintenance.indices import create_index, drop_index, optimize_indices
 from lance_engine.maintenance.merge import MergeBuilder
 from lance_engine.maintenance.metadata import update_metadata
+from lance_engine.maintenance.replace_columns import replace_columns
 from lance_engine.maintenance.restore import restore
 from lance_engine.maintenance.tags import Tags, select_snapshot
 from lance_engine.maintenance.update import update
 from lance_engine.maintenance.values import Compiler, Value
+from lance_engine.progress import ProgressOption
 from lance_engine.scan import Scanner, ScanSplit, take
+from lance_engine.scan.extremes import Extremes, min_max
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.splits import split_rows
 from lance_engine.table.snapshot import Snapshot
@@ -50,14 +56,16 @@ class Dataset:
         *,
         tag: str | None = None,
         as_of: datetime.datetime | None = None,
+        branch: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Open the dataset at `uri`: its latest version, or the one that one of the other arguments names.
 
         `tag` names a tagged version, `as_of` the one that was the latest at that time (a naive time is local
-        time). DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
+        time). `version` and `as_of` are those of `branch`, by default of the main history.
+        DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
         """
-        return cls(select_snapshot(uri, version, tag, as_of, storage_options))
+        return cls(select_snapshot(uri, version, tag, as_of, storage_options, branch))
 
     @property
     def uri(self) -> str:
@@ -66,6 +74,11 @@ class Dataset:
     @property
     def version(self) -> int:
         return self.snapshot.version
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that this is a version of, None for the main history."""
+        return self.snapshot.manifest.branch
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,6 +91,17 @@ class Dataset:
     def inspect(self) -> Inspector:
         """What this version consists of, as Arrow tables: ``inspect.fragments()`` and so on."""
         return Inspector(self.snapshot)
+
+    def verify(self, *, values: bool = False) -> pa.Table:
+        """The problems of this version, one per row: missing or damaged files, contradictions; none if sound.
+
+        Reads metadata; `values` also decodes every value.
+        """
+        return self.inspect.verify(values=values)
+
+    def health(self) -> pa.Table:
+        """What slows this version down or wastes space: a measure per row, with the command that mends it."""
+        return self.inspect.health()
 
     def count_rows(self, filter: str | pc.Expression | Node | None = None) -> int:
         """How many rows pass `filter`; without one, known from metadata."""
@@ -93,19 +117,26 @@ class Dataset:
         limit: int | None = None,
         offset: int | None = None,
         batch_size: int | None = None,
+        batch_bytes: int | None = None,
         splits: Sequence[ScanSplit] | None = None,
         zone_maps: bool = True,
+        indices: bool = True,
         dictionaries: Collection[str] = (),
+        read_ahead: int | None = None,
     ) -> Scanner:
         """Describe a scan; nothing is read before a method of the result asks for rows.
 
         `columns` are names in the order wanted, ``_rowid`` and ``_rowaddr`` included; None means all data
         columns, and an empty list batches that only have a row count. `filter` is SQL text, a pyarrow
-        expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch.
-        `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. With
-        `zone_maps`, rows that the filter cannot match, by what the files' zone maps say, are not read. String
+        expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch,
+        `batch_bytes` its bytes, as far as a single row does not exceed them.
+        `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. Rows
+        that the filter cannot match, by what the files' zone maps and the table's indices say, are not read,
+        unless `zone_maps` or `indices` is False. String
         columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches
-        and may repeat values; this is cheap for those that `dictionary_columns()` names.
+        and may repeat values; this is cheap for those that `dictionary_columns()` names. At most about
+        `read_ahead` bytes of batches are decoded before they are asked for, by default a quarter of the limit
+        of memory (see `lance_engine.cache`).
         """
         return Scanner(
             self.snapshot,
@@ -115,14 +146,35 @@ class Dataset:
             limit=limit,
             offset=offset,
             batch_size=batch_size,
+            batch_bytes=batch_bytes,
             splits=splits,
             zone_maps=zone_maps,
+            indices=indices,
             dictionaries=dictionaries,
+            read_ahead=read_ahead,
         )
 
-    def take(self, row_ids: npt.ArrayLike, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows with these ids, in this order, repeated if asked; RowNotFoundError lists unknown ids."""
-        return take(self.snapshot, self._reader, row_ids, columns)
+    def take(
+        self,
+        row_ids: npt.ArrayLike,
+        columns: Sequence[str] | None = None,
+        *,
+        missing: Literal["error", "skip"] = "error",
+    ) -> pa.Table:
+        """The rows with these ids, in this order, repeated if asked.
+
+        An id that does not exist or whose row was deleted is a RowNotFoundError that lists such ids, or left
+        out with ``missing="skip"``. Threads may take at the same time.
+        """
+        return take(self.snapshot, self._reader, row_ids, columns, missing=missing)
+
+    def min_max(self, column: str) -> Extremes:
+        """The least and the greatest value of a column, null if all values are; NaN is the greatest number.
+
+        Known from zone maps where these are exact: rows are read only of zones with deleted rows, long
+        strings or no zone map, and only if they can matter. UnsupportedTypeError if the values have no order.
+        """
+        return min_max(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
         """String columns that are stored as dictionaries, as far as the first fragment tells."""
@@ -136,8 +188,9 @@ class Dataset:
         return split_rows(self.snapshot.fragments, count)
 
     # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
-    # version it is. When another writer changed the same rows since then, the operation is redone on the
-    # latest version; IncompatibleChangeError tells that it makes no sense there.
+    # version it is. Long ones tell `progress` events (see `lance_engine.progress`); an exception that this
+    # raises cancels them. When another writer changed the same rows since then, the operation is redone on
+    # the latest version; IncompatibleChangeError tells that it makes no sense there.
 
     def delete(
         self, where: str | pc.Expression | Node | None = None, *, row_ids: npt.ArrayLike | None = None
@@ -149,28 +202,52 @@ class Dataset:
         """Delete all rows."""
         return self._at(truncate(self.snapshot))
 
-    def update(self, values: Mapping[str, Value], where: str | pc.Expression | Node | None = None) -> Self:
+    def update(
+        self,
+        values: Mapping[str, Value],
+        where: str | pc.Expression | Node | None = None,
+        *,
+        progress: ProgressOption = None,
+    ) -> Self:
         """Give columns new values in the rows that pass `where`, in all rows without it.
 
         `values` maps a column to SQL text over the columns of the row as it was, or to a function from the
         batch of these rows to an array.
         """
-        return self._at(update(self.snapshot, values, where, compiler=self._compiler))
+        return self._at(update(self.snapshot, values, where, compiler=self._compiler, progress=progress))
 
     def merge(self, source: Any, on: str | Sequence[str]) -> MergeBuilder[Self]:
         """Update, insert and delete by key: ``merge(source, on="id").when_matched_update_all().execute()``.
 
         `source` is whatever can be written; see the methods of the result for what can be done with it.
         """
-        return MergeBuilder(self.snapshot, source, on, self._at)
+        return MergeBuilder(self.snapshot, source, on, self._at, self._compiler)
 
-    def add_columns(self, columns: Mapping[str, NewColumn] | pa.Field | pa.Schema) -> Self:
+    def replace_columns(self, values: Mapping[str, Value], *, progress: ProgressOption = None) -> Self:
+        """Give whole columns new values without moving a row: only these columns are written.
+
+        `values` are those of `update`; row ids and addresses stay. Rows that others append meanwhile keep
+        their values.
+        """
+        return self._at(replace_columns(self.snapshot, values, compiler=self._compiler, progress=progress))
+
+    def add_columns(
+        self,
+        columns: NewColumns,
+        *,
+        read: Sequence[str] | None = None,
+        progress: ProgressOption = None,
+    ) -> Self:
         """Add nullable columns; those that exist are not rewritten.
 
         `columns` maps a new name to SQL text over the other columns, to a function from a batch to an array,
-        or to an Arrow type for a column of nulls; or is an Arrow field or schema of columns of nulls.
+        or to an Arrow type for a column of nulls; or is an Arrow field or schema of columns of nulls; or a
+        function from a batch to the batch of all new columns. `read` names the columns that functions get,
+        all by default.
         """
-        return self._at(add_columns(self.snapshot, columns, compiler=self._compiler))
+        return self._at(
+            add_columns(self.snapshot, columns, read=read, compiler=self._compiler, progress=progress)
+        )
 
     def drop_columns(self, columns: Sequence[str]) -> Self:
         """Remove columns; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
@@ -181,25 +258,45 @@ class Dataset:
         return self._at(alter_column(self.snapshot, column, name=name))
 
     def alter_column(
-        self, column: str, *, type: pa.DataType | None = None, nullable: bool | None = None
+        self,
+        column: str,
+        *,
+        type: pa.DataType | None = None,
+        nullable: bool | None = None,
+        progress: ProgressOption = None,
     ) -> Self:
         """Cast a column to another type, which rewrites this column, or allow or forbid nulls in it.
 
         InvalidFilterError if a value does not fit, SchemaMismatchError if there are nulls.
         """
-        return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable))
+        return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable, progress=progress))
 
     def restore(self, version: int | None = None) -> Self:
         """Make an earlier version, by default the one this object shows, the content of a new version."""
         return self._at(restore(self.snapshot, self.version if version is None else version))
 
-    def compact(self, *, target_rows: int = TARGET_ROWS, deleted_share: float = DELETED_SHARE) -> Self:
-        """Join neighbouring fragments of fewer than `target_rows` rows.
+    def compact(
+        self,
+        *,
+        target_rows: int = TARGET_ROWS,
+        target_bytes: int = TARGET_BYTES,
+        deleted_share: float = DELETED_SHARE,
+        progress: ProgressOption = None,
+    ) -> Self:
+        """Join neighbouring fragments of fewer than `target_rows` rows and `target_bytes`.
 
         Fragments with more than `deleted_share` of deleted rows are rewritten without these. Stable row ids
         stay; row ids that are addresses change. The result has the same version if there was nothing to do.
         """
-        return self._at(compact(self.snapshot, target_rows=target_rows, deleted_share=deleted_share))
+        return self._at(
+            compact(
+                self.snapshot,
+                target_rows=target_rows,
+                target_bytes=target_bytes,
+                deleted_share=deleted_share,
+                progress=progress,
+            )
+        )
 
     def cleanup(
         self, older_than: datetime.timedelta, *, dry_run: bool = False, delete_unverified: bool = False
@@ -210,6 +307,42 @@ class Dataset:
         files that no version ever named; no writer may be at work then.
         """
         return cleanup(self.snapshot, older_than, dry_run=dry_run, delete_unverified=delete_unverified)
+
+    def create_index(
+        self,
+        column: str,
+        kind: str = "btree",
+        *,
+        name: str | None = None,
+        replace: bool = False,
+        progress: ProgressOption = None,
+        **options: int,
+    ) -> Self:
+        """Build an index on a column, or with ``a.b`` on a field of a struct.
+
+        `kind` is btree, bitmap, zonemap or bloomfilter, `name` is ``<column>_idx`` unless given;
+        IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
+        scanned until `optimize_indices`. Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap
+        or bloomfilter.
+        UnsupportedTypeError if the values have no order, or no hash.
+        """
+        return self._at(
+            create_index(
+                self.snapshot, column, kind, name=name, replace=replace, progress=progress, **options
+            )
+        )
+
+    def drop_index(self, name: str) -> Self:
+        """Remove an index of any kind; IndexNotFoundError lists those that there are."""
+        return self._at(drop_index(self.snapshot, name))
+
+    def optimize_indices(self, *, progress: ProgressOption = None) -> Self:
+        """Make indices cover the rows that came after them, reading only these; one commit per index."""
+        return self._at(optimize_indices(self.snapshot, progress=progress))
+
+    def index_statistics(self, name: str) -> dict[str, Any]:
+        """What an index covers and consists of, in numbers; IndexNotFoundError if there is none."""
+        return index_statistics(self.snapshot, name)
 
     def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
         """Set keys of the table's configuration, or remove those with the value None.
@@ -232,6 +365,26 @@ class Dataset:
     def tags(self) -> Tags:
         """The names of versions."""
         return Tags(self.snapshot)
+
+    @property
+    def branches(self) -> Branches:
+        """Histories beside the main one."""
+        return Branches(self.snapshot)
+
+    def shallow_clone(
+        self,
+        uri: str,
+        version: int | None = None,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Begin another dataset with a version of this one, by default the one shown, without copying data.
+
+        The clone refers to the files where they are: cleaning up this dataset may break it.
+        `storage_options` are those of the clone, by default the ones of this dataset. DatasetExistsError if
+        there is a dataset at `uri`.
+        """
+        return self._at(shallow_clone(self.snapshot, uri, version, storage_options))
 
     # Computes SQL text that the engine's own filters do not know; None refuses it.
     _compiler: Compiler | None = None
