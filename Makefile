@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTEST_ARGS ?=
 BENCH_SCALE ?= 0.1
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 600
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SANITIZED := build/sanitize
@@ -46,7 +46,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all fuzz lint format bench setup clean
+.PHONY: help demo test test-all test-datafusion fuzz lint format bench setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -60,12 +60,21 @@ test: lint  ## Lint, then every test but the slow ones
 test-all: lint  ## Lint, then every test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major versions before the current one
+	@for major in 53 54; do \
+	  test -d build/datafusion-$$major || $(BIN)/pip install --quiet --no-deps --target build/datafusion-$$major \
+	    "datafusion>=$$major,<$$((major + 1))"; \
+	  echo "DataFusion $$major"; \
+	  PYTHONPATH=$$PWD/build/datafusion-$$major $(BIN)/python -m pytest -m 'not slow' -k 'datafusion or external' \
+	    tests/sql $(PYTEST_ARGS); \
+	done
+
 # A build of its own, so that the installed kernels stay quick. Needs a GCC with its sanitizer libraries.
-fuzz: $(STAMPS)/dev  ## Read damaged files with sanitized kernels, FUZZ_SECONDS=60 per group of files
+fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECONDS=600 in all
 	@$(BIN)/cmake -S engine/kernels -B $(SANITIZED) -DLANCE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
 	@$(BIN)/cmake --build $(SANITIZED) --parallel 2
-	@$(BIN)/python tests/support/fuzz.py $(SANITIZED)/_kernels*.so $(FUZZ_SECONDS)
+	@$(BIN)/python tests/fuzz/fuzz.py $(SANITIZED)/_kernels*.so $(FUZZ_SECONDS)
 
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet

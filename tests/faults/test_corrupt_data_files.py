@@ -101,7 +101,7 @@ def test_unknown_layout() -> None:
 def test_a_layout_of_the_future() -> None:
     page = plain_page()
     page.layout = pb.PageLayout()
-    check_fault(page, UnsupportedFeatureError, "layout")
+    check_fault(page, UnsupportedFeatureError, "PageLayout of no kind")
 
 
 @pytest.mark.parametrize("layer", [0, 7])

@@ -73,7 +73,7 @@ def test_a_dictionary_where_a_bitmap_should_be() -> None:
     validity = dictionary(flat(8, 0), flat(64, 1), 1)
     some = pb.Nullable.SomeNull(validity=validity, values=flat(64, 2))
     encoding = pb.ArrayEncoding(nullable=pb.Nullable(some_nulls=some))
-    check_fault(encoding, [CODES, bytes(8), bytes(8 * ROWS)], NUMBERS, "dictionary|bits")
+    check_fault(encoding, [CODES, bytes(8), bytes(8 * ROWS)], NUMBERS, "dictionary|bit")
 
 
 def test_a_dictionary_of_strings_where_offsets_should_be() -> None:
@@ -87,9 +87,51 @@ def test_a_dictionary_of_more_nulls_than_codes_can_need(count: int) -> None:
     check_fault(dictionary(flat(8, 0), all_null(), count), [CODES], STRINGS, "dictionary")
 
 
+@pytest.mark.parametrize(("packed", "plain"), [(5, 2**62), (2**62, 64), (2**32 + 5, 64), (0, 64), (65, 64)])
+def test_impossible_widths_of_packed_numbers(packed: int, plain: int) -> None:
+    buffer = pb.Buffer(buffer_index=0)
+    widths = {"compressed_bits_per_value": packed, "uncompressed_bits_per_value": plain, "buffer": buffer}
+    encodings = [
+        pb.ArrayEncoding(bitpacked=pb.Bitpacked(**widths)),
+        pb.ArrayEncoding(bitpacked_for_non_neg=pb.BitpackedForNonNeg(**widths)),
+    ]
+    for encoding in encodings:
+        check_fault(encoding, [bytes(8 * ROWS)], NUMBERS, "bit-packed values")
+
+
+def test_packed_numbers_that_are_not_there() -> None:
+    """The claimed number of rows alone must not make the reader ask for memory."""
+    packed = pb.Bitpacked(compressed_bits_per_value=3, uncompressed_bits_per_value=64, buffer=pb.Buffer())
+    check_fault(pb.ArrayEncoding(bitpacked=packed), [bytes(8)], NUMBERS, "ends before")
+
+
+def test_an_impossible_width_of_dictionary_codes() -> None:
+    check_fault(
+        dictionary(flat(2**40, 0), strings(1, 2, 4), 1), [CODES, ENDS[:8], b"abc"], STRINGS, "dictionary|bit"
+    )
+
+
 def test_ends_of_strings_far_behind_their_bytes() -> None:
     ends = np.full(ROWS, 2**33, "<u8").tobytes()
     check_fault(strings(0, 1, 2**34), [ends, b"abc"], STRINGS, "ends before")
+
+
+def test_fixed_size_strings_far_behind_their_bytes() -> None:
+    fixed = pb.ArrayEncoding(fixed_size_binary=pb.FixedSizeBinary(bytes=flat(8, 0), byte_width=2**25))
+    check_fault(fixed, [b"abc"], STRINGS, "ends before")
+
+
+def test_fixed_size_strings_of_nulls() -> None:
+    fixed = pb.ArrayEncoding(fixed_size_binary=pb.FixedSizeBinary(bytes=all_null(), byte_width=2**25))
+    check_fault(fixed, [], STRINGS, "must not be null")
+
+
+def test_strings_behind_ends_that_are_all_null() -> None:
+    """The bytes are strings themselves, as many as a nonsensical end says: all of their ends are null."""
+    inner = pb.ArrayEncoding(binary=pb.Binary(indices=all_null(), bytes=flat(8, 1), null_adjustment=2**62))
+    outer = pb.Binary(indices=flat(64, 0), bytes=inner, null_adjustment=2**62)
+    ends = np.full(ROWS, 2**61, "<u8").tobytes()
+    check_fault(pb.ArrayEncoding(binary=outer), [ends, b"abc"], STRINGS, "null|strings|ends before")
 
 
 def test_a_packed_struct_that_claims_to_be_a_plain_one() -> None:
@@ -124,3 +166,16 @@ def test_many_blobs_of_the_same_bytes_are_read_a_few_at_a_time() -> None:
     packed = pb.PackedStruct(inner=[flat(64, 0)] * 2, buffer=pb.Buffer(buffer_index=0))
     with pytest.raises(kernels.BatchTooLargeError):
         read(pb.ArrayEncoding(packed_struct=packed), [rows.tobytes(), bytes(block)], BLOBS)
+
+
+def test_a_list_of_more_nulls_than_fit_a_batch() -> None:
+    """Nothing in the file stands for the items: only the claim of one page does."""
+    items = 2**31
+    schema = pa.schema([pa.field("value", pa.list_(pa.int64()))])
+    url = "/lance.encodings.ArrayEncoding"
+    ends = pb.List(offsets=flat(64, 0), null_offset_adjustment=items + 1, num_items=items)
+    lists = Page(pb.ArrayEncoding(list=ends), [np.array([items], "<u8").tobytes()], 1, url)
+    nulls = Page(all_null(), [], items, url)
+    file = NativeFile.in_memory(handmade.make_file(schema, [[lists], [nulls]], 1, (0, 3)), schema)
+    with pytest.raises((kernels.BatchTooLargeError, CorruptFileError)):
+        file.table()

@@ -26,8 +26,8 @@ from lance_engine.format.manifest import (
 from lance_engine.format.row_ids import encode_row_id_range
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import LocalStore, MemoryStore
+from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table import commit, open_snapshot
-from lance_engine.table.versions import NamingScheme
 from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.string())]))]))

@@ -23,7 +23,7 @@ def damaged(data: bytes, number: int) -> bytes:
     """The copy of a file damaged in way `number`; half of the ways aim at the metadata at the end."""
     rng = np.random.default_rng([number, len(data)])
     copy = bytearray(data)
-    metadata = int.from_bytes(data[-40:-32], "little")
+    metadata = min(int.from_bytes(data[-40:-32], "little"), max(len(data) - 1, 0))
     kind = rng.choice(
         ["bit", "byte", "bits", "word", "zeros", "swap", "cut"], p=[0.3, 0.2, 0.1, 0.15, 0.1, 0.1, 0.05]
     )

@@ -31,18 +31,18 @@ class NativeFile:
 
     def __init__(self, store: Store, path: str, schema: pa.Schema) -> None:
         self.schema = schema
-        self._reader = FileReader(store, path)
+        self.reader = FileReader(store, path)
         fields = Schema.from_arrow(schema)
-        stored = fields.leaves() if self._reader.version != "2.0" else _stored_in_2_0(fields.fields)
+        stored = fields.leaves() if self.reader.version != "2.0" else _stored_in_2_0(fields.fields)
         columns = {field.id: number for number, field in enumerate(stored)}
 
         def find(field: Field) -> tuple[FileReader, int]:
-            return self._reader, columns[field.id]
+            return self.reader, columns[field.id]
 
-        self.rows = self._reader.descriptor.length
+        self.rows = self.reader.descriptor.length
         builder = FieldBuilder(find, self.rows)
         self._columns = kernels.Columns([builder.build(field) for field in fields.fields])
-        self._leaves = builder.leaves.get(self._reader, [])
+        self._leaves = builder.leaves.get(self.reader, [])
         self._decoded_schema = pa.schema(
             [field.with_type(without_dictionaries(field.type)) for field in schema]
         )
@@ -72,16 +72,16 @@ class NativeFile:
     def _decode(
         self, ranges: list[tuple[int, int]], decode: Callable[[Any], kernels.DecodedBatch]
     ) -> pa.Table:
-        with self._reader.placed():
-            overlay = self._reader.overlay(self._leaves, ranges)
+        with self.reader.placed():
+            overlay = self.reader.overlay(self._leaves, ranges)
             while True:
                 try:
                     return self._import(decode([overlay]))
                 except (
                     kernels.NotResidentError
                 ) as missing:  # only the data could tell that this is needed too
-                    _, offset, length = missing.args
-                    self._reader.fetch(overlay[1], offset, length)
+                    _, offset, length, lasting = missing.args
+                    self.reader.fetch(overlay[0 if lasting else 1], offset, length)
 
     def _import(self, batch: kernels.DecodedBatch) -> pa.Table:
         return pa.Table.from_batches([pa.RecordBatch._import_from_c(batch.address, self._decoded_schema)])

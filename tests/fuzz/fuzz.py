@@ -1,0 +1,128 @@
+"""Reads changed files with kernels that watch their own memory accesses (`make fuzz`).
+
+``python fuzz.py KERNELS SECONDS [TARGET ...]`` reads changed inputs of every target, or of those whose names
+begin with one of TARGET, for SECONDS in all. KERNELS is the module that `-DLANCE_SANITIZE=ON` builds.
+A target fails where a sanitizer reports anything, an input leads to another error than one for bad files,
+takes too long or too much memory, or the process dies; the inputs concerned are kept and named.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# At least this long each; more targets than fit take turns at random.
+LEAST_SECONDS = 10
+# One allocation may ask for no more: a few thousand times the size of an input, as compressed data may.
+MOST_ALLOCATED_MIB = 1024
+
+
+def load_kernels(path: Path) -> None:
+    """Have lance_engine use this extension module in place of its own."""
+    spec = importlib.util.spec_from_file_location("lance_engine._kernels", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+
+
+def fetch_exactly() -> None:
+    """Fetch each buffer by itself: an access behind its end is not one to the buffer that comes next."""
+    from lance_engine.file import reader
+    from lance_engine.format.container import FOOTER_SIZE
+    from lance_engine.io.coalesce import coalesce
+
+    reader.TAIL_SIZE = FOOTER_SIZE
+    reader.coalesce = functools.partial(coalesce, max_gap=0)
+
+
+def preloads() -> str:
+    """The libraries that must be loaded first in a process that is not itself sanitized."""
+    compiler = os.environ.get("CXX", "g++")
+    paths = [
+        subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip()
+        for name in ("libasan.so", "libstdc++.so")
+    ]
+    return " ".join(paths)
+
+
+def targets() -> dict:
+    import fuzz_layouts
+    import fuzz_parsers
+    import fuzz_random
+
+    every = [*fuzz_layouts.TARGETS, *fuzz_parsers.TARGETS, *fuzz_random.TARGETS]
+    return {target.name: target for target in every}
+
+
+def run(kernels: Path, seconds: float, name: str, folder: Path) -> tuple[bool, str]:
+    """Whether a target came through without findings, and what to say about it."""
+    environment = os.environ | {
+        "LD_PRELOAD": preloads(),
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16"
+        f":max_allocation_size_mb={MOST_ALLOCATED_MIB}",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONMALLOC": "malloc",  # so that inputs, too, are watched
+    }
+    command = [sys.executable, __file__, "--read", str(kernels), str(seconds), name, str(folder)]
+    begin = time.monotonic()
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=10 * seconds + 900, check=False
+    )
+    took = f"{time.monotonic() - begin:.0f} s"
+    if (
+        done.returncode == 0
+        and "finding" not in done.stdout.replace(" 0 findings", "")
+        and "runtime error" not in done.stderr
+    ):
+        return True, f"{name}: {took}, {done.stdout.strip().splitlines()[-1]}"
+    how = "takes too long" if done.returncode == -signal.SIGALRM else f"exit code {done.returncode}"
+    return False, "\n".join(
+        [
+            f"{name}: FAILED ({how}) after {took}, inputs in {folder}",
+            done.stdout[-5000:],
+            done.stderr[-20_000:],
+        ]
+    )
+
+
+def main(kernels: Path, seconds: float, wanted: list[str]) -> int:
+    names = [name for name in targets() if not wanted or name.startswith(tuple(wanted))]
+    each = max(LEAST_SECONDS, seconds / len(names))
+    folder = Path(tempfile.mkdtemp(prefix="lance-fuzz-"))
+    failed = 0
+    for number, name in enumerate(names):
+        place = folder / str(number)
+        place.mkdir()
+        passed, summary = run(kernels, each, name, place)
+        print(summary, flush=True)
+        failed += not passed
+    print(f"{len(names)} targets, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def read(kernels: Path, seconds: float, name: str, folder: Path) -> None:
+    """Fuzz one target in this process, which findings may end."""
+    load_kernels(kernels)
+    from fuzz_coverage import KernelCoverage, LineCoverage
+    from fuzz_loop import fuzz
+
+    fetch_exactly()
+    target = targets()[name]
+    print(fuzz(target, seconds, KernelCoverage(kernels) if target.native else LineCoverage(), folder))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--read":
+        read(Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4], Path(sys.argv[5]))
+    else:
+        sys.exit(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))

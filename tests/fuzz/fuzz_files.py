@@ -1,0 +1,145 @@
+"""Data files as inputs: with their structure, page by page, or as mere bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import handmade_files as handmade
+import pyarrow as pa
+from damage import damaged
+from fuzz_mutation import EDGES, message_parts, mutate_bytes, mutate_message
+from lance_engine.encodings import array, registry
+from lance_engine.format.pb import encodings21_pb2, encodings_pb2
+from lance_engine.io.memory import MemoryStore
+from native_files import NativeFile
+
+_MESSAGES: dict[str, Any] = {
+    registry.PAGE_LAYOUT: encodings21_pb2.PageLayout,
+    array.ARRAY_ENCODING: encodings_pb2.ArrayEncoding,
+}
+_FOOTER_VERSIONS = {"2.0": (0, 3), "2.1": (2, 1), "2.2": (2, 2)}
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A file whose parts stay where they are: what points at a place in it goes on doing so."""
+
+    data: bytes
+    schema: pa.Schema
+    rows: int
+
+    def mutated(self, rng: random.Random, others: Sequence[RawFile]) -> RawFile:
+        return replace(self, data=damaged(self.data or b"LANC", rng.getrandbits(62)))
+
+    def stored(self) -> bytes:
+        return self.data
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as bytes, for `make_file`."""
+
+    data: bytes
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - as messages have it
+        return self.data
+
+
+@dataclass(frozen=True)
+class FilePage:
+    """One page: its description, which is a message of type `name`, and its buffers."""
+
+    name: str
+    description: bytes
+    buffers: tuple[bytes, ...]
+    rows: int
+
+    @property
+    def messages(self) -> set[str]:
+        """The names of the messages in the description."""
+        parts = message_parts(_MESSAGES[self.name].FromString(self.description))
+        return {part.DESCRIPTOR.name for part in parts}
+
+    def mutated(self, rng: random.Random, donor: FilePage) -> FilePage:
+        """A page with another description, another buffer, or another number of rows."""
+        draw = rng.random()
+        if draw < 0.4 or not self.buffers:
+            kind = _MESSAGES[self.name]
+            given = donor.description if donor.name == self.name else b""
+            return replace(self, description=mutate_message(rng, self.description, kind, given))
+        if draw < 0.43:
+            return replace(
+                self, rows=rng.choice([0, self.rows - 1, self.rows + 1, rng.choice(EDGES)]) % 2**64
+            )
+        buffers = list(self.buffers)
+        place = rng.randrange(len(buffers))
+        if draw < 0.46:
+            del buffers[place]
+        elif draw < 0.5:
+            buffers.insert(place, rng.choice([*donor.buffers, b""]))
+        else:
+            given = rng.choice([*donor.buffers, b""])
+            buffers[place] = mutate_bytes(rng, buffers[place], given)
+        return replace(self, buffers=tuple(buffers))
+
+
+@dataclass(frozen=True)
+class PagedFile:
+    """A file that is put together of its pages each time it is read."""
+
+    schema: pa.Schema
+    version: str
+    rows: int
+    columns: tuple[tuple[FilePage, ...], ...]
+
+    @classmethod
+    def of(cls, data: bytes, schema: pa.Schema) -> PagedFile:
+        store = MemoryStore()
+        store.put("file.lance", data)
+        file = NativeFile(store, "file.lance", schema)
+        reader = file.reader
+        columns = []
+        for index in range(reader.num_columns):
+            pages = [
+                FilePage(
+                    page.encoding.name,
+                    page.encoding.value,
+                    tuple(data[at : at + size] for at, size in page.buffers),
+                    page.rows,
+                )
+                for page in reader.column_metadata(index).pages
+            ]
+            columns.append(tuple(pages))
+        return cls(schema, reader.version, file.rows, tuple(columns))
+
+    @property
+    def messages(self) -> set[str]:
+        """The names of the messages in the descriptions of all pages."""
+        return set().union(*(page.messages for pages in self.columns for page in pages))
+
+    @property
+    def data(self) -> bytes:
+        columns = [
+            [handmade.Page(Message(p.description), list(p.buffers), p.rows, f"/{p.name}") for p in pages]
+            for pages in self.columns
+        ]
+        return handmade.make_file(self.schema, columns, self.rows, _FOOTER_VERSIONS[self.version])
+
+    def mutated(self, rng: random.Random, others: Sequence[PagedFile]) -> PagedFile:
+        columns = [list(pages) for pages in self.columns]
+        filled = [pages for pages in columns if pages]
+        given = [page for pages in rng.choice(others).columns for page in pages]
+        if not filled or not given:
+            return self
+        pages = rng.choice(filled)
+        place = rng.randrange(len(pages))
+        if rng.random() < 0.02:
+            return replace(self, rows=max(1, self.rows + rng.choice([-1, 1])))
+        pages[place] = pages[place].mutated(rng, rng.choice(given))
+        return replace(self, columns=tuple(map(tuple, columns)))
+
+    def stored(self) -> bytes:
+        return self.data
