@@ -21,17 +21,20 @@ def open(
     *,
     tag: str | None = None,
     as_of: datetime.datetime | None = None,
+    branch: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Open the Lance dataset at `uri`: its newest version, or the one that another argument names.
 
     `tag` names a tagged version, `as_of` the one that was the newest at that time (a naive time is local
-    time). The result is an immutable view of that version. Raises `DatasetNotFoundError` and
-    `VersionNotFoundError`.
+    time). `version` and `as_of` count on `branch`, by default on the main history. The result is an immutable
+    view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
     """
     from lance_sql.dataset import Dataset
 
-    return Dataset.open(os.fspath(uri), version, tag=tag, as_of=as_of, storage_options=storage_options)
+    return Dataset.open(
+        os.fspath(uri), version, tag=tag, as_of=as_of, branch=branch, storage_options=storage_options
+    )
 
 
 def write(
@@ -73,13 +76,16 @@ def connect(
     engine: Any = "duckdb",
     *,
     storage_options: Mapping[str, Any] | None = None,
+    materialize_bytes: int | None = None,
 ) -> Connection:
     """A SQL session; with a `directory`, each ``NAME.lance`` dataset in it is the table NAME.
 
     `engine` is ``"duckdb"`` or ``"datafusion"``, or an open `duckdb.DuckDBPyConnection` or
-    `datafusion.SessionContext` to run in.
+    `datafusion.SessionContext` to run in. `materialize_bytes` is for DataFusion alone: the smallest tables of
+    a join are read into memory first, up to so many bytes (256 MiB unless given, 0 for none), because only so
+    does it learn how large they are and build its hash tables of them.
     """
     from lance_sql.query.connection import Connection
 
     location = None if directory is None else os.fspath(directory)
-    return Connection(location, engine, storage_options=storage_options)
+    return Connection(location, engine, storage_options=storage_options, materialize_bytes=materialize_bytes)

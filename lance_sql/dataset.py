@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
-import lance_engine.dataset
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from pyarrow.fs import LocalFileSystem
 
+import lance_sql.query.dataset
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
 from lance_sql.query.display import counted
-from lance_sql.query.values import compile_value
 
 try:
     from duckdb._sources import ArrowScanSource
@@ -30,7 +29,7 @@ _NOT_NATIVE = (
 )
 
 
-class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
+class Dataset(lance_sql.query.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
@@ -48,16 +47,12 @@ class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):
     schema_is_stable = True
 
     def __init__(self, snapshot: Any) -> None:
-        lance_engine.dataset.Dataset.__init__(self, snapshot)
+        lance_sql.query.dataset.Dataset.__init__(self, snapshot)
         schema = self.schema
         file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
         native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
         pads.UnionDataset.__init__(self, schema, [native])
-
-    @staticmethod
-    def _compiler(text: str, schema: pa.Schema) -> Any:
-        return compile_value(text, schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)
@@ -119,7 +114,7 @@ class Dataset(lance_engine.dataset.Dataset, pads.UnionDataset, ArrowScanSource):
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.scan().to_reader().__arrow_c_stream__(requested_schema)
+        return self.scan().__arrow_c_stream__(requested_schema)
 
     def filter(self, expression: Any) -> NoReturn:
         _refuse("filter()", "Use scan(filter=...) or lance_sql.sql()")

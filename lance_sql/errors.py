@@ -6,7 +6,16 @@ from lance_engine.errors import LanceError
 
 
 class SqlError(LanceError, ValueError):
-    """The SQL engine refused a statement or failed while running it; the message is the engine's own."""
+    """The SQL engine refused a statement or failed while running it; the message is the engine's own.
+
+    `pointer`, where the engine tells the place, is the line of the statement with a mark below it.
+    """
+
+    pointer = ""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return f"{text}\n{self.pointer}" if self.pointer else text
 
 
 class EngineNotInstalledError(LanceError, ImportError):

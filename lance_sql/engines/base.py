@@ -1,9 +1,9 @@
-"""What the SQL front door asks of an engine, and the table of engines."""
+"""What the SQL front door asks of an engine."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.errors import LanceError
 
-from lance_sql.errors import EngineNotInstalledError
+from lance_sql.engines.table import WatchedScan
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -22,6 +22,7 @@ class ScanReport:
 
     `columns`: asked for, None where the plan does not tell. `pushed`: predicates our scan applies.
     `residual`: predicates over this table that were offered to the scan and stay with the engine.
+    `read_ahead`: read into memory before the statement runs.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ScanReport:
     columns: tuple[str, ...] | None
     pushed: tuple[str, ...]
     residual: tuple[str, ...]
+    read_ahead: bool = False
 
 
 class Query(Protocol):
@@ -46,8 +48,14 @@ class Engine(Protocol):
     """A session of one SQL engine."""
 
     name: str
-    #: whether a statement can start while the rows of another are still being streamed
+    #: whether a planned statement runs as it was planned, whatever other statements and names come in between
     runs_statements_side_by_side: bool
+    #: whether ``?`` must be written ``$1``, ``$2`` ...
+    numbers_parameters: bool
+    #: whether cursors look names up in the same place
+    shares_names: bool
+    #: held while a statement is planned
+    lock: AbstractContextManager[bool]
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""
@@ -61,32 +69,19 @@ class Engine(Protocol):
     def query(self, text: str, params: Parameters) -> Query:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
-    def explain(self, text: str, params: Parameters) -> tuple[str, list[ScanReport]]:
-        """The engine's plan as text, and the scans of Lance tables in it."""
+    def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
+        """The engine's plan as text, and the scans of Lance tables in it; `analyze` runs the statement."""
+
+    def watch(self) -> list[WatchedScan]:
+        """A list to which the scans are added that are begun from now on, until it is called again."""
+
+    def cancel(self) -> None:
+        """End the running statement with an error; called from another thread."""
+
+    def cursor(self) -> Engine:
+        """A session of the same database for another thread.
+
+        It knows the same tables; where `shares_names`, what one session registers is registered for all.
+        """
 
     def close(self) -> None: ...
-
-
-#: engine name -> (module, class of the session object that `connect` also accepts)
-_ENGINES = {
-    "duckdb": ("lance_sql.engines.duckdb", "DuckDBPyConnection"),
-    "datafusion": ("lance_sql.engines.datafusion", "SessionContext"),
-}
-
-
-def start(engine: Any) -> Engine:
-    """A new session for an engine's name, or the engine around an open session object of it."""
-    session_class = type(engine).__name__
-    for name, (module_name, session_name) in _ENGINES.items():
-        if engine == name or session_class == session_name:
-            try:
-                module = importlib.import_module(module_name)
-            except ImportError as error:
-                raise EngineNotInstalledError(
-                    f"the SQL engine {name!r} cannot be imported: {error}", remedy=f"Try: pip install {name}"
-                ) from error
-            started: Engine = module.start(None if engine == name else engine)
-            return started
-    raise EngineNotInstalledError(
-        f"unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}"
-    )

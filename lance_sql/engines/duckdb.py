@@ -8,8 +8,7 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
@@ -18,12 +17,10 @@ from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatu
 from lance_engine.expr import Node, columns_of
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.from_duckdb import from_duckdb
+from lance_engine.scan.system import ROW_NUMBERS
 
-from lance_sql.engines.base import Parameters, ScanReport
-from lance_sql.engines.errors import translated
 from lance_sql.engines.selectivity import estimated_share
 from lance_sql.engines.table import EngineTable
-from lance_sql.query.statement import SYSTEM_COLUMNS, parse, versioned_name
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
@@ -32,18 +29,16 @@ try:
     from duckdb._sources import ArrowScanSource
 except ImportError:  # another DuckDB major
     ArrowScanSource = object
-
-__all__ = ["DuckDBTable", "install", "register"]
+_HAS_SOURCES = ArrowScanSource is not object
 
 Pushdown = Literal["auto", "all", "none"]
 
+#: Eight of DuckDB's vectors: what a thread has decoded is still in its cache when another one reads it.
+_BATCH_ROWS = 16_384
 #: A predicate that at most this share of the rows passes is left to our scan ...
 _SELECTIVE_SHARE = 1 / 32
 #: ... of tables with at least so many rows: smaller ones are read in the time that a sample takes.
 _MIN_ROWS_TO_SAMPLE = 1 << 18
-
-_LANCE_SCAN = """CREATE OR REPLACE TEMP MACRO lance_scan(path) AS TABLE
-SELECT * FROM query_table('"' || replace(path, '"', '""') || '"')"""
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
@@ -71,7 +66,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self.table.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.reader().__arrow_c_stream__(requested_schema)
+        return self.table.stream()
 
     def rows(self) -> int:
         """Live rows; called once per planning, before any predicate is offered."""
@@ -82,13 +77,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if self.pushdown == "none":
             return False
         try:
-            tree = from_duckdb(predicate, self.table.schema)
+            tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
             return False
         columns = columns_of(tree)
         if not self.table.converted.isdisjoint(columns):
             return False
-        return self.pushdown == "all" or columns <= set(SYSTEM_COLUMNS) or self._is_selective(tree)
+        return self.pushdown == "all" or columns <= ROW_NUMBERS or self._is_selective(tree)
 
     def _is_selective(self, tree: Node) -> bool:
         """Whether few enough rows pass that reading the other columns for these alone wins."""
@@ -106,9 +101,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        predicates = [from_duckdb(predicate, self.table.schema) for predicate in filters]
+        predicates = [from_duckdb(predicate, self.table.filter_schema) for predicate in filters]
         filter = conjunction(predicates) if predicates else None
-        return self.table.reader(names, filter).__arrow_c_stream__(), True
+        return self.table.stream(names, filter), True
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
@@ -133,16 +128,34 @@ def _declared_item(kind: pa.DataType) -> pa.Field:
 
 
 def register(
-    connection: duckdb.DuckDBPyConnection, name: str, dataset: Dataset, *, pushdown: Pushdown = "auto"
-) -> None:
-    """Make `dataset` the table `name` of `connection`, which other connections and cursors do not share."""
-    connection.register(
-        name, _source(EngineTable(dataset, name, declare=declared_type, dictionaries=True), pushdown)
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    dataset: Dataset,
+    *,
+    pushdown: Pushdown = "auto",
+    system_columns: Sequence[str] = (),
+) -> DuckDBTable | None:
+    """Make `dataset` the table `name` of `connection`, which other connections and cursors do not share.
+
+    `system_columns`, such as ``_rowid``, become columns of the table. Returns what DuckDB scans, None where
+    that is the dataset itself.
+    """
+    table = EngineTable(
+        dataset,
+        name,
+        system_columns,
+        declared_type,
+        dictionaries=True,
+        narrow_decimals=_HAS_SOURCES,
+        batch_rows=_BATCH_ROWS,
     )
+    scanned = _source(table, pushdown)
+    connection.register(name, scanned)
+    return scanned if isinstance(scanned, DuckDBTable) else None
 
 
-def _source(table: EngineTable, pushdown: Pushdown = "auto") -> Any:
-    if ArrowScanSource is not object:
+def _source(table: EngineTable, pushdown: Pushdown) -> Any:
+    if _HAS_SOURCES:
         return DuckDBTable(table, pushdown)
     if table.system_columns or table.converted:
         columns = ", ".join([*table.system_columns, *sorted(table.converted)])
@@ -150,127 +163,3 @@ def _source(table: EngineTable, pushdown: Pushdown = "auto") -> Any:
             f"DuckDB {duckdb.__version__} cannot read the columns {columns}", remedy="Install duckdb 2.0"
         )
     return table.dataset
-
-
-def install(connection: duckdb.DuckDBPyConnection, *texts: str) -> None:
-    """Add ``lance_scan('path')`` to `connection`, and the datasets that `texts` name by path.
-
-    DuckDB has no hook for unknown names, so it must be told the paths: pass the statement, or any text that
-    holds the quoted paths, before running it. `lance_sql.connect(engine=connection)` does so for every
-    statement.
-    """
-    from lance_sql.api import open as open_dataset
-
-    connection.execute(_LANCE_SCAN)
-    for text in texts:
-        for reference in parse(text).references:
-            if reference.quoted and reference.location.endswith(".lance"):
-                name = versioned_name(reference.location, reference.version)
-                register(connection, name, open_dataset(reference.location, reference.version))
-
-
-def start(connection: duckdb.DuckDBPyConnection | None) -> DuckDBEngine:
-    """The engine in a new in-memory database, or in an open connection."""
-    return DuckDBEngine(connection)
-
-
-class DuckDBEngine:
-    """A DuckDB connection behind the `Engine` interface."""
-
-    name = "duckdb"
-    runs_statements_side_by_side = False
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
-        self._owned = connection is None
-        # Python variables are no tables here: those in reach would be our own, not the caller's.
-        self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
-        self.connection.execute(_LANCE_SCAN)
-        #: for explanations, the Lance tables this connection knows
-        self._tables: dict[str, DuckDBTable] = {}
-
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
-        table = EngineTable(dataset, name, system_columns, declared_type, dictionaries=True)
-        source = _source(table)
-        self.connection.register(name, source)
-        self._tables.pop(name, None)
-        if isinstance(source, DuckDBTable):
-            self._tables[name] = source
-
-    def unregister(self, name: str) -> None:
-        self.connection.unregister(name)
-        self._tables.pop(name, None)
-
-    def register_other(self, name: str, data: Any) -> None:
-        self.connection.register(name, data)
-        self._tables.pop(name, None)
-
-    def query(self, text: str, params: Parameters) -> DuckDBQuery:
-        try:
-            return DuckDBQuery(self.connection.sql(text, params=params), self.translate)
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
-
-    def translate(self, error: Exception) -> LanceError:
-        return translated(error, self.name, (source.table for source in self._tables.values()))
-
-    def explain(self, text: str, params: Parameters) -> tuple[str, list[ScanReport]]:
-        plan = self.query("EXPLAIN " + text, params).to_table()
-        tree = self.query("EXPLAIN (FORMAT JSON) " + text, params).to_table()
-        return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0]))))
-
-    def _scans(self, plan: list[dict[str, Any]], residual: tuple[str, ...] = ()) -> Iterator[ScanReport]:
-        """The Lance scans of a plan, whose parent filtered by `residual`."""
-        for node in plan:
-            details = node.get("extra_info", {})
-            if "ARROW_SCAN" in str(details.get("Function", node["name"])).upper():
-                yield from self._scan(details, residual)
-            below = _as_tuple(details.get("Expression", ())) if node["name"] == "FILTER" else ()
-            yield from self._scans(node.get("children", []), below)
-
-    def _scan(self, details: dict[str, Any], residual: tuple[str, ...]) -> Iterator[ScanReport]:
-        """DuckDB does not name the source of a scan: its columns and size tell."""
-        columns = _as_tuple(details.get("Projections", ()))
-        rows = str(details.get("Estimated Cardinality", ""))
-        for name, source in self._tables.items():
-            table = source.table
-            if str(table.num_rows) == rows and set(columns) <= set(table.schema.names):
-                yield ScanReport(
-                    name, table.dataset, columns, _as_tuple(details.get("Filters", ())), residual
-                )
-                return
-
-    def close(self) -> None:
-        self._tables.clear()
-        if self._owned:
-            self.connection.close()
-
-
-def _as_tuple(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-class DuckDBQuery:
-    """A relation, None for a text without a statement."""
-
-    def __init__(
-        self, relation: duckdb.DuckDBPyRelation | None, translate: Callable[[Exception], LanceError]
-    ) -> None:
-        self._relation = relation
-        self.translate = translate
-
-    def to_table(self) -> pa.Table:
-        if self._relation is None:
-            return pa.table({})
-        try:
-            return self._relation.to_arrow_table()
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
-
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        if self._relation is None:
-            return pa.schema([]), iter(())
-        try:
-            reader = self._relation.to_arrow_reader()
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
-        return reader.schema, iter(reader)

@@ -18,6 +18,12 @@ _COLUMN = re.compile(
 )
 _TABLE = re.compile(r"Table with name (?P<duckdb>.+?) does not exist|table '(?P<datafusion>.+?)' not found")
 
+#: What DuckDB puts behind a message: the line of the statement, and a mark below the place.
+_POINTER = re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE)
+#: DataFusion's wrapping of messages of its parser, and how these tell the place.
+_PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
+_PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
+
 _COLUMN_REMEDY = {
     "duckdb": "Column names: DESCRIBE the_table, or lance-sql inspect PATH",
     "datafusion": 'Unquoted names are read in lower case: quote others, as in "Name"',
@@ -32,7 +38,8 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
         if table.failure is not None:
             failure, table.failure = table.failure, None
             return failure
-    message = _PREFIX.sub("", str(error).strip())
+    head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
+    message = " ".join(_PARSER_ERROR.sub(r"\1", head).split("\n"))
     if _COLUMN.search(message):
         return ColumnNotFoundError(message, remedy=_COLUMN_REMEDY[engine], engine=engine)
     missing = _TABLE.search(message)
@@ -43,4 +50,19 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",
             engine=engine,
         )
-    return SqlError(message, engine=engine)
+    failure = SqlError(message, engine=engine)
+    failure.pointer = "".join(pointer)
+    return failure
+
+
+def point(error: SqlError, statement: str) -> None:
+    """Let `error` show the place in `statement` that its message tells, as DataFusion's do."""
+    place = _PLACE.search(error.message)
+    if place is None or error.pointer:
+        return
+    line, column = int(place[1]), int(place[2])
+    lines = statement.splitlines()
+    if 0 < line <= len(lines):
+        head = f"LINE {line}: "
+        error.pointer = f"{head}{lines[line - 1]}\n{' ' * (len(head) + column - 1)}^"
+        error.message = _PLACE.sub("", error.message)

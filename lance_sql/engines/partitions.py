@@ -9,24 +9,39 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
     from lance_engine.dataset import ScanSplit
 
 #: Rows below which a further partition costs more than it brings.
 _ROWS_PER_PARTITION = 1 << 16
 
 
-def partitions(table: EngineTable) -> list[Partition]:
-    """Row ranges of `table`, about one per processor, fewer for small tables; at least one."""
-    wanted = min(os.cpu_count() or 1, -(-table.num_rows // _ROWS_PER_PARTITION))
+def partitions(table: EngineTable, count: int | None = None) -> list[Partition]:
+    """About `count` row ranges of `table`, else one per processor; fewer for small tables, at least one."""
+    wanted = min(count or os.cpu_count() or 1, -(-table.num_rows // _ROWS_PER_PARTITION))
     splits = table.dataset.splits(max(wanted, 1))
     # A table without rows still needs a partition: a plan without any has no schema to run with.
-    return [Partition(table, [split]) for split in splits] or [Partition(table, [])]
+    return [Partition(table, group) for group in _groups(splits, wanted)] or [Partition(table, [])]
+
+
+def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
+    """Neighbouring `splits` put together, so that there are at most about `count` groups of similar size."""
+    rows = sum(split.stop - split.start for split in splits)
+    groups: list[list[ScanSplit]] = []
+    begin = 0
+    for split in splits:
+        # by the middle of the split, so that rounding does not open a group for a rest
+        place = (begin + (split.stop - split.start) // 2) * count // max(rows, 1)
+        if place >= len(groups):
+            groups.append([])
+        groups[-1].append(split)
+        begin += split.stop - split.start
+    return groups
 
 
 class Partition:
@@ -52,6 +67,13 @@ class Partition:
             return TableScanner(self.table, columns, filter, self.splits)
 
 
+def as_expression(filter: Any) -> Any:
+    """A filter as an expression: DataFusion 53 says with a scalar what it decided while planning."""
+    if isinstance(filter, pa.BooleanScalar):
+        return None if filter.as_py() else pc.scalar(False)
+    return filter
+
+
 class TableScanner:
     """A scan in the shape of a pyarrow scanner: all rows of the table, or those of `splits`."""
 
@@ -64,7 +86,7 @@ class TableScanner:
         batch_size: int | None = None,
     ) -> None:
         self._table = table
-        self._scanner = table.scan(columns, filter, splits=splits, batch_size=batch_size)
+        self._scanner = table.scan(columns, as_expression(filter), splits=splits, batch_size=batch_size)
         self.dataset_schema: pa.Schema = table.schema
         self.projected_schema: pa.Schema = self._scanner.schema
 

@@ -6,10 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from lance_engine.errors import DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
+from lance_engine.io.storage_options import fsspec_options
+from lance_engine.table.refs import root_store
 
-from lance_sql.dataset import Dataset
-from lance_sql.query.statement import Reference, Statement
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.reference import NEWEST, Reference, VersionChoice, split_suffix
+from lance_sql.query.statement import Statement
 
 _SUFFIX = ".lance"
 
@@ -23,7 +26,7 @@ class Catalog:
         self.directory = directory
         self.storage_options = storage_options
         self._registered: dict[str, Dataset | str] = {}
-        self._opened: dict[tuple[str, int | None], Dataset] = {}
+        self._opened: dict[tuple[str, VersionChoice], Dataset] = {}
         if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
                 "no such directory of datasets",
@@ -31,14 +34,37 @@ class Catalog:
                 remedy="Name an existing directory, or a dataset in SQL",
             )
 
+    def copy(self) -> Catalog:
+        """The same names, to be changed on their own."""
+        copied = Catalog(self.directory, self.storage_options)
+        copied._registered = dict(self._registered)
+        copied._opened = dict(self._opened)
+        return copied
+
     def register(self, name: str, dataset: Dataset | str) -> None:
         """Make `name` mean a dataset, or whatever version is the newest at a location, which must exist."""
         if isinstance(dataset, str):
-            self._open(dataset, None)
+            self._open(dataset, NEWEST)
         self._registered[name] = dataset
 
     def forget(self, name: str) -> None:
         self._registered.pop(name, None)
+
+    def renew(self, dataset: Dataset) -> None:
+        """A statement made `dataset`: names that mean an object for an earlier version now mean this one."""
+        for name, known in self._registered.items():
+            if isinstance(known, Dataset) and known.uri == dataset.uri:
+                self._registered[name] = dataset
+
+    def dropped(self, dataset: Dataset) -> None:
+        """The dataset is gone, or has another name."""
+        for name, known in list(self._registered.items()):
+            if (known.uri if isinstance(known, Dataset) else known) == dataset.uri:
+                del self._registered[name]
+
+    def names(self) -> list[str]:
+        """The names that mean datasets here: those in the directory, and registered ones."""
+        return sorted({*self.tables(), *self._registered})
 
     def tables(self) -> dict[str, str]:
         """Table name -> location of the datasets in the directory."""
@@ -57,7 +83,8 @@ class Catalog:
     def _list_remote(self, directory: str) -> list[str]:
         import fsspec
 
-        filesystem, path = fsspec.core.url_to_fs(directory, **(self.storage_options or {}))
+        options = fsspec_options(directory.partition("://")[0].lower(), self.storage_options or {})
+        filesystem, path = fsspec.core.url_to_fs(directory, **options)
         return [entry.rstrip("/").rpartition("/")[2] for entry in filesystem.ls(path, detail=False)]
 
     def resolve(self, statement: Statement) -> dict[str, Dataset]:
@@ -66,30 +93,52 @@ class Catalog:
         Raises `DatasetNotFoundError` for a path that stands where only a table can and holds no dataset.
         """
         tables = self.tables()
-        found: dict[str, Dataset] = {}
-        for reference in statement.references:
-            dataset = self._find(reference, tables)
-            if dataset is not None:
-                found[reference.name] = dataset
-        return found
+        found = ((reference.name, self._find(reference, tables)) for reference in statement.references)
+        return {name: dataset for name, dataset in found if dataset is not None}
+
+    def open(self, reference: Reference) -> Dataset | None:
+        """The dataset that `reference` names, None if it is no name of one; errors as in `resolve`."""
+        return self._find(reference, self.tables())
 
     def _find(self, reference: Reference, tables: Mapping[str, str]) -> Dataset | None:
-        registered = _lookup(self._registered, reference)
-        if isinstance(registered, Dataset):
-            return registered if reference.version is None else self._open(registered.uri, reference.version)
-        if registered is not None:
-            return self._open(registered, reference.version)
-        location = _lookup(tables, reference)
-        if location is not None:
-            return self._open(location, reference.version)
-        if reference.quoted and _is_dataset_path(reference):
-            location = self._locate(reference.location)
-            try:
-                return self._open(location, reference.version)
-            except DatasetNotFoundError:
-                if reference.certain:
-                    raise
+        choices = [(reference.location, reference.choice)]
+        suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
+        if suffix is not None:
+            choices.append(suffix)
+        for location, choice in choices:
+            known = _lookup(self._registered, location)
+            if isinstance(known, Dataset):
+                if not choice:
+                    return known
+                return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
+            if known is None:
+                known = _lookup(tables, location)
+            if known is not None:
+                return self._open_choice(known, choice, suffixed=choice is not reference.choice)
+        if not reference.quoted:
+            return None
+        for location, choice in choices:
+            if _is_dataset_path(location, reference.certain):
+                try:
+                    suffixed = choice is not reference.choice
+                    return self._open_choice(self._locate(location), choice, suffixed=suffixed)
+                except DatasetNotFoundError:
+                    if reference.certain:
+                        raise
         return None
+
+    def _open_choice(self, location: str, choice: VersionChoice, *, suffixed: bool) -> Dataset:
+        """A name behind ``@`` is a tag, or else a branch."""
+        try:
+            return self._open(location, choice)
+        except VersionNotFoundError:
+            if not suffixed or choice.tag is None:
+                raise
+            try:
+                return self._open(location, VersionChoice(branch=choice.tag))
+            except VersionNotFoundError:
+                pass
+            raise
 
     def _locate(self, location: str) -> str:
         """A relative path is relative to the directory if it exists there, else to the working directory."""
@@ -99,31 +148,32 @@ class Catalog:
                 return inside
         return location
 
-    def _open(self, location: str, version: int | None) -> Dataset:
+    def _open(self, location: str, choice: VersionChoice) -> Dataset:
         """The dataset as it is now; if nothing changed the one opened before, with its metadata at hand."""
-        dataset = Dataset.open(location, version, storage_options=self.storage_options)
-        known = self._opened.get((location, version))
+        dataset = Dataset.open(location, **choice.arguments(), storage_options=self.storage_options)
+        known = self._opened.get((location, choice))
         if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:
             return known
-        self._opened[location, version] = dataset
+        self._opened[location, choice] = dataset
         return dataset
 
 
-def _lookup(names: Mapping[str, Any], reference: Reference) -> Any:
-    """The entry of that name; unquoted and not found, of that name in another case."""
-    found = names.get(reference.location)
+def _lookup(names: Mapping[str, Any], name: str) -> Any:
+    """The entry of that name; if there is none, of that name in another case."""
+    found = names.get(name)
     if found is None:
-        folded = reference.location.lower()
-        matches = [value for name, value in names.items() if name.lower() == folded]
+        folded = name.lower()
+        matches = [value for key, value in names.items() if key.lower() == folded]
         found = matches[0] if len(matches) == 1 else None
     return found
 
 
-def _is_dataset_path(reference: Reference) -> bool:
-    location = reference.location.rstrip("/")
+def _is_dataset_path(location: str, certain: bool) -> bool:
+    # A path may end with the parameters of a manifest store.
+    location = location.partition("?")[0].rstrip("/")
     if location.endswith(_SUFFIX):
         return True
-    return reference.certain and os.path.isdir(os.path.join(location, "_versions"))
+    return certain and os.path.isdir(os.path.join(location, "_versions"))
 
 
 def _is_remote(location: str) -> bool:

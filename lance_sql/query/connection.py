@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import itertools
 import os
+import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.progress import ProgressOption
 
-from lance_sql.dataset import Dataset
-from lance_sql.engines.base import Engine, Parameters, start
+from lance_sql.engines.base import Engine, Parameters, Query
+from lance_sql.engines.errors import point
+from lance_sql.engines.start import start
+from lance_sql.errors import SqlError
+from lance_sql.query.binding import Binding
 from lance_sql.query.catalog import Catalog
+from lance_sql.query.dataset import Dataset
 from lance_sql.query.explanation import Explanation
+from lance_sql.query.metrics import scan_metrics
 from lance_sql.query.result import QueryResult, Stream
-from lance_sql.query.statement import Statement, parse
+from lance_sql.statements.outcome import Finished
+from lance_sql.statements.run import run
+from lance_sql.statements.script import split
+from lance_sql.statements.session import LENT
+
+#: Numbers the names of lent data: those of several threads may be in use at once.
+_lent = itertools.count()
 
 
 class Connection:
@@ -23,7 +40,8 @@ class Connection:
 
     A statement sees the newest version of each dataset it names, found when the statement is planned. Only
     what a statement names is opened. ``_rowid`` and ``_rowaddr`` are columns of every dataset in a statement
-    that names one of them (then also part of ``*``). Not for use by several threads at once.
+    that names one of them (then also part of ``*``). Not for use by several threads at once:
+    each takes a `cursor` of its own.
     """
 
     def __init__(
@@ -32,80 +50,145 @@ class Connection:
         engine: Any = "duckdb",
         *,
         storage_options: Mapping[str, Any] | None = None,
+        materialize_bytes: int | None = None,
     ) -> None:
-        self._catalog = Catalog(directory, storage_options)
-        self._engine: Engine = start(engine)
-        #: name -> what the engine knows under it: the dataset, and the system columns it was declared with
-        self._known: dict[str, tuple[Dataset, tuple[str, ...]]] = {}
+        options = {} if materialize_bytes is None else {"materialize_bytes": materialize_bytes}
+        self._set_up(Catalog(directory, storage_options), start(engine, **options))
+
+    def _set_up(self, catalog: Catalog, engine: Engine, binding: Binding | None = None) -> None:
+        self.catalog = catalog
+        self._engine = engine
+        self._binding = binding or Binding(engine, catalog, self._settle)
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self._closed = False
+        self._beside: Connection | None = None
+
+    def cursor(self) -> Connection:
+        """A connection to the same database for another thread, to be closed on its own.
+
+        It shares tables and views, the directory, and what was registered so far.
+        """
+        self._check_open()
+        cursor = object.__new__(type(self))
+        shared = self._engine.shares_names
+        catalog = self.catalog if shared else self.catalog.copy()
+        cursor._set_up(catalog, self._engine.cursor(), self._binding if shared else None)
+        return cursor
 
     @property
     def engine(self) -> str:
         """The name of the engine."""
         return self._engine.name
 
-    def sql(self, text: str, params: Parameters = None) -> QueryResult:
-        """Plan one statement and return its result, which runs when it is first asked for rows.
+    def sql(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
+        """Run the statements of `text`, which semicolons separate, and return the result of the last.
 
-        `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Statements without rows,
-        such as CREATE VIEW, run at once.
+        A query is planned, and runs when its result is first asked for rows. Statements that change
+        something run at once; those that change a dataset are one atomic commit each and answer with the
+        number of rows concerned. `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping), in
+        the last statement. `progress` is told of rows read while a query runs: True prints them, a function
+        gets a `lance_engine.progress.ProgressEvent` ten times a second, in another thread, and ends the
+        statement by raising.
         """
-        statement = self._prepare(text)
+        *before, last = split(text) or [text]
+        for statement in before:
+            self._run(statement, None, progress)
+        return self._run(last, params, progress)
+
+    def _run(self, text: str, params: Parameters, progress: ProgressOption) -> QueryResult:
+        self._check_open()
+        self._finish_streams()
+        answer = run(self, text, params)
+        return (
+            self.select(text, params, progress=progress)
+            if answer is None
+            else self._result(Finished(answer), text, params)
+        )
+
+    def _result(
+        self, query: Query, text: str, params: Parameters, progress: ProgressOption = None
+    ) -> QueryResult:
+        explain = functools.partial(self.explain, text, params)
+        return QueryResult(query, self._engine, explain, self._streams.add, progress)
+
+    def select(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
+        """Plan one statement of the engine, such as a query, and return its result."""
         try:
-            query = self._engine.query(statement.text, params)
+            with self._engine.lock:
+                query = self._engine.query(self._prepare(text), params)
         except DatasetNotFoundError as error:
             raise self._with_table_names(error) from None
-        result = QueryResult(query, lambda: self.explain(text, params), self._streams.add)
+        except SqlError as error:
+            point(error, text)
+            raise
+        result = self._result(query, text, params, progress)
         self._results.add(result)
         return result
 
-    def explain(self, text: str, params: Parameters = None) -> Explanation:
-        """The engine's plan for `text`, and what it asks of each Lance dataset; nothing is executed."""
-        statement = self._prepare(text)
-        plan, scans = self._engine.explain(statement.text, params)
-        return Explanation(self._engine.name, plan, tuple(scans))
+    def computing(self) -> Connection:
+        """A DuckDB session over the same datasets: this one, or one beside it."""
+        if self.engine == "duckdb":
+            return self
+        if self._beside is None:
+            self._beside = Connection(engine="duckdb")
+            self._beside._set_up(self.catalog, self._beside._engine)
+        return self._beside
+
+    @contextmanager
+    def lend(self, data: Any, system_columns: Sequence[str] = ()) -> Iterator[str]:
+        """A name that means a dataset or Arrow data while the block runs."""
+        name = f"{LENT}_{next(_lent)}"
+        with self._engine.lock:
+            if isinstance(data, Dataset):
+                self._engine.register(name, data, system_columns)
+            else:
+                self._engine.register_other(name, data)
+        try:
+            yield name
+        finally:
+            with self._engine.lock:
+                self._engine.unregister(name)
+
+    def explain(self, text: str, params: Parameters = None, *, analyze: bool = False) -> Explanation:
+        """The engine's plan for `text`, and what it asks of each Lance dataset.
+
+        Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
+        what every part of the plan did and what was read.
+        """
+        with self._engine.lock:
+            statement = self._prepare(text)
+            watched = self._engine.watch()
+            plan, scans = self._engine.explain(statement, params, analyze)
+        runs = scan_metrics(watched) if analyze else []
+        return Explanation(self._engine.name, plan, tuple(scans), tuple(runs))
 
     def register(self, name: str, data: Any) -> None:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""
         self._check_open()
-        self._settle(name)
-        self._known.pop(name, None)
+        self._binding.forget(name)
         if isinstance(data, Dataset | str | os.PathLike):
-            self._catalog.register(name, data if isinstance(data, Dataset) else os.fspath(data))
+            self.catalog.register(name, data if isinstance(data, Dataset) else os.fspath(data))
         else:
-            self._catalog.forget(name)
+            self.catalog.forget(name)
             self._engine.register_other(name, data)
 
     def tables(self) -> list[str]:
         """The names of the datasets in the directory."""
-        return list(self._catalog.tables())
+        return list(self.catalog.tables())
 
-    def _prepare(self, text: str) -> Statement:
-        """Read `text` and make the engine know what it names."""
+    def _prepare(self, text: str) -> str:
+        """Make the engine know what `text` names, and return the text for the engine."""
         self._check_open()
         self._finish_streams()
-        statement = parse(text)
-        found = self._catalog.resolve(statement)
-        for name in [reference.name for reference in statement.references if reference.name in self._known]:
-            if name not in found:
-                self._settle(name)
-                self._engine.unregister(name)
-                del self._known[name]
-        for name, dataset in found.items():
-            known, columns = self._known.get(name, (None, ()))
-            if known is not dataset or columns != statement.system_columns:
-                self._settle(name)
-                self._engine.register(name, dataset, statement.system_columns)
-                self._known[name] = (dataset, statement.system_columns)
-        return statement
+        return self._binding.bind(text)
 
-    def _settle(self, name: str) -> None:
-        """Before `name` changes its meaning, run what was planned under the old one."""
-        if name in self._known:
-            for result in list(self._results):
-                result.run()
+    def _settle(self) -> None:
+        """Before a name changes its meaning, run what was planned under the old one."""
+        if self._engine.runs_statements_side_by_side:
+            return
+        for result in list(self._results):
+            result.run()
 
     def _finish_streams(self) -> None:
         """Take the rest of open streams off an engine that runs one statement at a time."""
@@ -117,6 +200,10 @@ class Connection:
         tables = self.tables()
         if tables:
             error.remedy = f"Tables here: {', '.join(tables)}"
+            named = re.search("'(.+)'", error.message)
+            near = difflib.get_close_matches(named[1], tables, 1) if named is not None else []
+            if near:
+                error.remedy = f"Did you mean {near[0]}? {error.remedy}"
         return error
 
     def _check_open(self) -> None:
@@ -129,6 +216,8 @@ class Connection:
             self._finish_streams()
             self._closed = True
             self._engine.close()
+            if self._beside is not None:
+                self._beside.close()
 
     def __enter__(self) -> Connection:
         return self
@@ -142,5 +231,5 @@ class Connection:
         self.close()
 
     def __repr__(self) -> str:
-        place = "" if self._catalog.directory is None else f" over {self._catalog.directory}"
+        place = "" if self.catalog.directory is None else f" over {self.catalog.directory}"
         return f"<lance_sql.Connection {self.engine}{place}{' (closed)' if self._closed else ''}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from typing import Any
 
 from lance_sql.engines.base import ScanReport
 from lance_sql.query.display import counted
@@ -16,6 +17,8 @@ class Explanation:
     engine: str
     plan: str
     scans: tuple[ScanReport, ...]
+    #: what was read, if the statement ran: see `lance_sql.query.metrics.scan_metrics`
+    runs: tuple[dict[str, Any], ...] = ()
 
     def __str__(self) -> str:
         lines = []
@@ -31,6 +34,12 @@ class Explanation:
                 )
             lines.append(f"  pushed    {' AND '.join(scan.pushed) or '-'}")
             lines.append(f"  residual  {' AND '.join(scan.residual) or '-'}")
+            if scan.read_ahead:
+                lines.append("  ahead     read into memory before the statement runs")
+        for run in self.runs:
+            filter = "" if run["filter"] is None else f"  where {run['filter']}"
+            lines.append(f"Lance read  {run['table']}  {', '.join(run['columns']) or '(no columns)'}{filter}")
+            lines += [f"  {line}" for line in _run_lines(run)]
         return "\n".join([*lines, f"Plan of {self.engine}", self.plan.rstrip()])
 
     def __repr__(self) -> str:
@@ -38,3 +47,20 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _run_lines(run: dict[str, Any]) -> list[str]:
+    """What one scan read, in words."""
+    skipped = run["rows"] - run["rows_left"]
+    parts = ("zones", "fragments", "pages")
+    read = ", ".join(f"{part} {run[f'{part}_read']:,} of {run[part]:,}" for part in parts)
+    lines = [
+        f"rows      {run['rows_out']:,} out of {run['rows_decoded']:,} decoded, of {run['rows']:,}",
+        f"pruned    {skipped:,} rows; read {read}",
+        f"bytes     {run['bytes_read']:,} in {counted(run['requests'], 'request')}",
+        "seconds   " + ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in run["seconds"].items()),
+    ]
+    for use in run["indices"]:
+        covered = f"{use['covered']} of {use['fragments']} fragments"
+        lines.append(f"index     {use['name']} ({use['kind']}) for {use['filter']}: {covered}")
+    return lines

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.progress import ProgressOption
 
-from lance_sql.engines.base import Query
+from lance_sql.engines.base import Engine, Query
+from lance_sql.engines.table import WatchedScan
 from lance_sql.query.display import html_table, text_table
+from lance_sql.query.metrics import rows_so_far, scan_metrics
+from lance_sql.query.running import reported
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
     from lance_sql.query.explanation import Explanation
 
@@ -29,10 +35,20 @@ class QueryResult:
     """
 
     def __init__(
-        self, query: Query, explain: Callable[[], Explanation], opened: Callable[[Stream], None]
+        self,
+        query: Query,
+        engine: Engine,
+        explain: Callable[..., Explanation],
+        opened: Callable[[Stream], None],
+        progress: ProgressOption = None,
     ) -> None:
         self._query = query
+        self._engine = engine
         self._explain = explain
+        self._progress = progress
+        #: the scans of the last run
+        self._watched: list[WatchedScan] | None = None
+        self._seconds: float | None = None
         #: told of every stream that is opened over the running statement
         self._opened = opened
         self._table: pa.Table | None = None
@@ -47,6 +63,12 @@ class QueryResult:
         assert self._table is not None
         return self._table
 
+    def pl(self) -> pl.DataFrame:
+        """All rows as a Polars DataFrame; Polars must be installed."""
+        import polars
+
+        return polars.DataFrame(self.arrow())
+
     def df(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame."""
         return self.arrow().to_pandas()
@@ -55,6 +77,7 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._table is not None or self._error is not None:
             return self.arrow().to_reader()
+        self._watched = self._engine.watch()
         stream = Stream(self._query)
         self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
@@ -77,6 +100,12 @@ class QueryResult:
         self._cursor += len(rows)
         return rows[0] if rows else None
 
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """The next `size` rows as tuples, fewer at the end."""
+        rows = self._rows(self._cursor, size)
+        self._cursor += len(rows)
+        return rows
+
     def _rows(self, start: int, count: int | None) -> list[tuple[Any, ...]]:
         table = self.arrow().slice(start, count)
         if table.num_columns == 0:
@@ -88,9 +117,31 @@ class QueryResult:
         """The column names."""
         return list(self.arrow().schema.names)
 
-    def explain(self) -> Explanation:
-        """The plan of the statement, as it would be planned now."""
-        return self._explain()
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow types of the columns."""
+        return list(self.arrow().schema.types)
+
+    def explain(self, analyze: bool = False) -> Explanation:
+        """The plan of the statement, as it would be planned now; `analyze` runs it and tells what it did."""
+        return self._explain(analyze=analyze)
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """What the last run read; None before the first.
+
+        ``seconds`` it took (None while rows are streamed), ``bytes_read`` and ``rows_read`` of all scans, and
+        under ``scans`` the numbers of each, as in `lance_engine.metrics.ScanMetrics`.
+        """
+        if self._watched is None:
+            return None
+        scans = scan_metrics(self._watched)
+        return {
+            "seconds": self._seconds,
+            "bytes_read": sum(scan["bytes_read"] for scan in scans),
+            "rows_read": sum(scan["rows_decoded"] for scan in scans),
+            "scans": scans,
+        }
 
     def show(self, max_rows: int = _SHOWN_ROWS) -> None:
         """Print the first rows as a table."""
@@ -105,10 +156,14 @@ class QueryResult:
     def run(self) -> None:
         """Run the statement unless done; an error is kept for those who ask for the rows."""
         if self._table is None and self._error is None:
+            watched = self._watched = self._engine.watch()
+            begin = time.perf_counter()
             try:
-                self._table = self._query.to_table()
+                with reported(self._progress, lambda: rows_so_far(watched), self._engine.cancel):
+                    self._table = self._query.to_table()
             except LanceError as error:
                 self._error = error
+            self._seconds = time.perf_counter() - begin
 
 
 class Stream:

@@ -1,7 +1,8 @@
 """What a SQL text says about Lance tables, read off its tokens.
 
-Both engines get the user's text unchanged but for three things that only this layer understands: ``AT
-(VERSION => n)`` behind a table, ``lance_scan('path')``, and ``?`` parameters, which become ``$1``, ``$2`` ...
+The engines get the user's text unchanged but for what only this layer understands: ``AT (VERSION => n)`` and
+metadata tables such as ``'x.lance'.versions`` behind a table, ``lance_scan('path')``,
+``lance_metadata('path', 'versions')``, and for DataFusion ``?`` parameters, which become ``$1``, ``$2`` ...
 Tokens suffice for that: a full parse would have to know every dialect, and a misread token costs at most one
 unused registration.
 """
@@ -9,30 +10,16 @@ unused registration.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.scan.system import SYSTEM_FIELDS
 
-#: Columns that every Lance dataset has besides its data: a table declares them when the statement names them.
-SYSTEM_COLUMNS = ("_rowid", "_rowaddr")
-
-_TOKENS = re.compile(
-    r"""
-    (?P<space>\s+|--[^\n]*|/\*.*?\*/)
-  | (?P<string>'(?:[^']|'')*')
-  | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
-  | (?P<quoted>"(?:[^"]|"")*")
-  | (?P<parameter>\?)
-  | (?P<word>[^\W\d]\w*)
-  | (?P<number>\d[\w.]*)
-  | (?P<operator>=>|:=)
-  | (?P<other>.)
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-
-#: Words right before a table.
-_BEFORE_TABLE = {"FROM", "JOIN", "DESCRIBE", "SUMMARIZE"}
+from lance_sql.query.metadata import METADATA_TABLES
+from lance_sql.query.reference import NEWEST, Reference, VersionChoice, moment, reference_name
+from lance_sql.query.tokens import Token, closing, quote, table_positions, tokenize
 
 #: Words that can follow a table and are no alias for it.
 _AFTER_TABLE = re.compile(
@@ -40,91 +27,71 @@ _AFTER_TABLE = re.compile(
     "ORDER|POSITIONAL|QUALIFY|RIGHT|SELECT|SEMI|TABLESAMPLE|UNION|USING|WHERE|WINDOW"
 )
 
+_TRAVEL_REMEDY = "Write AT (VERSION => 3), AT (TAG => 'prod') or AT (TIMESTAMP => '2026-01-31 18:00:00')"
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-    @property
-    def value(self) -> str:
-        """The token without its quotes; a word as it stands."""
-        if self.kind in ("string", "quoted"):
-            quote = self.text[0]
-            return self.text[1:-1].replace(quote * 2, quote)
-        return self.text
-
-    @property
-    def upper(self) -> str:
-        """The keyword a bare word may be; empty for everything else but punctuation."""
-        return "" if self.kind in ("string", "quoted") else self.text.upper()
+#: Arguments of ``lance_scan`` and ``AT``, and what they select.
+_CHOICES = {
+    "VERSION": "version", "TAG": "tag", "TIMESTAMP": "as_of", "AS_OF": "as_of", "BRANCH": "branch"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A name in the text that may be a Lance table.
+class Edit:
+    """A replacement in the text.
 
-    `name` is what the engine will look up, `location` the path or table name as written. `certain`: the name
-    stands where only a table can, so that a missing dataset is an error. `quoted`: written as a string or
-    quoted name.
+    With a `name`, it is made only if that name is found to be a dataset; that of a `parameter` only for
+    engines that want parameters numbered.
     """
 
-    name: str
-    location: str
-    version: int | None
-    certain: bool
-    quoted: bool
+    start: int
+    end: int
+    replacement: str
+    name: str | None = None
+    parameter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL text ready for an engine, with the Lance references and system columns it names."""
+    """A SQL text with the Lance references and system columns it names."""
 
-    text: str
+    original: str
+    edits: tuple[Edit, ...]
     references: tuple[Reference, ...]
     system_columns: tuple[str, ...]
 
-
-def quote(name: str) -> str:
-    """`name` as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def versioned_name(location: str, version: int | None) -> str:
-    """The name under which an engine knows the dataset at `location` at one version."""
-    return location if version is None else f"{location}@{version}"
+    def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
+        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?``."""
+        pieces, last = [], 0
+        for edit in self.edits:
+            if (edit.name is None or edit.name in found) and (numbered or not edit.parameter):
+                pieces += [self.original[last : edit.start], edit.replacement]
+                last = edit.end
+        return "".join([*pieces, self.original[last:]])
 
 
 def parse(text: str) -> Statement:
-    """Read the references of `text`. Raises `UnsupportedFeatureError` for time travel by tag or time."""
-    tokens = [
-        _Token(str(match.lastgroup if match.lastgroup != "tag" else "dollar"), match.group(), match.start())
-        for match in _TOKENS.finditer(text)
-        if match.lastgroup != "space"
-    ]
+    """Read the references of `text`.
+
+    Raises `UnsupportedFeatureError` for a time travel clause that says nothing known, `InvalidFilterError`
+    for a time that is none.
+    """
+    tokens = tokenize(text)
+    tables = table_positions(tokens)
     references: dict[str, Reference] = {}
-    edits: list[tuple[int, int, str]] = []
+    edits: list[Edit] = []
     parameters = 0
     position = 0
     while position < len(tokens):
         token = tokens[position]
         consumed = 1
+        found = None
         if token.kind == "parameter":
             parameters += 1
-            edits.append((token.start, token.end, f"${parameters}"))
-        elif token.upper == "LANCE_SCAN":
-            call = _table_function(tokens, position)
-            if call is not None:
-                reference, consumed = call
-                references[reference.name] = reference
-                edits.append((token.start, tokens[position + consumed - 1].end, quote(reference.name)))
+            edits.append(Edit(token.start, token.end, f"${parameters}", parameter=True))
         elif token.kind in ("string", "quoted", "word"):
-            reference, consumed, edit = _table(tokens, position)
+            found = _call(text, tokens, position) or _table(text, tokens, position, position in tables)
+        if found is not None:
+            reference, consumed, edit = found
             known = references.get(reference.name)
             if known is None or not known.certain:
                 references[reference.name] = reference
@@ -133,76 +100,126 @@ def parse(text: str) -> Statement:
         position += consumed
     words = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
     return Statement(
-        text=_apply(text, edits),
+        original=text,
+        edits=tuple(edits),
         references=tuple(references.values()),
-        system_columns=tuple(column for column in SYSTEM_COLUMNS if column in words),
+        system_columns=tuple(column for column in SYSTEM_FIELDS if column in words),
     )
 
 
-def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
-    pieces, last = [], 0
-    for start, end, replacement in edits:
-        pieces += [text[last:start], replacement]
-        last = end
-    return "".join([*pieces, text[last:]])
+_Found = tuple[Reference, int, Edit | None]
 
 
-def _table(tokens: list[_Token], position: int) -> tuple[Reference, int, tuple[int, int, str] | None]:
+def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Found:
     """The reference that starts at `position`, how many tokens it takes, and the edit it needs."""
     token = tokens[position]
-    certain = position > 0 and tokens[position - 1].upper in _BEFORE_TABLE
-    quoted = token.kind != "word"
-    travel = _version_clause(tokens, position + 1)
-    if travel is None:
-        return Reference(token.value, token.value, None, certain, quoted), 1, None
-    version, length = travel
-    name = versioned_name(token.value, version)
-    following = tokens[position + 1 + length] if position + 1 + length < len(tokens) else None
-    alias = "" if following is not None and _is_alias(following) else f" AS {quote(token.value)}"
-    edit = (token.start, tokens[position + length].end, quote(name) + alias)
-    return Reference(name, token.value, version, certain, quoted), 1 + length, edit
+    location = token.value
+    length = 1
+    part = _metadata_name(tokens, position, certain)
+    if part is not None:
+        length += 2
+    choice = NEWEST
+    travel = _time_travel(text, tokens, position + length)
+    if travel is not None:
+        choice, clause = travel
+        length += clause
+    name = reference_name(location, choice, part)
+    reference = Reference(name, location, choice, part, certain or length > 1, token.kind != "word")
+    if length == 1:
+        return reference, 1, None
+    following = tokens[position + length] if position + length < len(tokens) else None
+    named = following is not None and _is_alias(following)
+    alias = "" if named else f" AS {quote(part or location)}"
+    # sales.versions may as well be the table `versions` in a schema `sales` of the engine.
+    only_if = None if choice or reference.quoted else name
+    edit = Edit(token.start, tokens[position + length - 1].end, quote(name) + alias, only_if)
+    return reference, length, edit
 
 
-def _is_alias(token: _Token) -> bool:
+def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | None:
+    """The metadata table in ``'x.lance'.versions`` or ``sales.versions``."""
+    if not certain or [token.text for token in tokens[position + 1 : position + 2]] != ["."]:
+        return None
+    name = tokens[position + 2].value.lower() if position + 2 < len(tokens) else ""
+    return name if name in METADATA_TABLES else None
+
+
+def _is_alias(token: Token) -> bool:
     return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))
 
 
-def _version_clause(tokens: list[_Token], position: int) -> tuple[int, int] | None:
+def _time_travel(text: str, tokens: list[Token], position: int) -> tuple[VersionChoice, int] | None:
     """``AT (VERSION => n)`` at `position`: the version and the number of tokens."""
-    shape = [token.upper for token in tokens[position : position + 6]]
-    if shape[:2] != ["AT", "("] or len(shape) < 6 or shape[3] != "=>":
+    if [token.upper for token in tokens[position : position + 2]] != ["AT", "("]:
         return None
-    if shape[2] in ("TAG", "TIMESTAMP", "BRANCH"):
+    end = closing(tokens, position + 1)
+    if end is None or position + 3 >= len(tokens) or tokens[position + 3].text not in ("=>", ":="):
+        return None
+    choices = [_choice(text, argument) for argument in _arguments(tokens[position + 2 : end])]
+    return _merged(choices), end - position + 1
+
+
+def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
+    """``lance_scan('path', version => n)`` or ``lance_metadata('path', 'versions')``."""
+    function = tokens[position].text.lower() if tokens[position].kind == "word" else ""
+    if function not in ("lance_scan", "lance_metadata"):
+        return None
+    end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
+    if end is None or tokens[position + 1].text != "(":
+        return None
+    path, *others = _arguments(tokens[position + 2 : end])
+    if len(path) != 1 or path[0].kind != "string":
         raise UnsupportedFeatureError(
-            f"time travel by {shape[2].lower()} is not supported",
-            remedy="Name the version: AT (VERSION => 3)",
+            f"{function} needs a path that is written out", remedy=f"Write {function}('x.lance')"
         )
-    if shape[2] != "VERSION" or not shape[4].isdigit() or shape[5] != ")":
-        return None
-    return int(shape[4]), 6
+    part = None
+    if function == "lance_metadata":
+        part = others.pop(0)[0].value.lower() if others and others[0] else None
+        if part not in METADATA_TABLES:
+            raise UnsupportedFeatureError(
+                f"there is no metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
+            )
+    choice = _merged([_choice(text, argument) for argument in others])
+    name = reference_name(path[0].value, choice, part)
+    reference = Reference(name, path[0].value, choice, part, certain=True, quoted=True)
+    return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, quote(name))
 
 
-def _table_function(tokens: list[_Token], position: int) -> tuple[Reference, int] | None:
-    """``lance_scan('path')`` or ``lance_scan('path', version => n)``: the reference, its number of tokens."""
-    rest = tokens[position + 1 : position + 8]
-    if len(rest) < 3 or rest[0].text != "(" or rest[1].kind != "string":
-        return None
-    location = rest[1].value
-    if rest[2].text == ")":
-        return Reference(location, location, None, True, True), 4
-    argument = _version_argument(rest[2:])
-    if argument is None:
-        return None
-    version, length = argument
-    return Reference(versioned_name(location, version), location, version, True, True), 3 + length
+def _arguments(tokens: list[Token]) -> list[list[Token]]:
+    """The tokens between two brackets, cut at their commas."""
+    arguments: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if token.text == "," and depth == 0:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    return arguments
 
 
-def _version_argument(tokens: list[_Token]) -> tuple[int, int] | None:
-    """``, n)`` or ``, version => n)`` or ``, version := n)``: the version and the number of tokens."""
-    texts = [token.upper for token in tokens]
-    if texts[:1] != [","]:
-        return None
-    skip = 3 if texts[1:2] == ["VERSION"] and texts[2:3] in (["=>"], [":="]) else 1
-    if len(texts) > skip + 1 and texts[skip].isdigit() and texts[skip + 1] == ")":
-        return int(texts[skip]), skip + 2
-    return None
+def _choice(text: str, argument: list[Token]) -> VersionChoice:
+    """``version => 3`` and the like; a number alone is a version."""
+    if len(argument) == 1 and argument[0].kind == "number" and argument[0].text.isdecimal():
+        return VersionChoice(version=int(argument[0].text))
+    keyword = _CHOICES.get(argument[0].upper) if len(argument) > 2 else None
+    if keyword is not None and argument[1].text in ("=>", ":="):
+        value = argument[2]
+        if keyword == "as_of":
+            return VersionChoice(as_of=moment(text[value.start : argument[-1].end]))
+        if keyword == "version" and len(argument) == 3 and value.text.isdecimal():
+            return VersionChoice(version=int(value.text))
+        if keyword in ("tag", "branch") and len(argument) == 3 and value.kind in ("string", "quoted", "word"):
+            return VersionChoice(tag=value.value) if keyword == "tag" else VersionChoice(branch=value.value)
+    said = text[argument[0].start : argument[-1].end] if argument else ""
+    raise UnsupportedFeatureError(f"{said!r} says no version", remedy=_TRAVEL_REMEDY)
+
+
+def _merged(choices: list[VersionChoice]) -> VersionChoice:
+    """A branch may be combined with one of the others."""
+    arguments: dict[str, Any] = {}
+    for choice in choices:
+        arguments |= choice.arguments()
+    if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
+        raise UnsupportedFeatureError("more than one version is asked for", remedy=_TRAVEL_REMEDY)
+    return VersionChoice(**arguments)

@@ -6,6 +6,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sql_tables
@@ -21,7 +22,16 @@ def warehouse(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("warehouse")
     for name, make in sql_tables.ALL.items():
         lance_sql.write(make(), directory / f"{name}.lance", max_rows_per_file=5)
+    write_stock(directory / "stock.lance")
     return directory
+
+
+def write_stock(path: Path) -> None:
+    """Three rows, one of them changed, and another added: three versions, the second tagged ``audited``."""
+    dataset = lance_sql.write(pa.table({"item": ["nut", "bolt", "gear"], "pieces": [5, 7, 9]}), path)
+    dataset = dataset.update({"pieces": "pieces + 100"}, where="item = 'bolt'")
+    dataset.tags.create("audited")
+    lance_sql.write(pa.table({"item": ["cog"], "pieces": [1]}), path, mode="append")
 
 
 @pytest.fixture(params=["duckdb", "datafusion"])

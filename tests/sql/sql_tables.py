@@ -57,4 +57,34 @@ def orders() -> pa.Table:
     )
 
 
-ALL = {"measurements": measurements, "customers": customers, "orders": orders}
+def events() -> pa.Table:
+    """Six rows of types that are more than a number or a string, each with a null."""
+    noon = datetime.datetime(2024, 3, 31, 12, 0, tzinfo=datetime.UTC)
+    hours = [-13, -11, 0, 12, None, 24 * 300]
+    cities = ["Oslo", "Lima", None, "Oslo", "Rome", "Kyiv"]
+    seats = ["a", "b", None, "b", None, "b"]
+    return pa.table(
+        {
+            "id": pa.array(range(6), pa.int32()),
+            "seen": pa.array(
+                [None if h is None else noon + datetime.timedelta(hours=h) for h in hours],
+                pa.timestamp("us", "UTC"),
+            ),
+            "place": pa.array(
+                [
+                    None if i == 2 else {"city": city, "spot": {"row": i, "seat": seat}}
+                    for i, (city, seat) in enumerate(zip(cities, seats, strict=True))
+                ]
+            ),
+            "tags": pa.array([["x", "y"], [], None, ["y"], ["z", None, "x"], ["y", "y"]]),
+            "big": pa.array([2**63 - 1, -(2**63), 0, None, 1, -1], pa.int64()),
+            "price": pa.array([Decimal("0.10"), Decimal("0.20"), Decimal("-9999999999.99"), None,
+                               Decimal("9999999999.99"), Decimal("0.30")], pa.decimal128(18, 2)),
+            "raw": pa.array([b"", b"\x00\xff", None, b"abc", b"abd", b"ab"]),
+            "ratio": pa.array([0.5, NAN, None, -0.0, INF, 1e-300], pa.float32()),
+            "tiny": pa.array([0, 255, None, 128, 7, 1], pa.uint8()),
+        }
+    )  # fmt: skip
+
+
+ALL = {"measurements": measurements, "customers": customers, "events": events, "orders": orders}

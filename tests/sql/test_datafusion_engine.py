@@ -8,10 +8,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from datafusion import SessionContext
+from datafusion import SessionConfig, SessionContext
 
 import lance_sql
-from lance_sql.engines import partitions
 
 
 @pytest.fixture
@@ -49,11 +48,12 @@ def test_names_need_no_escaping(warehouse):
     assert rows(context.sql('SELECT count(*) FROM "odd ""name"".lance"')) == [(6,)]
 
 
-def test_large_tables_are_scanned_in_partitions(tmp_path, monkeypatch):
-    monkeypatch.setattr(partitions.os, "cpu_count", lambda: 4)
+@pytest.mark.parametrize("max_rows_per_file", [300_000, 10_000])
+def test_large_tables_are_scanned_in_partitions(tmp_path, max_rows_per_file):
     count = 300_000
-    dataset = lance_sql.write(pa.table({"x": np.arange(count)}), tmp_path / "t.lance")
-    context = SessionContext()
+    table = pa.table({"x": np.arange(count)})
+    dataset = lance_sql.write(table, tmp_path / "t.lance", max_rows_per_file=max_rows_per_file)
+    context = SessionContext(SessionConfig().with_target_partitions(4))
     lance_sql.datafusion.register(context, "t", dataset)
     plan = rows(context.sql("EXPLAIN SELECT x FROM t"))[1][1]
     assert "number_of_fragments=4" in plan

@@ -28,7 +28,7 @@ def same(found: pa.Table, expected: pa.Table) -> bool:
 
 
 def test_importing_the_package_imports_no_engine():
-    heavy = ("duckdb", "datafusion", "pyarrow.dataset", "pandas", "sqlglot", "typer")
+    heavy = ("duckdb", "datafusion", "pyarrow.dataset", "pandas", "sqlglot", "click")
     code = f"import sys, lance_sql; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
@@ -150,3 +150,13 @@ def test_pandas_writes_and_reads(tmp_path):
     frame = pd.DataFrame({"x": [1, 2], "s": ["a", None]})
     lance_sql.write(frame, tmp_path / "f.lance")
     assert lance_sql.sql(f"SELECT * FROM '{tmp_path}/f.lance' ORDER BY x").df()["x"].tolist() == [1, 2]
+
+
+def test_a_python_variable_in_duckdb_once_other_connections_know_lance_names(dataset):
+    """Only connections that `install` was called for are other than before."""
+    with duckdb.connect() as installed, duckdb.connect() as connection:
+        lance_sql.duckdb.install(installed)
+        for either in (installed, connection):
+            assert either.sql("SELECT count(*) FROM dataset").fetchall() == [(12,)]
+            assert either.execute("SELECT count(*) FROM dataset").fetchall() == [(12,)]
+        assert installed.sql(f"SELECT count(*) FROM '{dataset.uri}'").fetchall() == [(12,)]

@@ -172,5 +172,5 @@ def test_install_for_plain_connections(warehouse):
     path = f"{warehouse}/orders.lance"
     text = f"SELECT count(*) FROM lance_scan('{path}') JOIN '{path}' AS o USING (order_id)"
     with duckdb.connect() as connection:
-        lance_sql.duckdb.install(connection, text)
+        lance_sql.duckdb.install(connection)
         assert connection.sql(text).fetchall() == [(6,)]

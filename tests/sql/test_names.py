@@ -50,7 +50,7 @@ def test_relative_paths_are_relative_to_the_directory_first(warehouse, connectio
 
 
 def test_a_directory_is_a_database(connection):
-    assert connection.tables() == ["customers", "measurements", "orders"]
+    assert connection.tables() == ["customers", "events", "measurements", "orders", "stock"]
     assert rows(connection, "SELECT count(*) FROM Customers") == [(4,)]
 
 
@@ -143,14 +143,15 @@ def test_parameters(connection):
     ]
 
 
-def test_views_and_tables_of_the_session(connection):
-    connection.sql("CREATE VIEW big AS SELECT * FROM orders WHERE total > 6")
-    connection.sql("CREATE TABLE copy AS SELECT * FROM big")
-    assert (
-        rows(connection, "SELECT count(*) FROM big")
-        == rows(connection, "SELECT count(*) FROM copy")
-        == [(4,)]
-    )
+def test_views_and_tables_of_the_session(warehouse, engine):
+    with lance_sql.connect(engine=engine) as connection:
+        connection.sql(f"CREATE VIEW big AS SELECT * FROM '{warehouse}/orders.lance' WHERE total > 6")
+        connection.sql("CREATE TABLE copy AS SELECT * FROM big")
+        assert (
+            rows(connection, "SELECT count(*) FROM big")
+            == rows(connection, "SELECT count(*) FROM copy")
+            == [(4,)]
+        )
 
 
 def test_an_open_session_of_the_engine_can_be_used(warehouse, engine):
@@ -177,7 +178,7 @@ def test_missing_dataset(connection, tmp_path):
     with pytest.raises(DatasetNotFoundError, match=r"nothing\.lance"):
         connection.sql(f"SELECT * FROM '{tmp_path}/nothing.lance'")
     with pytest.raises(
-        DatasetNotFoundError, match=r"'nothing'.*Tables here: customers, measurements, orders"
+        DatasetNotFoundError, match=r"'nothing'.*Tables here: customers, events, measurements, orders, stock"
     ):
         connection.sql("SELECT * FROM nothing")
 
@@ -232,3 +233,14 @@ def test_closed_connection(connection):
     connection.close()
     with pytest.raises(lance_sql.LanceError, match="closed"):
         connection.sql("SELECT 1")
+
+
+def test_a_view_of_duckdb_shows_the_newest_version(tmp_path):
+    lance_sql.write(pa.table({"x": [1]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as connection:
+        connection.sql("CREATE VIEW v AS SELECT x + 1 AS y FROM t")
+        assert connection.sql("SELECT * FROM v").fetchall() == [(2,)]
+        lance_sql.write(pa.table({"x": [5]}), tmp_path / "t.lance", mode="append")
+        assert sorted(connection.sql("SELECT * FROM v").fetchall()) == [(2,), (6,)]
+        connection.sql("INSERT INTO t VALUES (9)")
+        assert sorted(connection.sql("SELECT * FROM v").fetchall()) == [(2,), (6,), (10,)]

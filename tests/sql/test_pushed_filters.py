@@ -167,5 +167,8 @@ def test_datafusion(condition: str) -> None:
     ours, theirs = (
         pa.table(context.sql(query.format(name))).column(0).to_pylist() for name in ("ours", "theirs")
     )
-    assert ours == theirs
+    if condition == "f = 0" and int(datafusion.__version__.partition(".")[0]) < 55:
+        assert set(ours) > set(theirs), "older tables of DataFusion's own tell -0.0 from 0.0"
+    else:
+        assert ours == theirs
     assert bool(dataset.filters) == (condition not in DATAFUSION_KEEPS)

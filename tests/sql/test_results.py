@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
+import sys
+
+import numpy as np
 import pyarrow as pa
+import pytest
 
 import lance_sql
 
@@ -13,8 +19,11 @@ def test_shapes_of_a_result(connection):
     assert result.arrow().column("id").to_pylist() == [0, 1, 2]
     assert list(result.df()["label"])[:2] == ["apple", "Banana"]
     assert result.fetchone() == (0, "apple")
-    assert result.fetchall() == [(1, "Banana"), (2, None)]
+    assert result.fetchmany(5) == [(1, "Banana"), (2, None)]
     assert result.fetchone() is None
+    assert result.fetchmany() == result.fetchall() == []
+    assert result.pl()["label"].to_list() == ["apple", "Banana", None]
+    assert result.types[0] == pa.int64()
     assert pa.table(result).num_rows == 3
 
 
@@ -82,3 +91,109 @@ def test_explanation_of_a_join(connection):
         "SELECT name FROM customers c JOIN orders o ON c.customer = o.customer WHERE o.total > $1", [5.0]
     )
     assert sorted(scan.name for scan in explanation.scans) == ["customers", "orders"]
+
+
+def test_notebook_display_has_types_and_cuts_long_values(connection):
+    html = connection.sql("SELECT id, repeat('ab', 600) AS long FROM measurements WHERE id = 0")._repr_html_()
+    assert "<small>int64</small>" in html
+    assert "ab…</td>" in html or "aba…</td>" in html
+    assert len(html) < 2500
+    assert "text-align: right" in html
+
+
+def test_metrics(connection):
+    result = connection.sql("SELECT label FROM measurements WHERE _rowid >= 0 AND id > 2")
+    assert result.metrics is None
+    result.arrow()
+    assert result.metrics["rows_read"] == 12
+    assert result.metrics["seconds"] > 0
+    (scan,) = result.metrics["scans"]
+    assert scan["table"] == "measurements"
+    assert scan["rows_out"] >= 9
+    assert "_rowid" in scan["filter"]
+    assert scan["fragments"] == 3
+    streamed = connection.sql("SELECT id FROM measurements")
+    assert sum(batch.num_rows for batch in streamed) == 12
+    assert streamed.metrics["rows_read"] == 12
+
+
+def test_an_analysed_plan_tells_what_was_read(connection):
+    text = "SELECT name, total FROM customers c JOIN orders o ON c.customer = o.customer WHERE o.total > ?"
+    explanation = connection.sql(text, [6.0]).explain(analyze=False)
+    assert explanation.runs == ()
+    explanation = connection.explain(text, [6.0], analyze=True)
+    assert {run["table"] for run in explanation.runs} == {"customers", "orders"}
+    shown = str(explanation)
+    assert "Lance read  orders" in shown
+    assert "out of 6 decoded, of 6" in shown
+    assert "bytes " in shown
+    assert str(connection.sql(text, [6.0]).explain(analyze=True)).count("Lance read") == 2
+
+
+def test_cardinalities_of_a_join_are_true(warehouse):
+    """What DuckDB plans with are the live rows, not the one row that it takes other Arrow objects for."""
+    with lance_sql.connect(warehouse) as connection:
+        plan = connection.explain(
+            "SELECT count(*) FROM orders o JOIN customers c ON o.customer = c.customer "
+            "JOIN measurements m ON m.id = o.order_id"
+        ).plan
+    for rows in (6, 4, 12):
+        assert f"~{rows} rows" in plan
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("numbers") / "n.lance"
+    lance_sql.write(pa.table({"x": np.arange(400_000)}), path, max_rows_per_file=100_000)
+    return path
+
+
+def test_progress(numbers, engine):
+    events = []
+    slow = f"SELECT count(DISTINCT md5(CAST(x AS VARCHAR))) FROM '{numbers}'"
+    with lance_sql.connect(engine=engine) as connection:
+        result = connection.sql(slow, progress=events.append)
+        assert result.fetchall() == [(400_000,)]
+    assert [event.stage for event in events] == ["query"] * len(events)
+    assert events[0].rows == 0
+    assert events[-1].rows == events[-1].total_rows == 400_000
+    assert all(before.rows <= after.rows for before, after in itertools.pairwise(events))
+
+
+#: compares every pair of rows: minutes of work
+ENDLESS = """SELECT count(*) FROM '{path}' a JOIN '{path}' b ON a.x * 7 > b.x + a.x
+JOIN '{path}' c ON b.x * 3 > c.x + 1"""
+
+
+def test_a_callback_that_raises_ends_the_statement(numbers):
+    def stop(event):
+        if event.elapsed > 0.2:
+            raise RuntimeError("enough")
+
+    with lance_sql.connect() as connection:
+        with pytest.raises(RuntimeError, match="enough"):
+            connection.sql(ENDLESS.format(path=numbers), progress=stop).arrow()
+        assert connection.sql(f"SELECT count(*) FROM '{numbers}'").fetchall() == [(400_000,)]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import lance_sql
+
+connection = lance_sql.connect(engine=sys.argv[1])
+count = f"SELECT count(*) FROM '{sys.argv[2]}'"
+connection.sql(count).arrow()
+threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    connection.sql(sys.argv[3]).arrow()
+except KeyboardInterrupt:
+    print(connection.sql(count).fetchall())
+"""
+
+
+def test_the_user_interrupts(numbers, engine):
+    arguments = [engine, str(numbers), ENDLESS.format(path=numbers)]
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert (found.returncode, found.stderr, found.stdout) == (0, "", "[(400000,)]\n")

@@ -1,0 +1,202 @@
+"""Lance names in a DataFusion context of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from datafusion import SessionContext, Table, udtf
+from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
+from lance_engine.errors import InvalidFilterError, LanceError
+
+from lance_sql.engines.datafusion import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.table import EngineTable
+from lance_sql.query.binding import Binding
+from lance_sql.query.catalog import Catalog
+from lance_sql.query.metadata import metadata_table
+from lance_sql.query.reference import NEWEST, Reference, VersionChoice, moment
+from lance_sql.query.tokens import spellings
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+
+#: The schema of a directory's catalog.
+_SCHEMA = "public"
+
+
+def install(
+    context: SessionContext,
+    directory: str | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Let statements of `context` name datasets as those of `lance_sql.connect` do.
+
+    ``FROM 'a.lance'``, ``'a.lance@prod'``, ``lance_scan('a.lance', 3)`` and ``CREATE EXTERNAL TABLE t STORED
+    AS LANCE LOCATION 'a.lance' OPTIONS ('lance.version' '3')`` work wherever DataFusion looks tables up, and
+    with a `directory` so do the names of the datasets in it. Statements given to ``context.sql`` can also
+    travel in time, ``AT (VERSION => 3)``, name ``_rowid``, and read metadata tables. Tables registered so far
+    are kept.
+    """
+    catalog = Catalog(directory, storage_options)
+    default = context.catalog("datafusion")
+    previous = default.schema("public")
+    kept = {name: previous.table(name) for name in previous.names()}
+    default.register_schema("public", LanceSchema(catalog, kept))
+    context.register_udtf(udtf(functools.partial(_lance_scan, catalog), "lance_scan"))
+    context.register_udtf(udtf(functools.partial(_lance_metadata, catalog), "lance_metadata"))
+    context.register_table_factory("LANCE", LanceTableFactory(catalog))
+    _bind_statements(context, catalog)
+
+
+def register_directory(
+    context: SessionContext,
+    name: str,
+    directory: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Make a directory of datasets the catalog `name` of `context`: ``FROM name.public.sales``."""
+    context.register_catalog_provider(name, DirectoryCatalog(Catalog(directory, storage_options)))
+
+
+class LanceSchema(SchemaProvider):  # type: ignore[misc]
+    """The tables of a session, and any dataset by its path or name: a plan that names one opens it."""
+
+    def __init__(self, catalog: Catalog, tables: dict[str, Any]) -> None:
+        self._catalog = catalog
+        self._tables = tables
+
+    @property
+    def table_names(self) -> list[str]:
+        """A property and a list, whatever the base class declares: that is how DataFusion reads it."""
+        return [*{*self._tables, *self._catalog.tables()}]
+
+    def table(self, name: str) -> Any:
+        if name in self._tables:
+            return self._tables[name]
+        dataset = self._catalog.open(Reference(name, name, certain=True, quoted=True))
+        return None if dataset is None else Table(DataFusionTable(EngineTable(dataset, name)))
+
+    def register_table(self, name: str, table: Any) -> None:
+        self._tables[name] = table
+
+    def deregister_table(self, name: str, cascade: bool = False) -> None:
+        self._tables.pop(name, None)
+
+    def table_exist(self, name: str) -> bool:
+        return name in self._tables
+
+
+class DirectoryCatalog(CatalogProvider):  # type: ignore[misc]
+    """A directory of datasets: each is a table of the one schema."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._schema = LanceSchema(catalog, {})
+
+    def schema_names(self) -> set[str]:
+        return {_SCHEMA}
+
+    def schema(self, name: str) -> Any:
+        return self._schema if name == _SCHEMA else None
+
+
+class LanceTableFactory(TableProviderFactory):  # type: ignore[misc]
+    """``CREATE EXTERNAL TABLE name STORED AS LANCE LOCATION 'path' OPTIONS ('lance.version' '3')``.
+
+    Options are ``version``, ``tag``, ``as_of`` and ``branch``, with or without the prefix ``lance.``.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def create(self, command: Any) -> Table:
+        (location,) = command.locations() if hasattr(command, "locations") else (command.location(),)
+        arguments: dict[str, Any] = {}
+        for key, value in command.options().items():
+            option = key.rpartition(".")[2]
+            if option not in _OPTIONS:
+                raise InvalidFilterError(
+                    f"unknown option {key!r}", remedy=f"Options of a Lance table: {', '.join(_OPTIONS)}"
+                )
+            arguments[option] = _OPTIONS[option](value)
+        choice = VersionChoice(**arguments)
+        return _table(self._catalog, Reference(location, location, choice, certain=True, quoted=True))
+
+
+def _as_of(text: str) -> Any:
+    return moment("'" + text.replace("'", "''") + "'")
+
+
+_OPTIONS: dict[str, Any] = {"version": int, "tag": str, "as_of": _as_of, "branch": str}
+
+
+def _table(catalog: Catalog, reference: Reference) -> Table:
+    return Table(DataFusionTable(EngineTable(_dataset(catalog, reference), reference.name)))
+
+
+def _dataset(catalog: Catalog, reference: Reference) -> Dataset:
+    dataset = catalog.open(reference)
+    if dataset is None:
+        raise LanceError(f"{reference.location} is no dataset", remedy="Name one that ends in .lance")
+    return dataset
+
+
+def _lance_scan(catalog: Catalog, path: Any, version: Any = None) -> Table:
+    """``lance_scan('path')``, ``lance_scan('path', 3)``, ``lance_scan('path', 'prod')``."""
+    choice = NEWEST
+    if version is not None:
+        value = version.python_value().as_py()
+        choice = VersionChoice(tag=value) if isinstance(value, str) else VersionChoice(version=value)
+    location = path.python_value().as_py()
+    return _table(catalog, Reference(location, location, choice, certain=True, quoted=True))
+
+
+def _lance_metadata(catalog: Catalog, path: Any, name: Any) -> Table:
+    """``lance_metadata('path', 'fragments')``."""
+    location = path.python_value().as_py()
+    dataset = _dataset(catalog, Reference(location, location, certain=True, quoted=True))
+    return Table(as_dataset(metadata_table(dataset, name.python_value().as_py())))
+
+
+class _Names:
+    """The names of a context, which may be forgotten."""
+
+    numbers_parameters = False
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = weakref.ref(context)
+
+    def _open(self) -> SessionContext:
+        context = self._context()
+        if context is None:
+            raise LanceError("the context is gone")
+        return context
+
+    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        context = self._open()
+        table = DataFusionTable(EngineTable(dataset, name, system_columns), target_partitions(context))
+        for spelling in spellings(name):
+            replace(context, spelling, table)
+
+    def register_other(self, name: str, data: Any) -> None:
+        for spelling in spellings(name):
+            replace(self._open(), spelling, as_dataset(data))
+
+    def unregister(self, name: str) -> None:
+        for spelling in spellings(name):
+            self._open().deregister_table(spelling)
+
+
+def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
+    """Put the names of each statement of `context` into place before it is planned."""
+    binding = Binding(_Names(context), catalog)
+    this = weakref.ref(context)
+
+    @functools.wraps(SessionContext.sql)
+    def sql(query: str, *arguments: Any, **options: Any) -> Any:
+        return SessionContext.sql(this(), binding.bind(query), *arguments, **options)
+
+    context.sql = sql

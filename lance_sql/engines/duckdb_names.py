@@ -1,0 +1,122 @@
+"""Lance names in a DuckDB connection of the user's own.
+
+DuckDB has no hook for names it does not know, so `install` puts one in front of the methods that take a
+statement: for connections it was called for, the statement's Lance tables are registered first. All other
+connections pass through.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+from lance_engine.errors import LanceError
+
+from lance_sql.engines.duckdb import register
+from lance_sql.query.binding import Binding
+from lance_sql.query.catalog import Catalog
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+
+#: Methods of a connection whose first argument is a statement.
+_METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_names")
+
+_bindings: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, Binding] = weakref.WeakKeyDictionary()
+_hooked = False
+
+
+def install(
+    connection: duckdb.DuckDBPyConnection,
+    directory: str | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Let statements of `connection`, and of its cursors, name datasets as those of `lance_sql.connect` do.
+
+    ``FROM 'a.lance'``, ``lance_scan('a.lance', version => 3)``, ``AT (TAG => 'prod')``, metadata tables, and
+    with a `directory` the datasets in it by name. It holds for the statements of `sql`, `query`, `execute`
+    and `executemany`; the functions of the `duckdb` module use a connection of their own. Python variables
+    are found in all frames of the caller from then on, as by the setting ``python_scan_all_frames``.
+    """
+    catalog = Catalog(directory, storage_options)
+    connection.execute("SET python_scan_all_frames = true")  # a frame of ours is now in between
+    _bindings[connection] = Binding(_Names(connection), catalog)
+    _hook()
+
+
+class _Names:
+    """The names of a connection, which may be forgotten."""
+
+    numbers_parameters = False
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = weakref.ref(connection)
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        connection = self._connection()
+        if connection is None:
+            raise LanceError("the connection is closed")
+        return connection
+
+    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        register(self._open(), name, dataset, system_columns=system_columns)
+
+    def register_other(self, name: str, data: Any) -> None:
+        self._open().register(name, data)
+
+    def unregister(self, name: str) -> None:
+        self._open().unregister(name)
+
+
+def _hook() -> None:
+    """Replace the methods of all connections, once."""
+    global _hooked
+    if _hooked:
+        return
+    _hooked = True
+    connections: Any = duckdb.DuckDBPyConnection
+    for name in _METHODS:
+        setattr(connections, name, _Method(getattr(connections, name)))
+    for name in ("cursor", "duplicate"):
+        setattr(connections, name, _inherited(getattr(connections, name)))
+
+
+class _Method:
+    """A method that registers the tables of a statement first.
+
+    For connections without names of ours it is the method itself: a call has no frame in between, where
+    DuckDB would look for Python variables.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, connection: Any, owner: type | None = None) -> Any:
+        binding = None if connection is None else _bindings.get(connection)
+        method = self._method if connection is None else self._method.__get__(connection, owner)
+        return method if binding is None else functools.partial(_call, method, binding)
+
+
+def _call(_method: Callable[..., Any], _binding: Binding, *_arguments: Any, **_options: Any) -> Any:
+    if _arguments and isinstance(_arguments[0], str):
+        _arguments = (_binding.bind(_arguments[0]), *_arguments[1:])
+    elif isinstance(_options.get("query"), str):
+        _options["query"] = _binding.bind(_options["query"])
+    return _method(*_arguments, **_options)
+
+
+def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(connection: Any, *arguments: Any, **options: Any) -> Any:
+        made = method(connection, *arguments, **options)
+        binding = _bindings.get(connection)
+        if binding is not None:
+            _bindings[made] = Binding(_Names(made), binding.catalog)
+        return made
+
+    return call

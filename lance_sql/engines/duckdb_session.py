@@ -1,0 +1,155 @@
+"""DuckDB connections behind the `Engine` interface."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+from lance_engine.errors import LanceError
+
+from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.duckdb import DuckDBTable, register
+from lance_sql.engines.errors import translated
+from lance_sql.engines.interrupt import Interruptible
+from lance_sql.engines.table import WatchedScan
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+
+
+def start(connection: duckdb.DuckDBPyConnection | None) -> DuckDBEngine:
+    """The engine in a new in-memory database, or in an open connection."""
+    return DuckDBEngine(connection)
+
+
+class DuckDBEngine:
+    """A DuckDB connection behind the `Engine` interface."""
+
+    name = "duckdb"
+    runs_statements_side_by_side = False
+    numbers_parameters = False
+    shares_names = False
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
+        self._owned = connection is None if owned is None else owned
+        # Python variables are no tables here: those in reach would be our own, not the caller's.
+        self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
+        #: for explanations, the Lance tables this connection knows
+        self._tables: dict[str, DuckDBTable] = {}
+        #: data of other kinds by name
+        self._others: dict[str, Any] = {}
+        self._call = Interruptible(self.connection.interrupt)
+        self.lock = threading.RLock()
+
+    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        self._tables.pop(name, None)
+        self._others.pop(name, None)
+        table = register(self.connection, name, dataset, system_columns=system_columns)
+        if table is not None:
+            self._tables[name] = table
+
+    def unregister(self, name: str) -> None:
+        self.connection.unregister(name)
+        self._tables.pop(name, None)
+        self._others.pop(name, None)
+
+    def register_other(self, name: str, data: Any) -> None:
+        self.connection.register(name, data)
+        self._tables.pop(name, None)
+        self._others[name] = data
+
+    def query(self, text: str, params: Parameters) -> DuckDBQuery:
+        try:
+            relation = self._call(lambda: self.connection.sql(text, params=params))
+            return DuckDBQuery(relation, self._call, self.translate)
+        except (duckdb.Error, RuntimeError) as error:
+            raise self.translate(error) from None
+
+    def translate(self, error: Exception) -> LanceError:
+        return translated(error, self.name, (source.table for source in self._tables.values()))
+
+    def watch(self) -> list[WatchedScan]:
+        watched: list[WatchedScan] = []
+        for source in self._tables.values():
+            source.table.watched = watched
+        return watched
+
+    def cancel(self) -> None:
+        self.connection.interrupt()
+
+    def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
+        plan = self.query(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params).to_table()
+        tree = self.query("EXPLAIN (FORMAT JSON) " + text, params).to_table()
+        return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0]))))
+
+    def _scans(self, plan: list[dict[str, Any]], residual: tuple[str, ...] = ()) -> Iterator[ScanReport]:
+        """The Lance scans of a plan, whose parent filtered by `residual`."""
+        for node in plan:
+            details = node.get("extra_info", {})
+            if "ARROW_SCAN" in str(details.get("Function", node["name"])).upper():
+                yield from self._scan(details, residual)
+            below = _as_tuple(details.get("Expression", ())) if node["name"] == "FILTER" else ()
+            yield from self._scans(node.get("children", []), below)
+
+    def _scan(self, details: dict[str, Any], residual: tuple[str, ...]) -> Iterator[ScanReport]:
+        """DuckDB does not name the source of a scan: its columns and size tell."""
+        columns = _as_tuple(details.get("Projections", ()))
+        rows = str(details.get("Estimated Cardinality", ""))
+        for name, source in self._tables.items():
+            table = source.table
+            if str(table.num_rows) == rows and set(columns) <= set(table.schema.names):
+                yield ScanReport(
+                    name, table.dataset, columns, _as_tuple(details.get("Filters", ())), residual
+                )
+                return
+
+    def cursor(self) -> DuckDBEngine:
+        engine = DuckDBEngine(self.connection.cursor(), owned=True)
+        for name, data in self._others.items():
+            engine.register_other(name, data)
+        return engine
+
+    def close(self) -> None:
+        self._tables.clear()
+        self._call.close()
+        if self._owned:
+            self.connection.close()
+
+
+def _as_tuple(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+class DuckDBQuery:
+    """A relation, None for a text without a statement."""
+
+    def __init__(
+        self,
+        relation: duckdb.DuckDBPyRelation | None,
+        call: Interruptible,
+        translate: Callable[[Exception], LanceError],
+    ) -> None:
+        self._relation = relation
+        self._call = call
+        self.translate = translate
+
+    def to_table(self) -> pa.Table:
+        if self._relation is None:
+            return pa.table({})
+        try:
+            return self._call(self._relation.to_arrow_table)
+        except (duckdb.Error, RuntimeError) as error:
+            raise self.translate(error) from None
+
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        if self._relation is None:
+            return pa.schema([]), iter(())
+        try:
+            reader = self._call(self._relation.to_arrow_reader)
+        except (duckdb.Error, RuntimeError) as error:
+            raise self.translate(error) from None
+        return reader.schema, iter(lambda: self._call(lambda: next(reader, None)), None)

@@ -1,0 +1,170 @@
+"""Row counts for DataFusion's planner: small Lance tables of a join are read first.
+
+DataFusion asks a Python dataset for no statistics, so it cannot tell the small side of a join from the large
+one. It knows the exact size of tables in memory. So, before a statement over several scans runs, the columns
+that it needs of the smallest tables are read into memory, as many as fit a budget of bytes, and the statement
+is planned again over these. A table that is scanned several times is also decoded only once that way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from datafusion import SessionContext, Table
+from lance_engine.errors import LanceError
+from lance_engine.expr import columns_of, from_arrow
+from lance_engine.scan.width import estimated_row_bytes
+
+from lance_sql.engines.datafusion import DataFusionTable
+from lance_sql.query.tokens import quote, spellings
+
+#: Bytes of a statement's tables that are read before it runs, unless the session says otherwise.
+MATERIALIZE_BYTES = 256 << 20
+
+#: Statements that do nothing before their rows are asked for, so that they can be planned twice.
+_QUERY = re.compile(r"[\s(]*(?:SELECT|WITH)\b", re.IGNORECASE)
+
+_SCAN = re.compile(
+    r"^\s*TableScan: (?P<table>.+?)(?: projection=\[(?P<columns>.*?)\])?(?:, \w+=\[.*)?$", re.M
+)
+
+#: Rows from which on a batch is cut, so that all partitions have work.
+_MIN_ROWS_TO_CUT = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What a plan needs of one table: `columns`, of the rows that pass `filter`; about `size` bytes."""
+
+    name: str
+    table: DataFusionTable
+    columns: frozenset[str]
+    filter: pc.Expression | None
+    size: int
+
+
+def small_sides(
+    tables: Mapping[str, DataFusionTable], text: str, plan: Callable[[str], Any], budget: int
+) -> list[_Side]:
+    """The tables of the statement `text` to be read ahead; see the module.
+
+    `plan` makes a DataFrame of a text, `tables` are the Lance tables of the session by name. None are read
+    ahead for a statement with one scan, and for a text that does more than to query.
+    """
+    if budget <= 0 or not _QUERY.match(text):
+        return []
+    for table in tables.values():
+        table.planned.clear()
+    frame = plan(text)
+    scans = [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
+    if len(scans) < 2:
+        return []
+    frame.execution_plan()
+    sides = []
+    for side in sorted(_sides(tables, scans), key=lambda side: side.size):
+        budget -= side.size
+        if budget < 0:
+            break
+        sides.append(side)
+    return sides
+
+
+def planned_with_counts(
+    context: SessionContext, sides: Sequence[_Side], text: str, plan: Callable[[str], Any], prefix: str = ""
+) -> Any:
+    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these turn out not to suffice."""
+    if not sides:
+        return None
+    with _in_memory(context, sides):
+        return plan(prefix + text) if _needs_no_more(plan(text), sides) else None
+
+
+def _sides(tables: Mapping[str, DataFusionTable], scans: Sequence[str]) -> Iterator[_Side]:
+    for name, table in tables.items():
+        if not table.planned:
+            continue
+        columns: set[str] = set()
+        for names, predicate in table.planned:
+            columns.update(names)
+            if predicate is not None:
+                columns |= columns_of(from_arrow(predicate, table.schema))
+        # A filter may be applied if it is that of every scan of the table; scans that are hidden from the
+        # planner so far would show as a difference in number.
+        common = len({str(predicate) for _, predicate in table.planned}) == 1
+        counted = scans.count(name) == len(table.planned)
+        needed = pa.schema([field for field in table.schema if field.name in columns])
+        yield _Side(
+            name,
+            table,
+            frozenset(columns),
+            table.planned[0][1] if common and counted else None,
+            max(1, estimated_row_bytes(needed)) * table.table.num_rows,
+        )
+
+
+@contextmanager
+def _in_memory(context: SessionContext, sides: Sequence[_Side]) -> Iterator[None]:
+    """Tables in memory under the names of `sides`."""
+    batches = [_read(side) for side in sides]
+    try:
+        for side, parts in zip(sides, batches, strict=True):
+            for name in spellings(side.name):
+                context.deregister_table(quote(name))
+                context.register_record_batches(
+                    quote(name), [part for part in (parts[::2], parts[1::2]) if part]
+                )
+        yield
+    finally:
+        for side in sides:
+            for name in spellings(side.name):
+                context.deregister_table(quote(name))
+                context.register_table(quote(name), Table(side.table))
+
+
+def _read(side: _Side) -> list[pa.RecordBatch]:
+    """The rows of `side` with all columns of the table: those that are not needed are nulls."""
+    schema = side.table.schema
+    names = [name for name in schema.names if name in side.columns]
+    table = side.table.table
+    batches = list(table.batches(table.scan(names, side.filter)))
+    if len(batches) == 1 and batches[0].num_rows > _MIN_ROWS_TO_CUT:
+        half = batches[0].num_rows // 2
+        batches = [batches[0].slice(0, half), batches[0].slice(half)]
+    rows = max((batch.num_rows for batch in batches), default=0)
+    nulls = {field.name: pa.nulls(rows, field.type) for field in schema if field.name not in side.columns}
+    nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
+    full = [
+        pa.RecordBatch.from_arrays(
+            [
+                nulls[name].slice(0, batch.num_rows) if name in nulls else batch.column(name)
+                for name in schema.names
+            ],
+            schema=nullable,
+        )
+        for batch in batches
+    ]
+    return full or [
+        pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=nullable)
+    ]
+
+
+def _needs_no_more(frame: Any, sides: Sequence[_Side]) -> bool:
+    """Whether the new plan reads only the columns that were read."""
+    scans: dict[str, set[str]] = {}
+    for scan in _SCAN.finditer(frame.optimized_logical_plan().display_indent()):
+        columns = None if scan["columns"] is None else set(scan["columns"].split(", ")) - {""}
+        scans.setdefault(scan["table"], set()).update(columns if columns is not None else {"*"})
+    return all(side.name in scans and scans[side.name] <= side.columns for side in sides)
+
+
+def check_budget(budget: int | None) -> int:
+    """The budget of a session; LanceError if it is negative."""
+    if budget is not None and budget < 0:
+        raise LanceError("materialize_bytes must not be negative", remedy="0 reads nothing ahead")
+    return MATERIALIZE_BYTES if budget is None else budget

@@ -1,0 +1,43 @@
+"""The engines by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from lance_engine.errors import LanceError
+
+from lance_sql.engines.base import Engine
+from lance_sql.errors import EngineNotInstalledError
+
+#: engine name -> (module, class of the session object that `connect` also accepts)
+_ENGINES = {
+    "duckdb": ("lance_sql.engines.duckdb_session", "DuckDBPyConnection"),
+    "datafusion": ("lance_sql.engines.datafusion_session", "SessionContext"),
+}
+
+
+def start(engine: Any, **options: Any) -> Engine:
+    """A new session for an engine's name, or the engine around an open session object of it.
+
+    `options` are those of the engine: ``materialize_bytes`` of DataFusion.
+    """
+    session_class = type(engine).__name__
+    for name, (module_name, session_name) in _ENGINES.items():
+        if engine == name or session_class == session_name:
+            try:
+                module = importlib.import_module(module_name)
+            except ImportError as error:
+                raise EngineNotInstalledError(
+                    f"the SQL engine {name!r} cannot be imported: {error}", remedy=f"Try: pip install {name}"
+                ) from error
+            if options and name == "duckdb":
+                raise LanceError(
+                    f"DuckDB has no option {', '.join(options)}",
+                    remedy="Its settings: SET memory_limit = '1GB'",
+                )
+            started: Engine = module.start(None if engine == name else engine, **options)
+            return started
+    raise EngineNotInstalledError(
+        f"unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}"
+    )

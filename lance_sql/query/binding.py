@@ -1,0 +1,98 @@
+"""Makes an engine know the Lance tables that a statement names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lance_engine.dataset import Dataset
+from lance_engine.errors import DatasetNotFoundError
+
+from lance_sql.query.catalog import Catalog
+from lance_sql.query.metadata import metadata_table
+from lance_sql.query.reference import Reference
+from lance_sql.query.statement import parse
+
+
+class Registry(Protocol):
+    """Where an engine looks names up."""
+
+    #: whether ``?`` must be written ``$1``, ``$2`` ...
+    numbers_parameters: bool
+
+    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        """Make `name` mean `dataset`; what the name meant before is forgotten."""
+
+    def register_other(self, name: str, data: Any) -> None:
+        """Make `name` mean Arrow data or anything else that the engine itself can scan."""
+
+    def unregister(self, name: str) -> None:
+        """Forget what is registered as `name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a name was registered for; `system_columns` are those that the table was declared with."""
+
+    reference: Reference
+    dataset: Dataset
+    system_columns: tuple[str, ...]
+
+
+class Binding:
+    """What `registry` knows of the datasets in `catalog`; `before_change` is called before a name changes."""
+
+    def __init__(
+        self, registry: Registry, catalog: Catalog, before_change: Callable[[], None] = lambda: None
+    ) -> None:
+        self._registry = registry
+        self.catalog = catalog
+        self._before_change = before_change
+        #: name -> what it was registered for
+        self._known: dict[str, _Known] = {}
+
+    def bind(self, text: str) -> str:
+        """Register what `text` names, and return the text for the engine."""
+        statement = parse(text)
+        found = self.catalog.resolve(statement)
+        for reference in statement.references:
+            name = reference.name
+            if name in found:
+                self._register(reference, found[name], statement.system_columns)
+            elif name in self._known:
+                self.forget(name)
+                self._registry.unregister(name)
+        if any(reference.name not in found for reference in statement.references):
+            # One of the names may be that of a view, which means the newest versions as well.
+            self._renew_others(found)
+        return statement.text(found, self._registry.numbers_parameters)
+
+    def _register(self, reference: Reference, dataset: Dataset, system_columns: tuple[str, ...]) -> None:
+        name = reference.name
+        known = self._known.get(name)
+        unchanged = known is not None and known.dataset is dataset and known.system_columns == system_columns
+        if unchanged and not reference.part:
+            return
+        self.forget(name)
+        if reference.part:  # what tags and versions there are may change while the dataset does not
+            self._registry.register_other(name, metadata_table(dataset, reference.part))
+        else:
+            self._registry.register(name, dataset, system_columns)
+        self._known[name] = _Known(reference, dataset, system_columns)
+
+    def _renew_others(self, found: Collection[str]) -> None:
+        """Register the newest versions of what is known and not named by the statement."""
+        for name, known in list(self._known.items()):
+            if name not in found:
+                try:
+                    dataset = self.catalog.open(known.reference)
+                except DatasetNotFoundError:
+                    dataset = None
+                if dataset is not None:
+                    self._register(known.reference, dataset, known.system_columns)
+
+    def forget(self, name: str) -> None:
+        """`name` is about to mean something else."""
+        if self._known.pop(name, None) is not None:
+            self._before_change()

@@ -1,0 +1,51 @@
+"""What the scans of a statement read, put together by table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lance_sql.engines.table import WatchedScan
+
+
+def scan_metrics(watched: Sequence[WatchedScan]) -> list[dict[str, Any]]:
+    """One dictionary per table, columns and filter: the numbers of `ScanMetrics`, summed over row ranges.
+
+    Besides these, ``table``, ``columns`` and ``filter`` (None without one). Seconds of scans side by side add
+    up too.
+    """
+    found: dict[tuple[str, tuple[str, ...], str], dict[str, Any]] = {}
+    for name, scanner in list(watched):
+        metrics = scanner.metrics
+        if metrics is None:  # planned, but never run
+            continue
+        filter = None if scanner.filter is None else str(scanner.filter)
+        columns = tuple(scanner.schema.names)
+        known = found.setdefault(
+            (name, columns, str(filter)), {"table": name, "columns": list(columns), "filter": filter}
+        )
+        for key, value in metrics.as_dict().items():
+            known[key] = _sum(known.get(key), value)
+    return list(found.values())
+
+
+def _sum(known: Any, value: Any) -> Any:
+    if known is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: known.get(key, 0) + value.get(key, 0) for key in {**known, **value}}
+    if isinstance(value, list):  # conditions and indices: those of all ranges, each once
+        return known + [item for item in value if item not in known]
+    return known + value
+
+
+def rows_so_far(watched: Sequence[WatchedScan]) -> tuple[int, int]:
+    """Rows that the scans have read or skipped, and rows of the tables that they are over."""
+    done = total = 0
+    for _, scanner in list(watched):
+        metrics = scanner.metrics
+        if metrics is not None:
+            rows, left, decoded = metrics.counts("rows", "rows_left", "rows_decoded")
+            total += rows
+            done += max(rows - left, 0) + decoded
+    return min(done, total), total

@@ -1,0 +1,113 @@
+"""What a statement can say about one Lance dataset: where it is, which version, which of its tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lance_engine.errors import InvalidFilterError
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """A version by number, by tag or by time, of a branch or of the main history; the newest by default."""
+
+    version: int | None = None
+    tag: str | None = None
+    as_of: datetime.datetime | None = None
+    branch: str | None = None
+
+    def __bool__(self) -> bool:
+        return self != NEWEST
+
+    def __str__(self) -> str:
+        """As it stands behind ``@`` in a name."""
+        at = self.as_of.isoformat() if self.as_of is not None else self.tag
+        choice = str(self.version) if self.version is not None else at
+        return "/".join(part for part in (self.branch, choice) if part)
+
+    def within(self, branch: str | None) -> VersionChoice:
+        """This choice among the versions of `branch`, unless it says where to look itself."""
+        return self if self.tag or self.branch else dataclasses.replace(self, branch=branch)
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of `Dataset.open` that select it."""
+        choices = {name: getattr(self, name) for name in ("version", "tag", "as_of", "branch")}
+        return {name: choice for name, choice in choices.items() if choice is not None}
+
+
+NEWEST = VersionChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name in the text that may be a Lance table.
+
+    `name` is what the engine will look up, `location` the path or table name as written. `part` is the
+    metadata table asked for, None for the rows. `certain`: the name stands where only a table can, so that a
+    missing dataset is an error. `quoted`: written as a string or quoted name.
+    """
+
+    name: str
+    location: str
+    choice: VersionChoice = NEWEST
+    part: str | None = None
+    certain: bool = False
+    quoted: bool = False
+
+
+def reference_name(location: str, choice: VersionChoice, part: str | None = None) -> str:
+    """The name under which an engine knows a table of the dataset at `location`."""
+    name = f"{location}@{choice}" if choice else location
+    return name if part is None else f"{name}.{part}"
+
+
+_SUFFIX = re.compile(r"(?P<location>.+)@(?P<choice>[^@/]+)|(?P<path>.+\.lance)@(?P<name>[^@]+)", re.DOTALL)
+
+
+def split_suffix(name: str) -> tuple[str, VersionChoice] | None:
+    """``x.lance@3`` or ``x.lance@prod``: the location and the version or name; None without a suffix."""
+    found = _SUFFIX.fullmatch(name)
+    if found is None:
+        return None
+    text = found["choice"] or found["name"]
+    if text.isdecimal():
+        choice = VersionChoice(version=int(text))
+    else:
+        choice = VersionChoice(branch=text) if "/" in text else VersionChoice(tag=text)
+    return found["location"] or found["path"], choice
+
+
+def moment(expression: str) -> datetime.datetime:
+    """The time that a constant SQL expression says; without a time zone it is local time.
+
+    InvalidFilterError if it is none: it may be a string, ``TIMESTAMP '...'``, ``DATE '...'`` or a computation
+    with ``now()``.
+    """
+    literal = re.fullmatch(r"(?i:(?:timestamp(?:tz)?|date)\s*)?'([^']*)'", expression.strip())
+    if literal is not None:
+        try:
+            return datetime.datetime.fromisoformat(literal[1].strip())
+        except ValueError:
+            pass  # in another spelling, which DuckDB may know
+    return _computed(expression)
+
+
+def _computed(expression: str) -> datetime.datetime:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            text = f"SELECT epoch_us(CAST(({expression}) AS TIMESTAMPTZ))"
+            found = connection.execute(text).fetchone()
+        except duckdb.Error as error:
+            raise InvalidFilterError(
+                f"{expression} is no constant time: {error}",
+                remedy="Write AT (TIMESTAMP => '2026-01-31 18:00:00')",
+            ) from None
+    if found is None or found[0] is None:
+        raise InvalidFilterError("the time to travel to is null", remedy="Name a time")
+    return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=found[0])

@@ -1,0 +1,55 @@
+"""Statements that take long: told of while they run, and ended by the user or by an error of the callback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lance_engine.progress import ProgressOption, Reporter
+
+#: Seconds between two looks at a running statement.
+_INTERVAL = 0.1
+
+
+@contextmanager
+def reported(
+    progress: ProgressOption, rows: Callable[[], tuple[int, int]], cancel: Callable[[], None]
+) -> Iterator[None]:
+    """Tell `progress` of a statement that runs in the block, from a thread of its own.
+
+    `rows` says how many rows were read so far, of how many. If `progress` raises, `cancel` is called, and the
+    block ends with that exception.
+    """
+    if not progress:
+        yield
+        return
+    reporter = Reporter(progress)
+    ended = threading.Event()
+    failure: list[BaseException] = []
+
+    def watch() -> None:
+        try:
+            while not ended.wait(_INTERVAL):
+                reporter.update(*rows())
+        except BaseException as error:
+            failure.append(error)
+            cancel()
+
+    watcher = threading.Thread(target=watch, name="lance-sql progress", daemon=True)
+    try:
+        reporter.begin("query")
+        watcher.start()
+        yield
+    except Exception:
+        if failure:
+            raise failure[0] from None
+        raise
+    finally:
+        ended.set()
+        if watcher.ident is not None:
+            watcher.join()
+    if failure:
+        raise failure[0]
+    reporter.update(*rows())
+    reporter.end()
