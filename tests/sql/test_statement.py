@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
-from lance_engine.errors import UnsupportedFeatureError
+import datetime
 
+import pytest
+from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+
+from lance_sql.query.reference import VersionChoice, split_suffix
 from lance_sql.query.statement import parse
 
 
 def certain(text: str) -> list[tuple[str, int | None]]:
-    return [(found.location, found.version) for found in parse(text).references if found.certain]
+    return [(found.location, found.choice.version) for found in parse(text).references if found.certain]
+
+
+def choice(text: str) -> VersionChoice:
+    (reference,) = (found for found in parse(text).references if found.certain)
+    return reference.choice
 
 
 @pytest.mark.parametrize(
@@ -27,6 +35,18 @@ def certain(text: str) -> list[tuple[str, int | None]]:
         ("SELECT * FROM lance_scan('a.lance', version := 2)", [("a.lance", 2)]),
         ("SELECT * FROM sales AT (VERSION => 3)", [("sales", 3)]),
         ("DESCRIBE 'a.lance'", [("a.lance", None)]),
+        (
+            "SELECT 'no', 'no' FROM a, 'b.lance' x, lance_scan('c.lance') WHERE y IN ('no', 'no')",
+            [("a", None), ("b.lance", None), ("c.lance", None)],
+        ),
+        (
+            "SELECT * FROM ('a.lance' JOIN 'b.lance' USING (x)) ORDER BY 1, 'no'",
+            [("a.lance", None), ("b.lance", None)],
+        ),
+        ("SELECT 1 WHERE 'x' IS NOT DISTINCT FROM 'no.lance'", []),
+        ("SELECT * FROM 'a.lance'.fragments, b.tags AT (VERSION => 2)", [("a.lance", None), ("b", 2)]),
+        ("SELECT * FROM lance_metadata('a.lance', 'zones', version => 4)", [("a.lance", 4)]),
+        ("SELECT t.files FROM t, unnest([t.tags, t.pages]) u", [("t", None), ("unnest", None)]),
     ],
 )
 def test_tables(text, expected):
@@ -49,13 +69,19 @@ def test_a_string_elsewhere_is_no_certain_table():
         ("FROM s AT (VERSION => 3) t", 'FROM "s@3" t'),
         ("FROM s AT (VERSION => 3) AS t", 'FROM "s@3" AS t'),
         ("FROM lance_scan('a.lance', 3) AS t", 'FROM "a.lance@3" AS t'),
+        ("FROM s AT (TAG => 'prod')", 'FROM "s@prod" AS "s"'),
+        ("FROM s AT (BRANCH => dev, VERSION => 2) t", 'FROM "s@dev/2" t'),
+        ("FROM s AT (TIMESTAMP => TIMESTAMP '2026-01-31 18:00')", 'FROM "s@2026-01-31T18:00:00" AS "s"'),
+        ("FROM 'a.lance'.versions WHERE x", 'FROM "a.lance.versions" AS "versions" WHERE x'),
+        ("FROM 'a.lance'.files AT (VERSION => 3) f", 'FROM "a.lance@3.files" f'),
+        ("FROM lance_metadata('a.lance', 'pages')", 'FROM "a.lance.pages"'),
+        ("FROM sales.versions", "FROM sales.versions"),  # perhaps a schema: only if sales is a dataset
         ("SELECT at FROM s", "SELECT at FROM s"),
         ("WHERE x = ? AND y = '?' AND z = ?", "WHERE x = $1 AND y = '?' AND z = $2"),
-        ("lance_scan(?)", "lance_scan($1)"),
     ],
 )
 def test_rewriting(text, expected):
-    assert parse(text).text == expected
+    assert parse(text).text() == expected
 
 
 def test_system_columns_are_those_the_statement_names():
@@ -65,6 +91,58 @@ def test_system_columns_are_those_the_statement_names():
     assert parse('SELECT "_rowaddr", _rowid FROM t').system_columns == ("_rowid", "_rowaddr")
 
 
-def test_time_travel_by_time_is_refused_with_a_remedy():
-    with pytest.raises(UnsupportedFeatureError, match="VERSION => 3"):
-        parse("SELECT * FROM s AT (TIMESTAMP => now())")
+def test_metadata_of_a_name_that_is_a_dataset():
+    assert parse("FROM sales.versions").text({"sales.versions"}) == 'FROM "sales.versions" AS "versions"'
+
+
+def test_parameters_keep_their_form_where_the_engine_knows_it():
+    assert parse("WHERE x = ? AND y = ?").text(numbered=False) == "WHERE x = ? AND y = ?"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("'2026-01-31'", datetime.datetime(2026, 1, 31)),
+        ("DATE '2026-01-31'", datetime.datetime(2026, 1, 31)),
+        ("timestamp '2026-01-31 18:00:01.5'", datetime.datetime(2026, 1, 31, 18, 0, 1, 500000)),
+        ("'2026-01-31T18:00:00+01:00'", datetime.datetime(2026, 1, 31, 17, tzinfo=datetime.UTC)),
+        ("TIMESTAMPTZ '2026-01-31 18:00:00Z' - INTERVAL 1 DAY",
+         datetime.datetime(2026, 1, 30, 18, tzinfo=datetime.UTC)),
+    ],
+)  # fmt: skip
+def test_times(written, expected):
+    assert choice(f"FROM 'a.lance' AT (TIMESTAMP => {written})") == VersionChoice(as_of=expected)
+
+
+def test_a_time_may_be_computed():
+    moment = choice("FROM 'a.lance' AT (TIMESTAMP => now() - INTERVAL 1 HOUR)").as_of
+    past = datetime.datetime.now(datetime.UTC) - moment
+    assert datetime.timedelta(minutes=59) < past < datetime.timedelta(minutes=61)
+
+
+def test_suffixes():
+    assert split_suffix("a.lance@3") == ("a.lance", VersionChoice(version=3))
+    assert split_suffix("a@b/x.lance@v1.2") == ("a@b/x.lance", VersionChoice(tag="v1.2"))
+    assert split_suffix("user@host/a.lance") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM s AT (VERSION => 'x')",
+        "FROM s AT (EPOCH => 3)",
+        "FROM s AT (VERSION => 3, TAG => 'prod')",
+        "FROM lance_scan('a.lance', size => 3)",
+        "FROM lance_scan(?)",
+        "FROM lance_metadata('a.lance', 'nothing')",
+    ],
+)
+def test_what_says_no_version_is_refused_with_a_remedy(text):
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        parse(text)
+    assert caught.value.remedy
+
+
+def test_no_time():
+    with pytest.raises(InvalidFilterError, match="constant time"):
+        parse("SELECT * FROM s AT (TIMESTAMP => day)")

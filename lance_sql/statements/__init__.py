@@ -1,0 +1,1 @@
+"""SQL statements that change datasets, describe them or keep them in shape."""

@@ -1,0 +1,151 @@
+"""ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.maintenance.whole import rename_dataset
+
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.values import compile_value
+from lance_sql.statements.fitting import column_name
+from lance_sql.statements.outcome import done
+from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find
+from lance_sql.statements.types import DEFAULT_KEY, declared_schema, with_default
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_ONE_AT_A_TIME = "Write one ALTER TABLE statement for each"
+
+
+def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
+    """``ALTER TABLE t ADD | DROP | RENAME | ALTER COLUMN ...`` and ``RENAME TO``; one commit each."""
+    from sqlglot import exp
+
+    dataset = find(session.catalog, statement.this)
+    if dataset is None:
+        return None
+    actions = statement.args["actions"]
+    first = actions[0]
+    if len({type(action) for action in actions}) > 1:
+        raise UnsupportedFeatureError("these changes do not go into one commit", remedy=_ONE_AT_A_TIME)
+    if isinstance(first, exp.ColumnDef):
+        changed = _add(dataset, actions)
+    elif isinstance(first, exp.Drop):
+        changed = _drop(dataset, actions)
+    elif len(actions) > 1:
+        raise UnsupportedFeatureError("these changes do not go into one commit", remedy=_ONE_AT_A_TIME)
+    elif isinstance(first, exp.AlterRename):
+        return _rename(session, dataset, statement, first)
+    elif isinstance(first, exp.RenameColumn):
+        old = column_name(dataset.schema, first.this.name)
+        changed = dataset.rename_column(old, first.args["to"].name)
+    elif isinstance(first, exp.AlterColumn):
+        changed = _alter(dataset, first)
+    else:
+        raise UnsupportedFeatureError(f"a dataset cannot be altered so: {first.sql(dialect='duckdb')}")
+    session.catalog.renew(changed)
+    return done()
+
+
+def _rename(session: Session, dataset: Dataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
+    others = statement.args.get("options") or []
+    if others:  # RENAME a TO b is parsed as a new name for the table with an option
+        changed = dataset.rename_column(column_name(dataset.schema, action.this.name), others[0].this.name)
+        session.catalog.renew(changed)
+        return done()
+    name = action.this.name
+    rename_dataset(dataset.snapshot, name if name.endswith(".lance") else f"{name}.lance")
+    session.catalog.dropped(dataset)
+    return done()
+
+
+def _add(dataset: Dataset, definitions: list[exp.ColumnDef]) -> Dataset:
+    from sqlglot import exp
+
+    fields: list[pa.Field] = []
+    values: dict[str, tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]] = {}
+    known = {name.lower() for name in dataset.schema.names}
+    for definition in definitions:
+        if definition.args.get("exists") and definition.name.lower() in known:
+            continue
+        computed = definition.find(exp.ComputedColumnConstraint)
+        plain = definition.copy()
+        if computed is not None:
+            plain.set("constraints", None)
+        field = declared_schema(plain.sql(dialect="duckdb")).field(0)
+        if not field.nullable:
+            raise UnsupportedFeatureError(
+                "A new column allows nulls",
+                column=field.name,
+                remedy="Add it with a DEFAULT, then ALTER COLUMN ... SET NOT NULL",
+            )
+        default = (field.metadata or {}).get(DEFAULT_KEY, b"NULL").decode()
+        expression = computed.this.sql(dialect="duckdb") if computed is not None else default
+        kind = definition.args["kind"].sql(dialect="duckdb")
+        if expression.upper() != "NULL":
+            values[field.name] = compile_value(f"CAST({expression} AS {kind})", dataset.schema)
+        fields.append(field)
+    if not fields:
+        return dataset
+    schema = pa.schema(fields)
+    if not values:
+        return dataset.add_columns(schema)
+    needed = [name for name in dataset.schema.names if any(name in columns for columns, _ in values.values())]
+
+    def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            values[field.name][1](batch).cast(field.type)
+            if field.name in values
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return dataset.add_columns(compute, read=needed)
+
+
+def _drop(dataset: Dataset, actions: list[exp.Drop]) -> Dataset:
+    names = []
+    for action in actions:
+        for column in action.args["tables"]:
+            name = column.name
+            if column.table:  # a field of a struct
+                name = f"{column_name(dataset.schema, column.table)}.{name}"
+            elif action.args.get("exists"):
+                if name.lower() not in {known.lower() for known in dataset.schema.names}:
+                    continue
+                name = column_name(dataset.schema, name)
+            else:
+                name = column_name(dataset.schema, name)
+            names.append(name)
+    return dataset.drop_columns(names) if names else dataset
+
+
+def _alter(dataset: Dataset, action: exp.AlterColumn) -> Dataset:
+    name = column_name(dataset.schema, action.this.name)
+    options: dict[str, Any] = action.args
+    if options.get("dtype"):
+        if options.get("using"):
+            raise UnsupportedFeatureError(
+                "A type is changed by casting the column",
+                column=name,
+                remedy="Add a column AS (expression), drop this one, and rename the new one",
+            )
+        kind = declared_schema(f'"x" {options["dtype"].sql(dialect="duckdb")}').field(0).type
+        return dataset.alter_column(name, type=kind)
+    if options.get("allow_null") is not None:
+        return dataset.alter_column(name, nullable=bool(options["allow_null"]))
+    default = options.get("default")
+    text = default.sql(dialect="duckdb") if default else None
+    if text is not None:  # what DuckDB does not understand is known now, not at the next INSERT
+        compile_value(text, dataset.schema)
+    metadata = with_default(dataset.schema.field(name), text).metadata or {}
+    value = metadata.get(DEFAULT_KEY)
+    entry = {DEFAULT_KEY.decode(): None if value is None else value.decode()}
+    return dataset.update_schema_metadata(entry, column=name)

@@ -1,0 +1,214 @@
+"""DELETE and UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.maintenance.change_rows import RowChanges, change_rows
+from lance_engine.maintenance.retry import redo_on_conflict
+from lance_engine.scan.system import ROW_ADDRESS
+
+from lance_sql.engines.base import Parameters
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.tokens import quote
+from lance_sql.statements.fitting import column_name, conformed
+from lance_sql.statements.outcome import counted, returned
+from lance_sql.statements.session import LENT, Session
+from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.types import duckdb_types
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | None:
+    """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
+    table = statement.this
+    dataset = find(session.catalog, table)
+    if dataset is None:
+        return None
+    where, using = statement.args.get("where"), statement.args.get("using")
+    returning = statement.args.get("returning")
+    if where is None and not using:
+        rows = dataset.scan().to_table() if returning is not None else None
+        count = dataset.count_rows()
+        session.catalog.renew(dataset.truncate())
+        return counted(count) if rows is None else returned(session, returning, rows, name_of(table))
+    if not using and returning is None and is_simple(where.this):
+        before = dataset.count_rows()
+        try:
+            changed = dataset.delete(own_text(where.this, name_of(table)))
+        except InvalidFilterError:  # beyond the filter language: DuckDB finds the rows
+            pass
+        else:
+            session.catalog.renew(changed)
+            return counted(before - changed.count_rows())
+    columns = list(dataset.schema.names) if returning is not None else []
+    found: dict[str, pa.Table] = {}
+
+    def rows_of(target: Dataset) -> RowChanges:
+        text = _select(statement, [quote(name_of(table)) + "." + quote(name) for name in columns], using)
+        rows = _distinct(computed(session, target, text, params))
+        found["rows"] = rows.drop_columns([ROW_ADDRESS])
+        return RowChanges(addresses(rows), _NONE, ())
+
+    committed = commit(session, dataset, rows_of)
+    session.catalog.renew(committed)
+    if returning is not None:
+        return returned(session, returning, found["rows"], name_of(table))
+    return counted(found["rows"].num_rows)
+
+
+def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Table | None:
+    """``UPDATE t SET column = expression, ... [FROM ...] [WHERE ...] [RETURNING ...]``."""
+    table = statement.this
+    dataset = find(session.catalog, table)
+    if dataset is None:
+        return None
+    schema = dataset.schema
+    values = assignments(schema, statement.expressions, name_of(table))
+    where, others = statement.args.get("where"), statement.args.get("from_")
+    returning = statement.args.get("returning")
+    simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
+    if others is None and returning is None and simple:
+        try:
+            return _update_in_place(session, dataset, values, where, name_of(table))
+        except InvalidFilterError:  # beyond the filter language: DuckDB computes the rows
+            pass
+    types = dict(zip(schema.names, duckdb_types(schema), strict=True))
+    owner = quote(name_of(table))
+    columns = [
+        f"CAST({values[name].sql(dialect='duckdb')} AS {types[name]}) AS {quote(name)}"
+        if name in values
+        else f"{owner}.{quote(name)}"
+        for name in schema.names
+    ]
+    found: dict[str, pa.Table] = {}
+
+    def rows_of(target: Dataset) -> RowChanges:
+        sources = [others.this, *(others.this.args.get("joins") or ())] if others is not None else None
+        rows = _distinct(computed(session, target, _select(statement, columns, sources), params))
+        batches = list(conformed(rows.drop_columns([ROW_ADDRESS]).to_batches(), schema))
+        found["rows"] = pa.Table.from_batches(batches, schema=schema)
+        return RowChanges(_NONE, addresses(rows), batches, list(values))
+
+    session.catalog.renew(commit(session, dataset, rows_of))
+    if returning is not None:
+        return returned(session, returning, found["rows"], name_of(table))
+    return counted(found["rows"].num_rows)
+
+
+def _update_in_place(
+    session: Session,
+    dataset: Dataset,
+    values: dict[str, exp.Expression],
+    where: exp.Where | None,
+    name: str,
+) -> pa.Table:
+    counts: list[int] = []
+    condition = None if where is None else own_text(where.this, name)
+    new_values = {column: own_text(value, name) for column, value in values.items()}
+
+    def told(event: Any) -> None:
+        counts.append(event.rows)
+
+    session.catalog.renew(dataset.update(new_values, condition, progress=told))
+    return counted(counts[-1] if counts else 0)
+
+
+def assignments(
+    schema: pa.Schema, expressions: list[exp.Expression], owner: str
+) -> dict[str, exp.Expression]:
+    """``SET a = 1, (b, c) = (2, 3)`` as column -> expression."""
+    from sqlglot import exp
+
+    values: dict[str, exp.Expression] = {}
+    for equation in expressions:
+        left, right = equation.this, equation.expression
+        pairs = [(left, right)]
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+            pairs = list(zip(left.expressions, right.expressions, strict=True))
+        for column, value in pairs:
+            if not isinstance(column, exp.Column) or column.table not in ("", owner):
+                raise UnsupportedFeatureError(
+                    f"{column.sql(dialect='duckdb')} cannot be set by itself",
+                    remedy="Set the whole struct column, as in SET b = {'c': 1, 'd': b.d}",
+                )
+            values[column_name(schema, column.name)] = value
+    return values
+
+
+def is_simple(expression: exp.Expression) -> bool:
+    """Whether an expression needs nothing but the row, so that the dataset may evaluate it."""
+    from sqlglot import exp
+
+    return not any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter))
+
+
+def own_text(expression: exp.Expression, name: str) -> str:
+    """The expression without the name of the table in front of columns."""
+    from sqlglot import exp
+
+    def bare(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.table.lower() == name.lower():
+            node.set("table", None)
+        return node
+
+    return str(expression.copy().transform(bare).sql(dialect="duckdb"))
+
+
+_NONE = np.empty(0, dtype=np.uint64)
+
+
+def _select(statement: exp.Expression, columns: list[str], sources: list[exp.Expression] | None) -> str:
+    """The query for the rows that a statement concerns, with their addresses in front."""
+    owner = quote(name_of(statement.this))
+    where, before = statement.args.get("where"), statement.args.get("with_")
+    tables = [f"{LENT} AS {owner}", *(source.sql(dialect="duckdb") for source in sources or ())]
+    return " ".join(
+        part
+        for part in (
+            before.sql(dialect="duckdb") if before is not None else "",
+            f"SELECT {', '.join([f'{owner}.{ROW_ADDRESS}', *columns])} FROM {', '.join(tables)}",
+            where.sql(dialect="duckdb") if where is not None else "",
+        )
+        if part
+    )
+
+
+def computed(session: Session, target: Dataset, text: str, params: Parameters) -> pa.Table:
+    """The rows of a query over `target`, lent with the addresses of its rows."""
+    computing = session.computing()
+    with computing.lend(target, (ROW_ADDRESS,)) as lent:
+        return computing.select(text.replace(LENT, lent), params).arrow()
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    """The rows by address, one of each."""
+    rows = rows.take(pc.sort_indices(rows, [(ROW_ADDRESS, "ascending")]))
+    found = rows.column(ROW_ADDRESS).to_numpy()
+    first = np.ones(len(found), dtype=bool)
+    first[1:] = found[1:] != found[:-1]
+    return rows if first.all() else rows.filter(pa.array(first))
+
+
+def addresses(rows: pa.Table) -> Any:
+    """The row addresses among the columns of a computed table."""
+    return rows.column(ROW_ADDRESS).to_numpy().astype(np.uint64)
+
+
+def commit(session: Session, dataset: Dataset, rows_of: Callable[[Dataset], RowChanges]) -> Dataset:
+    """Commit what `rows_of` says of the newest version; asked again when others changed the same rows."""
+    kind = type(dataset)
+
+    def once(snapshot: Any) -> Any:
+        changes = rows_of(kind(snapshot))
+        nothing = not len(changes.deleted) and not len(changes.replaced) and not list(changes.rows)
+        return snapshot if nothing else change_rows(snapshot, changes)
+
+    return kind(redo_on_conflict(dataset.snapshot, once))

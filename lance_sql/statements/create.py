@@ -1,0 +1,66 @@
+"""CREATE TABLE, DROP TABLE and TRUNCATE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from lance_engine.maintenance.whole import drop_dataset
+
+from lance_sql.engines.base import Parameters
+from lance_sql.statements.outcome import counted, done
+from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find, location
+from lance_sql.statements.types import declared_schema
+from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def create_table(session: Session, statement: exp.Create, params: Parameters) -> pa.Table | None:
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (columns) | AS query``, with ``WITH (options)``."""
+    from sqlglot import exp
+
+    declared = isinstance(statement.this, exp.Schema)
+    table = statement.this.this if declared else statement.this
+    properties = statement.args.get("properties")
+    given = properties.expressions if properties is not None else []
+    if any(isinstance(one, exp.TemporaryProperty) for one in given):
+        return None
+    place = location(session.catalog, table)
+    if place is None:
+        return None
+    query = statement.expression
+    if statement.args.get("exists") and find(session.catalog, table, must_exist=False) is not None:
+        return counted(0) if query is not None else done()
+    options = write_options({one.name: one.args.get("value") for one in given})
+    mode: Mode = "overwrite" if statement.args.get("replace") else "create"
+    if query is not None:
+        return write_query(session, query.sql(dialect="duckdb"), place, mode, params, options)
+    columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
+    write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
+    return done()
+
+
+def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
+    """``DROP TABLE [IF EXISTS] t, ...``: the datasets with all their versions."""
+    must_exist = not statement.args.get("exists")
+    datasets = [find(session.catalog, table, must_exist=must_exist) for table in statement.args["tables"]]
+    found = [dataset for dataset in datasets if dataset is not None]
+    if not found and any(location(session.catalog, table) is None for table in statement.args["tables"]):
+        return None
+    for dataset in found:
+        drop_dataset(dataset.snapshot)
+        session.catalog.dropped(dataset)
+    return done()
+
+
+def truncate(session: Session, statement: exp.TruncateTable) -> pa.Table | None:
+    """``TRUNCATE [TABLE] t``."""
+    dataset = find(session.catalog, statement.expressions[0])
+    if dataset is None:
+        return None
+    rows = dataset.count_rows()
+    session.catalog.renew(dataset.truncate())
+    return counted(rows)

@@ -1,0 +1,132 @@
+"""Rows of any query as rows of a dataset: columns in their places, values cast, defaults filled in."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+
+from lance_sql.engines.base import Parameters
+from lance_sql.errors import SqlError
+from lance_sql.query.tokens import quote
+from lance_sql.statements.session import LENT, Session
+from lance_sql.statements.types import default_of, duckdb_types
+
+_SOURCE = "lance_sql_source"
+
+
+def fitted_query(
+    session: Session,
+    query: str,
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    *,
+    by_name: bool = False,
+    params: Parameters = None,
+) -> pa.RecordBatchReader:
+    """The rows of `query` as rows of a dataset with `schema`.
+
+    Its columns are those named in `columns`, in that order, by default all columns of the dataset; or with
+    `by_name` those with the same names. Columns that it does not give a value have their default, or null.
+    ColumnNotFoundError for unknown names, SqlError for a wrong number of columns, SchemaMismatchError for a
+    missing column that allows no nulls, and while reading for values that do not fit.
+    """
+    if session.engine == "duckdb":
+        source: pa.RecordBatchReader | None = None
+        offered = session.select(f"SELECT * FROM ({query}) AS {_SOURCE} LIMIT 0", params).arrow().schema.names
+    else:
+        source = session.select(query, params).reader()
+        offered = source.schema.names
+    if by_name:
+        names = [column_name(schema, name) for name in offered]
+    else:
+        names = [column_name(schema, name) for name in columns] if columns else schema.names
+        if len(names) != len(offered):
+            raise SqlError(
+                f"there are {len(offered)} values for {len(names)} columns",
+                remedy=f"The columns are: {', '.join(names)}",
+            )
+    if len(set(names)) < len(names):
+        raise SqlError("a column is named twice")
+    places = {name: f"{_SOURCE}.{quote(f'c{index}')}" for index, name in enumerate(names)}
+    values = [_value(field, places.get(field.name)) for field in schema]
+    aliases = ", ".join(quote(f"c{index}") for index in range(len(offered)))
+    rows = LENT if source is not None else f"({query})"
+    text = f"SELECT {_cast(values, schema)} FROM {rows} AS {_SOURCE}({aliases})"
+    batches = session.select(text, params) if source is None else _lent(session.computing(), source, text)
+    return pa.RecordBatchReader.from_batches(schema, conformed(batches, schema))
+
+
+def _lent(computing: Session, source: pa.RecordBatchReader, text: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a query over the rows that another engine delivers."""
+    with computing.lend(source) as lent:
+        yield from computing.select(text.replace(LENT, lent))
+
+
+def default_row(session: Session, schema: pa.Schema) -> pa.RecordBatchReader:
+    """One row that consists of defaults."""
+    values = [_value(field, None) for field in schema]
+    result = session.computing().select(f"SELECT {_cast(values, schema)}")
+    return pa.RecordBatchReader.from_batches(schema, conformed(result, schema))
+
+
+def _value(field: pa.Field, place: str | None) -> str:
+    if place is not None:
+        return place
+    default = default_of(field)
+    if default is None and not field.nullable:
+        raise SchemaMismatchError(
+            "The column has no value, no default, and does not allow nulls", column=field.name
+        )
+    return "NULL" if default is None else f"({default})"
+
+
+def _cast(values: Sequence[str], schema: pa.Schema) -> str:
+    """The list of values with the types of the columns, by DuckDB's rules."""
+    kinds = duckdb_types(schema)
+    return ", ".join(
+        f"CAST({value} AS {kind}) AS {quote(name)}"
+        for value, kind, name in zip(values, kinds, schema.names, strict=True)
+    )
+
+
+def column_name(schema: pa.Schema, name: str) -> str:
+    """The column of that name, in whatever case it is written; ColumnNotFoundError suggests the nearest."""
+    if name in schema.names:
+        return name
+    found = [known for known in schema.names if known.lower() == name.lower()]
+    if len(found) == 1:
+        return str(found[0])
+    near = difflib.get_close_matches(name, schema.names, n=1)
+    raise ColumnNotFoundError(
+        f"There is no column '{name}'",
+        remedy=f"Did you mean '{near[0]}'?" if near else f"The columns are: {', '.join(schema.names)}",
+    )
+
+
+def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches with exactly these types; SchemaMismatchError names the column of an unfit value."""
+    for batch in batches:
+        arrays = [_fit(column, field) for column, field in zip(batch.columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
+    wanted = field.type
+    if isinstance(array, pa.ExtensionArray) and not isinstance(wanted, pa.BaseExtensionType):
+        array = array.storage
+    try:
+        if isinstance(wanted, pa.BaseExtensionType) and array.type != wanted:
+            array = wanted.wrap_array(pc.cast(array, wanted.storage_type))
+        elif array.type != wanted:
+            array = pc.cast(array, wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise SchemaMismatchError(
+            f"The values are {array.type} and do not fit {wanted}: {error}", column=field.name
+        ) from error
+    if array.null_count and not field.nullable:
+        raise SchemaMismatchError("There is a null in a column that does not allow nulls", column=field.name)
+    return array

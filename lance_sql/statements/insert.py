@@ -1,0 +1,154 @@
+"""INSERT INTO and COPY: rows of a query into a dataset, and out of one into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.write.dataset import write_dataset
+
+from lance_sql.engines.base import Parameters
+from lance_sql.query.dataset import Dataset
+from lance_sql.statements.fitting import default_row, fitted_query
+from lance_sql.statements.outcome import Counter, counted, returned
+from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.types import default_of, duckdb_types
+from lance_sql.statements.writing import write_options, write_query
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Table | None:
+    """``INSERT INTO t [(columns)] [BY NAME] VALUES ... | query [RETURNING ...]``."""
+    from sqlglot import exp
+
+    table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
+    dataset = find(session.catalog, table)
+    if dataset is None:
+        return None
+    for clause in ("conflict", "alternative", "overwrite"):
+        if statement.args.get(clause):
+            raise UnsupportedFeatureError(
+                "a dataset has no unique keys that an INSERT could meet",
+                remedy="Use MERGE INTO, or CREATE OR REPLACE TABLE",
+            )
+    columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
+    schema = dataset.schema
+    if statement.args.get("default"):
+        rows = default_row(session, schema)
+    else:
+        rows = fitted_query(
+            session.computing() if isinstance(statement.expression, exp.Values) else session,
+            _query(statement, schema, columns),
+            schema,
+            columns,
+            by_name=bool(statement.args.get("by_name")),
+            params=params,
+        )
+    returning = statement.args.get("returning")
+    counter = Counter(keep=returning is not None)
+    append(session, dataset, counter.through(rows))
+    if returning is None:
+        return counted(counter.rows)
+    table_rows = pa.Table.from_batches(counter.batches, schema=schema)
+    return returned(session, returning, table_rows, name_of(table))
+
+
+def append(session: Session, dataset: Dataset, rows: pa.RecordBatchReader) -> None:
+    """Add rows as one version."""
+    snapshot = dataset.snapshot
+    written = write_dataset(rows, snapshot.store, "append", storage_options=snapshot.storage_options)
+    session.catalog.renew(type(dataset)(written))
+
+
+def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) -> str:
+    """The text of the rows to insert, with what stood before INSERT."""
+    from sqlglot import exp
+
+    query = statement.expression.copy()
+    if isinstance(query, exp.Values):
+        _fit_values(query, schema, columns or schema.names)
+    before = statement.args.get("with_")
+    if before is not None:
+        query.set("with_", before.copy())
+    return str(query.sql(dialect="duckdb"))
+
+
+def _fit_values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> None:
+    """Put defaults in place of DEFAULT, and cast each value by itself: one row may say it as text."""
+    from sqlglot import exp, parse_one
+
+    known = {name.lower(): field for name, field in zip(schema.names, schema, strict=True)}
+    fields = [known.get(name.lower()) for name in names]
+    kinds = dict(zip(schema.names, duckdb_types(schema), strict=True))
+    for row in values.expressions:
+        for field, value in zip(fields, row.expressions, strict=False):
+            if field is None:
+                continue
+            if isinstance(value, exp.Var) and value.name.upper() == "DEFAULT":
+                default = parse_one(default_of(field) or "NULL", dialect="duckdb")
+                value.replace(default)
+                value = default
+            value.replace(exp.cast(value.copy(), kinds[field.name], dialect="duckdb"))
+
+
+def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table | None:
+    """``COPY query | t TO 'x.lance' (FORMAT lance, MODE ...)`` and ``COPY t FROM 'file' (...)``."""
+    from sqlglot import exp
+
+    options = {
+        parameter.this.name.lower(): parameter.expression for parameter in statement.args.get("params") or ()
+    }
+    path = statement.args["files"][0].name
+    source = statement.this
+    if statement.args.get("kind"):
+        return _copy_from(session, source, path, options)
+    kind = options.pop("format", None)
+    if (kind.name.lower() if kind is not None else path.rpartition(".")[2]) != "lance":
+        if session.engine == "duckdb":
+            return None
+        return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
+    mode = options.pop("mode", None)
+    query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
+    if query.find(exp.Placeholder) is None:
+        params = None
+    return write_query(
+        session,
+        query.sql(dialect="duckdb"),
+        path,
+        mode.name.lower() if mode is not None else "create",
+        params,
+        write_options(options),
+    )
+
+
+def _copy_from(
+    session: Session, target: exp.Expression, path: str, options: dict[str, exp.Expression]
+) -> pa.Table | None:
+    from sqlglot import exp
+
+    table = target.this if isinstance(target, exp.Schema) else target
+    dataset = find(session.catalog, table)
+    if dataset is None:
+        return None
+    columns = [part.name for part in target.expressions] if table is not target else None
+    query = _file_query(path, options)
+    counter = Counter()
+    rows = fitted_query(session.computing(), query, dataset.schema, columns)
+    append(session, dataset, counter.through(rows))
+    return counted(counter.rows)
+
+
+def _file_query(path: str, options: dict[str, Any]) -> str:
+    kind = options.pop("format", None)
+    name = kind.name.lower() if kind is not None else path.rpartition(".")[2].lower()
+    readers = {"parquet": "read_parquet", "json": "read_json", "ndjson": "read_json", "csv": "read_csv"}
+    arguments = "".join(f", {option} = {value.sql(dialect='duckdb')}" for option, value in options.items())
+    quoted = "'" + path.replace("'", "''") + "'"
+    if name == "lance":
+        return f"SELECT * FROM {quoted}"
+    return f"SELECT * FROM {readers.get(name, 'read_csv')}({quoted}{arguments})"

@@ -1,0 +1,215 @@
+"""MERGE INTO: one query tells which clause applies to each row, and what the clause makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
+from lance_engine.maintenance.change_rows import RowChanges
+from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
+
+from lance_sql.engines.base import Parameters
+from lance_sql.errors import SqlError
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.tokens import quote
+from lance_sql.statements.changes import addresses, assignments, commit, computed
+from lance_sql.statements.fitting import column_name, conformed
+from lance_sql.statements.outcome import counted, returned
+from lance_sql.statements.session import LENT, Session
+from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.types import default_of, duckdb_types
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+# Columns of the query that are neither the dataset's nor the source's.
+_CLAUSE, _PRESENT = "lance_sql_clause", "lance_sql_present"
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """``WHEN situation [AND condition] THEN action``; `values` are expressions by column.
+
+    `situation` is "both", "source" (no row of the dataset) or "target" (no row of the source); `action` is
+    "update", "insert", "delete" or "nothing".
+    """
+
+    situation: str
+    condition: str | None
+    action: str
+    values: dict[str, str]
+
+
+def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Table | None:
+    """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``."""
+    dataset = find(session.catalog, statement.this)
+    if dataset is None:
+        return None
+    clauses = _clauses(session, statement, dataset.schema, params)
+    text = _query(statement, dataset.schema, clauses)
+    schema = dataset.schema
+    kept: list[pa.Table] = []
+    total = [0]
+
+    def rows_of(target: Dataset) -> RowChanges:
+        rows = computed(session, target, text, params)
+        actions = pa.array([clause.action for clause in clauses]).take(rows.column(_CLAUSE).combine_chunks())
+        parts = {name: rows.filter(pc.equal(actions, name)) for name in ("delete", "update", "insert")}
+        touched = pa.concat_tables([parts["update"], parts["delete"]])
+        _check_once(touched, parts["update"].num_rows > 0)
+        replacing = parts["update"].take(pc.sort_indices(parts["update"], [(ROW_ADDRESS, "ascending")]))
+        new = pa.concat_tables([replacing, parts["insert"]]).select(schema.names)
+        batches = list(conformed(new.to_batches(), schema))
+        deleted = np.unique(addresses(parts["delete"]))
+        total[:] = [len(deleted) + new.num_rows]
+        kept[:] = [pa.Table.from_batches(batches, schema=schema)]
+        changed = sorted({name for clause in clauses if clause.action == "update" for name in clause.values})
+        return RowChanges(
+            deleted, addresses(replacing), batches, changed, inserts_keys=parts["insert"].num_rows > 0
+        )
+
+    session.catalog.renew(commit(session, dataset, rows_of))
+    returning = statement.args.get("returning")
+    if returning is not None:
+        return returned(session, returning, kept[0], name_of(statement.this))
+    return counted(total[0])
+
+
+def _check_once(touched: pa.Table, updates: bool) -> None:
+    """Only deleting a row twice means something."""
+    found = addresses(touched)
+    if updates and len(np.unique(found)) < len(found):
+        raise AmbiguousMergeError(
+            "Several rows of the source match the same row of the dataset",
+            remedy="Keep one row per key in the source, for example with QUALIFY row_number() OVER (...) = 1",
+        )
+
+
+def _clauses(session: Session, statement: exp.Merge, schema: pa.Schema, params: Parameters) -> list[_Clause]:
+    offered: list[str] = []
+
+    def source_columns() -> list[str]:
+        """The columns of the source that go into columns of the same name."""
+        if not offered:
+            text = f"{_with(statement)}SELECT * FROM {statement.args['using'].sql(dialect='duckdb')} LIMIT 0"
+            names = session.computing().select(text, params if "$" in text or "?" in text else None).columns
+            offered.extend(name for name in names if name not in SYSTEM_FIELDS)
+        return offered
+
+    source = quote(statement.args["using"].alias_or_name)
+    return [
+        _clause(when, schema, source, source_columns, name_of(statement.this))
+        for when in statement.args["whens"].expressions
+    ]
+
+
+def _clause(
+    when: exp.When, schema: pa.Schema, source: str, source_columns: Callable[[], list[str]], owner: str
+) -> _Clause:
+    from sqlglot import exp
+
+    situation = "both" if when.args["matched"] else ("target" if when.args.get("source") else "source")
+    condition = when.args.get("condition")
+    text = condition.sql(dialect="duckdb") if condition is not None else None
+    then = when.args["then"]
+    if isinstance(then, exp.Var):
+        action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
+        if action is None:
+            raise UnsupportedFeatureError(f"MERGE knows no action {then.name}")
+        return _Clause(situation, text, action, {})
+    if isinstance(then, exp.Delete):
+        return _Clause(situation, text, "delete", {})
+    if isinstance(then, exp.Update):
+        given = then.expressions or [exp.Star()]
+        if isinstance(given[0], exp.Star):
+            values = {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
+        else:
+            found = assignments(schema, given, owner)
+            values = {name: value.sql(dialect="duckdb") for name, value in found.items()}
+        return _Clause(situation, text, "update", values)
+    if situation != "source":
+        raise SqlError("only WHEN NOT MATCHED can insert")
+    return _Clause(situation, text, "insert", _inserted(then, schema, source, source_columns))
+
+
+def _inserted(
+    then: exp.Insert, schema: pa.Schema, source: str, source_columns: Callable[[], list[str]]
+) -> dict[str, str]:
+    from sqlglot import exp
+
+    columns, values = then.this, then.args.get("expression")
+    if values is None:
+        if isinstance(columns, exp.Tuple) and not _says_by_name(columns):
+            raise SqlError("INSERT names columns but no VALUES")
+        return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
+    names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
+    expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
+    if len(names) != len(expressions):
+        raise SqlError(f"there are {len(expressions)} values for {len(names)} columns")
+    return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
+
+
+def _says_by_name(columns: exp.Tuple) -> bool:
+    """``INSERT BY NAME``, which the parser takes for a column BY that is called NAME."""
+    return [part.sql().upper().replace('"', "") for part in columns.expressions] == ["BY AS NAME"]
+
+
+def _with(statement: exp.Merge) -> str:
+    before = statement.args.get("with_")
+    return f"{before.sql(dialect='duckdb')} " if before is not None else ""
+
+
+def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> str:
+    """Address, clause and new values of every row that a clause applies to."""
+    using = statement.args["using"]
+    target, source = quote(name_of(statement.this)), quote(using.alias_or_name)
+    tests = {
+        "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {source}.{_PRESENT}",
+        "source": f"{target}.{ROW_ADDRESS} IS NULL",
+        "target": f"{source}.{_PRESENT} IS NULL",
+    }
+    choice = "".join(
+        f" WHEN {tests[clause.situation]}"
+        + (f" AND ({clause.condition})" if clause.condition is not None else "")
+        + f" THEN {number}"
+        for number, clause in enumerate(clauses)
+    )
+    columns = []
+    for field, kind in zip(schema, duckdb_types(schema), strict=True):
+        cases = ""
+        for number, clause in enumerate(clauses):
+            value = clause.values.get(field.name)
+            if value is None and clause.action == "insert":
+                value = default_of(field) or "NULL"
+            if value is not None:
+                cases += f" WHEN {number} THEN CAST({value} AS {kind})"
+        own = f"{target}.{quote(field.name)}"
+        value = f"CASE {_CLAUSE}{cases} ELSE {own} END" if cases else own
+        columns.append(f"{value} AS {quote(field.name)}")
+    situations = {clause.situation for clause in clauses}
+    join = {
+        (False, False): "JOIN",
+        (True, False): "RIGHT JOIN",
+        (False, True): "LEFT JOIN",
+        (True, True): "FULL JOIN",
+    }["source" in situations, "target" in situations]
+    rows = using.copy()
+    rows.set("alias", None)
+    return (
+        f"{_with(statement)}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
+        f"{', '.join(columns)} FROM {LENT} AS {target} "
+        f"{join} (SELECT *, true AS {_PRESENT} FROM {rows.sql(dialect='duckdb')}) AS {source} "
+        f"ON {_condition(statement, target, source)} WHERE {_CLAUSE} IS NOT NULL"
+    )
+
+
+def _condition(statement: exp.Merge, target: str, source: str) -> str:
+    keys = statement.args.get("using_cond")
+    if keys:
+        return " AND ".join(f"{target}.{quote(key.name)} = {source}.{quote(key.name)}" for key in keys)
+    return str(statement.args["on"].sql(dialect="duckdb"))

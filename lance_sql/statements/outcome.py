@@ -1,0 +1,69 @@
+"""What a statement answers: a number of rows, or the rows that it was asked to return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from lance_engine.errors import LanceError
+
+from lance_sql.statements.session import Session
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def counted(rows: int) -> pa.Table:
+    """The answer of a statement that changed so many rows."""
+    return pa.table({"Count": pa.array([rows], pa.int64())})
+
+
+def done() -> pa.Table:
+    """The answer of a statement that concerns no rows."""
+    return pa.table({"Success": pa.array([], pa.bool_())})
+
+
+class Finished:
+    """The answer of a statement that ran, as a query of an engine."""
+
+    def __init__(self, answer: pa.Table) -> None:
+        self._answer = answer
+
+    def to_table(self) -> pa.Table:
+        return self._answer
+
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        return self._answer.schema, iter(self._answer.to_batches())
+
+    def translate(self, error: Exception) -> LanceError:
+        return error if isinstance(error, LanceError) else LanceError(str(error))
+
+
+class Counter:
+    """Counts the rows of batches that pass through, and keeps them if asked."""
+
+    def __init__(self, keep: bool = False) -> None:
+        self.rows = 0
+        self.batches: list[pa.RecordBatch] = []
+        self._keep = keep
+
+    def through(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(reader.schema, self._count(reader))
+
+    def _count(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.rows += batch.num_rows
+            if self._keep:
+                self.batches.append(batch)
+            yield batch
+
+
+def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> pa.Table:
+    """``RETURNING expressions``, computed from the rows concerned; `name` is what they call the table."""
+    from lance_sql.query.tokens import quote
+
+    expressions = ", ".join(part.sql(dialect="duckdb") for part in returning.expressions)
+    computing = session.computing()
+    with computing.lend(rows) as lent:
+        return computing.select(f"SELECT {expressions} FROM {lent} AS {quote(name)}").arrow()

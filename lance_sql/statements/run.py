@@ -1,0 +1,123 @@
+"""Which statements are ours, and who runs them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.engines.base import Parameters
+from lance_sql.query.tokens import Token, tokenize
+from lance_sql.statements.session import Session
+
+#: First words of statements that may concern a dataset other than by reading it.
+_OURS = {
+    "ALTER", "CALL", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "MERGE", "OPTIMIZE", "SHOW", "SUMMARIZE",
+    "TRUNCATE", "UPDATE", "VACUUM", "WITH",
+}  # fmt: skip
+_TRANSACTIONS = {"ABORT", "BEGIN", "COMMIT", "ROLLBACK", "START"}
+_CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
+
+
+def run(session: Session, text: str, params: Parameters) -> pa.Table | None:
+    """The answer of one statement, None if the engine shall run it.
+
+    Every statement that changes a dataset is one commit; without effect nothing is committed.
+    """
+    tokens = tokenize(text)
+    first = tokens[0].upper if tokens else ""
+    if first in _TRANSACTIONS:
+        raise UnsupportedFeatureError(
+            "there are no transactions of several statements: every statement is one atomic commit",
+            remedy="Put changes that belong together into one statement, such as MERGE INTO",
+        )
+    if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
+        return None
+    answer = _run_own(session, first, tokens, text)
+    return _run_parsed(session, text, tokens, params) if answer is None else answer
+
+
+def _run_own(session: Session, first: str, tokens: list[Token], text: str) -> pa.Table | None:
+    from lance_sql.statements import upkeep
+
+    match first:
+        case "OPTIMIZE":
+            return upkeep.optimize(session, tokens)
+        case "VACUUM" if len(tokens) > 1:
+            return upkeep.vacuum(session, tokens)
+        case "SHOW":
+            return upkeep.show(session, tokens)
+        case "CALL":
+            return upkeep.call(session, tokens, text)
+        case "SUMMARIZE" if session.engine != "duckdb":
+            return session.computing().select(text).arrow()
+    return None
+
+
+def _run_parsed(session: Session, text: str, tokens: list[Token], params: Parameters) -> pa.Table | None:
+    from sqlglot import exp
+
+    from lance_sql.statements import alter, changes, create, indices, insert, merge
+
+    with _quiet():
+        statement = _parsed(_numbered(text, tokens))
+    match statement:
+        case exp.Insert():
+            return insert.insert(session, statement, params)
+        case exp.Copy():
+            return insert.copy(session, statement, params)
+        case exp.Delete():
+            return changes.delete(session, statement, params)
+        case exp.Update():
+            return changes.update(session, statement, params)
+        case exp.Merge():
+            return merge.merge(session, statement, params)
+        case exp.TruncateTable():
+            return create.truncate(session, statement)
+        case exp.Alter():
+            return alter.alter_table(session, statement)
+        case exp.Create(kind="TABLE"):
+            return create.create_table(session, statement, params)
+        case exp.Create(kind="INDEX"):
+            return indices.create_index(session, statement)
+        case exp.Drop(kind="TABLE"):
+            return create.drop_table(session, statement)
+        case exp.Drop(kind="INDEX"):
+            return indices.drop_index(session, statement)
+    return None
+
+
+def _parsed(text: str) -> Any:
+    """The statement; None for what only the engine may understand, or refuse in its own words."""
+    from sqlglot import errors, parse_one
+
+    try:
+        return parse_one(text, dialect="duckdb")
+    except errors.SqlglotError:
+        return None
+
+
+def _numbered(text: str, tokens: list[Token]) -> str:
+    """The text with ``$1``, ``$2`` ... for ``?``, because its parts will change places."""
+    pieces, last = [], 0
+    parameters = [token for token in tokens if token.kind == "parameter"]
+    for number, token in enumerate(parameters, 1):
+        pieces += [text[last : token.start], f"${number}"]
+        last = token.end
+    return "".join([*pieces, text[last:]])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the parser's warnings about statements that it does not know."""
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

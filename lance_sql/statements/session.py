@@ -1,0 +1,38 @@
+"""What statements need of the session that they run in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from lance_sql.engines.base import Parameters
+from lance_sql.query.catalog import Catalog
+from lance_sql.query.result import QueryResult
+
+#: Stands for the name of lent data in the texts that statements build.
+LENT = "lance_sql_rows"
+
+
+class Session(Protocol):
+    """A connection, as statements see it."""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Finds the datasets that a statement names."""
+
+    def select(self, text: str, params: Parameters = None) -> QueryResult:
+        """The rows of a query."""
+
+    def computing(self) -> Session:
+        """A DuckDB session over the same datasets: this one, or one beside it.
+
+        What a statement computes has the meaning that it has in DuckDB, whatever engine answers queries.
+        """
+
+    def lend(self, data: Any, system_columns: Sequence[str] = ()) -> AbstractContextManager[str]:
+        """A name that means a dataset or Arrow data while the block runs."""

@@ -1,0 +1,64 @@
+"""The dataset that a statement changes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.maintenance.retry import latest
+
+from lance_sql.query.catalog import Catalog
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.reference import Reference, split_suffix
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_SUFFIX = ".lance"
+
+
+def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> Dataset | None:
+    """The newest version of the dataset that `table` names; None if it names a table of the engine.
+
+    DatasetNotFoundError for the path of a dataset that does not exist, or None without `must_exist`.
+    """
+    if table.args.get("db") is not None:
+        return None
+    return find_named(catalog, table.name, quoted=_is_quoted(table), must_exist=must_exist)
+
+
+def find_named(
+    catalog: Catalog, name: str, *, quoted: bool = True, must_exist: bool = True
+) -> Dataset | None:
+    """As `find`, for a name that is no part of a parsed statement."""
+    suffix = split_suffix(name) if quoted else None
+    if suffix is not None and suffix[0].endswith(_SUFFIX):
+        raise UnsupportedFeatureError(
+            f"{name} is a version of the past, which cannot be changed",
+            remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) if that version is meant",
+        )
+    dataset = catalog.open(Reference(name, name, certain=must_exist, quoted=quoted))
+    return None if dataset is None else type(dataset)(latest(dataset.snapshot))
+
+
+def location(catalog: Catalog, table: exp.Table) -> str | None:
+    """Where a new dataset of that name belongs; None if the name is one for a table of the engine."""
+    name: str = table.name
+    if table.args.get("db") is not None:
+        return None
+    if _is_quoted(table) and name.rstrip("/").endswith(_SUFFIX):
+        return name
+    directory = catalog.directory
+    if directory is None or "/" in name or os.sep in name:
+        return None
+    return f"{directory.rstrip('/')}/{name}{_SUFFIX}"
+
+
+def name_of(table: exp.Table) -> str:
+    """The name by which expressions of the statement call the table."""
+    return str(table.alias or table.name)
+
+
+def _is_quoted(table: exp.Table) -> bool:
+    return bool(table.this.args.get("quoted"))

@@ -1,0 +1,71 @@
+"""Types and defaults of columns, in the words of DuckDB."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.engines.duckdb import declared_type
+from lance_sql.errors import SqlError
+
+#: Key of the field metadata that holds the SQL expression for rows that have no value for the column.
+DEFAULT_KEY = b"lance-sql:default"
+
+
+def duckdb_types(schema: pa.Schema) -> list[str]:
+    """How DuckDB calls the types of the columns."""
+    import duckdb
+
+    fields = [field.with_type(declared_type(field.type)) for field in schema]
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(pa.schema(fields).empty_table())
+        return [str(kind) for kind in relation.types]
+
+
+def default_of(field: pa.Field) -> str | None:
+    """The SQL expression for rows without a value; None stands for null."""
+    text = (field.metadata or {}).get(DEFAULT_KEY)
+    return None if text is None else text.decode()
+
+
+def declared_schema(columns: str) -> pa.Schema:
+    """The Arrow schema for column definitions as they stand in CREATE TABLE.
+
+    Defaults become field metadata. SqlError for what DuckDB does not understand; UnsupportedFeatureError for
+    constraints other than NOT NULL, which nothing would enforce.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"CREATE TABLE declared ({columns})")
+        except duckdb.Error as error:
+            raise SqlError(str(error)) from None
+        described = connection.execute(
+            "SELECT is_nullable, column_default FROM duckdb_columns() "
+            "WHERE table_name = 'declared' ORDER BY column_index"
+        ).fetchall()
+        constraints = connection.execute(
+            "SELECT DISTINCT constraint_type FROM duckdb_constraints() "
+            "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
+        ).fetchall()
+        schema = connection.table("declared").to_arrow_table().schema
+    if constraints:
+        raise UnsupportedFeatureError(
+            f"a dataset cannot enforce {constraints[0][0]}",
+            remedy="Leave the constraint out; MERGE INTO keeps keys unique",
+        )
+    fields = []
+    for field, (nullable, default) in zip(schema, described, strict=True):
+        field = field.with_nullable(nullable)
+        fields.append(with_default(field, default))
+    return pa.schema(fields)
+
+
+def with_default(field: pa.Field, expression: str | None) -> pa.Field:
+    """The field with another default."""
+    metadata = dict(field.metadata or {})
+    metadata.pop(DEFAULT_KEY, None)
+    if expression is not None:
+        metadata[DEFAULT_KEY] = expression.encode()
+    return field.with_metadata(metadata or None)

@@ -1,0 +1,172 @@
+"""Statements of our own, read off their tokens: OPTIMIZE, VACUUM, SHOW and CALL."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from lance_engine.errors import DatasetNotFoundError
+
+from lance_sql.errors import SqlError
+from lance_sql.query.dataset import Dataset
+from lance_sql.query.metadata import METADATA_TABLES, metadata_table
+from lance_sql.query.tokens import Token
+from lance_sql.statements.outcome import done
+from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find_named
+
+#: How long VACUUM keeps versions unless told.
+_RETAINED = datetime.timedelta(days=7)
+
+_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+
+
+def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``OPTIMIZE [TABLE] t``: join small fragments, drop deleted rows, bring indices up to date."""
+    name, rest = _table(tokens[1:])
+    _finished(rest, "OPTIMIZE t")
+    dataset = _find(session, name)
+    if dataset is None:
+        return None
+    before = len(dataset.snapshot.fragments)
+    changed = dataset.compact().optimize_indices()
+    session.catalog.renew(changed)
+    after = len(changed.snapshot.fragments)
+    return pa.Table.from_pylist(
+        [{"fragments_before": before, "fragments_after": after, "version": changed.version}]
+    )
+
+
+def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``VACUUM t [RETAIN n HOURS] [DRY RUN]``: remove old versions and the files that only they need."""
+    name, rest = _table(tokens[1:])
+    dataset = _find(session, name)
+    if dataset is None:
+        return None
+    retained, dry_run = _RETAINED, False
+    words = [token.upper for token in rest]
+    if words[:1] == ["RETAIN"] and len(words) >= 3 and words[1].isdecimal():
+        unit = words[2].removesuffix("S")
+        if unit not in _UNITS:
+            raise SqlError(f"{words[2]} is no unit of time", remedy=f"Choose from {', '.join(_UNITS)}")
+        retained = datetime.timedelta(**{f"{unit.lower()}s": int(words[1])})
+        rest, words = rest[3:], words[3:]
+    if words[:2] == ["DRY", "RUN"]:
+        dry_run, rest = True, rest[2:]
+    _finished(rest, "VACUUM t RETAIN 7 DAYS DRY RUN")
+    report = asdict(dataset.cleanup(retained, dry_run=dry_run))
+    report["versions"] = list(report["versions"])
+    return pa.Table.from_pylist([report])
+
+
+def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``SHOW TABLES`` and ``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``."""
+    what = tokens[1].upper if len(tokens) > 1 else ""
+    if what == "TABLES" and len(tokens) == 2:
+        return pa.table({"name": pa.array(session.catalog.names(), pa.string())})
+    part = {"INDEXES": "indices"}.get(what, what.lower())
+    if part not in METADATA_TABLES or len(tokens) < 3:
+        return None
+    rest = tokens[3:] if tokens[2].upper in ("FROM", "IN", "OF", "ON") else tokens[2:]
+    name, rest = _table(rest)
+    _finished(rest, f"SHOW {what} FROM t")
+    dataset = _find(session, name)
+    if dataset is None:
+        raise DatasetNotFoundError(f"there is no dataset {name.value!r}")
+    return metadata_table(dataset, part)
+
+
+def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | None:
+    """``CALL restore('t', 3)`` and the other procedures; arguments by place or by name."""
+    from sqlglot import exp, parse_one
+
+    name = tokens[1].value.lower() if len(tokens) > 1 else ""
+    procedure = _PROCEDURES.get(name)
+    if procedure is None:
+        return None
+    parsed = parse_one(text[tokens[1].start :], dialect="duckdb")
+    names = ("table", *procedure[0])
+    given: dict[str, Any] = {}
+    for place, argument in enumerate(parsed.expressions):
+        if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
+            key, value = argument.this.name.lower(), argument.expression
+        else:
+            key, value = names[place] if place < len(names) else "", argument
+        if key not in names or not isinstance(value, exp.Literal):
+            raise SqlError(
+                f"{name} does not understand {argument.sql(dialect='duckdb')}", remedy=_usage(name)
+            )
+        given[key] = int(value.name) if not value.is_string else value.name
+    if "table" not in given:
+        raise SqlError(f"{name} needs a table", remedy=_usage(name))
+    dataset = find_named(session.catalog, str(given.pop("table")))
+    if dataset is None:
+        raise DatasetNotFoundError("there is no such dataset", remedy=_usage(name))
+    try:
+        changed = procedure[1](dataset, **given)
+    except TypeError:
+        raise SqlError(f"{name} needs other arguments", remedy=_usage(name)) from None
+    if changed is not None:
+        session.catalog.renew(changed)
+        return pa.table({"version": pa.array([changed.version], pa.uint64())})
+    return done()
+
+
+def _restore(dataset: Dataset, version: int | str) -> Dataset:
+    return dataset.restore(version if isinstance(version, int) else dataset.tags.get(version).version)
+
+
+def _create_tag(dataset: Dataset, name: str, version: int | None = None) -> None:
+    dataset.tags.create(name, version)
+
+
+def _update_tag(dataset: Dataset, name: str, version: int | None = None) -> None:
+    dataset.tags.update(name, version)
+
+
+def _delete_tag(dataset: Dataset, name: str) -> None:
+    dataset.tags.delete(name)
+
+
+def _create_branch(dataset: Dataset, name: str, version: int | None = None) -> None:
+    dataset.branches.create(name, version)
+
+
+def _delete_branch(dataset: Dataset, name: str) -> None:
+    dataset.branches.delete(name)
+
+
+#: Procedure -> the names of its arguments after the table, and what it does.
+_PROCEDURES: Mapping[str, tuple[tuple[str, ...], Callable[..., Dataset | None]]] = {
+    "restore": (("version",), _restore),
+    "create_tag": (("name", "version"), _create_tag),
+    "update_tag": (("name", "version"), _update_tag),
+    "delete_tag": (("name",), _delete_tag),
+    "create_branch": (("name", "version"), _create_branch),
+    "delete_branch": (("name",), _delete_branch),
+}
+
+
+def _usage(name: str) -> str:
+    return f"Write CALL {name}({', '.join(['table', *_PROCEDURES[name][0]])})"
+
+
+def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
+    """The name of a table, and the tokens behind it."""
+    if tokens and tokens[0].upper == "TABLE":
+        tokens = tokens[1:]
+    if not tokens or tokens[0].kind not in ("word", "string", "quoted"):
+        raise SqlError("the statement names no table")
+    return tokens[0], tokens[1:]
+
+
+def _finished(tokens: Sequence[Token], usage: str) -> None:
+    if tokens:
+        raise SqlError(f"{tokens[0].text!r} is not understood here", remedy=f"Write {usage}")
+
+
+def _find(session: Session, name: Token) -> Dataset | None:
+    return find_named(session.catalog, name.value, quoted=name.kind != "word")

@@ -1,0 +1,75 @@
+"""New datasets from the rows of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pyarrow as pa
+from lance_engine.write.dataset import write_dataset
+
+from lance_sql.engines.base import Parameters
+from lance_sql.errors import SqlError
+from lance_sql.query.dataset import Dataset
+from lance_sql.statements.outcome import Counter, counted
+from lance_sql.statements.session import Session
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Mode = Literal["create", "append", "overwrite"]
+
+
+def _yes(text: str) -> bool:
+    return text.lower() not in ("false", "off", "no", "0")
+
+
+#: Options of ``WITH (...)`` and COPY, and how their values are read.
+_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "data_storage_version": str,
+    "max_bytes_per_file": int,
+    "max_rows_per_file": int,
+    "profile": str,
+    "zone_maps": _yes,
+    "zone_rows": int,
+}
+
+
+def write_options(given: Mapping[str, exp.Expression]) -> dict[str, Any]:
+    """The options of `write_dataset` among `given`; SqlError for others."""
+    options = {}
+    for name, value in given.items():
+        convert = _OPTIONS.get(name.lower())
+        if convert is None:
+            raise SqlError(f"there is no option {name}", remedy=f"Choose from {', '.join(sorted(_OPTIONS))}")
+        try:
+            options[name.lower()] = convert(value.name if value is not None else "true")
+        except ValueError:
+            raise SqlError(f"{value.name!r} is no value for the option {name}") from None
+    return options
+
+
+def write_query(
+    session: Session, query: str, location: str, mode: str, params: Parameters, options: Mapping[str, Any]
+) -> pa.Table:
+    """Write the rows of `query` to the dataset at `location`, as one version."""
+    if mode not in ("create", "append", "overwrite"):
+        raise SqlError(f"there is no mode {mode}", remedy="Choose from create, append, overwrite")
+    counter = Counter()
+    rows = _with_nulls(counter.through(session.select(query, params).reader()))
+    write_rows(session, rows, location, cast(Mode, mode), options)
+    return counted(counter.rows)
+
+
+def _with_nulls(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The rows with columns that allow nulls: that a query gives none says nothing of the table."""
+    schema = pa.schema([field.with_nullable(True) for field in rows.schema])
+    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def write_rows(session: Session, rows: Any, location: str, mode: Mode, options: Mapping[str, Any]) -> None:
+    """Write Arrow rows to the dataset at `location`, as one version."""
+    storage_options = session.catalog.storage_options
+    written = write_dataset(rows, location, mode, storage_options=storage_options, **options)
+    session.catalog.renew(Dataset(written))

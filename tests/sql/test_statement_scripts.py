@@ -1,0 +1,96 @@
+"""The scripts of queries/conformance/statements on every engine; pylance reads along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from lance_engine.errors import LanceError
+from test_conformance import read_cases, text
+
+import lance_sql
+
+SCRIPTS = sorted((Path(__file__).parents[2] / "queries" / "conformance" / "statements").glob("*.test"))
+ENGINES = ("duckdb", "datafusion")
+
+
+def outcome(connection, statement):
+    try:
+        rows = connection.sql(statement).fetchall()
+    except LanceError as error:
+        return f"error: {error}"
+    return ["|".join(text(value) for value in row) for row in rows]
+
+
+def seen_by_pylance(folder):
+    return {path.stem: lance.dataset(path).to_table().to_pylist() for path in sorted(folder.glob("*.lance"))}
+
+
+def seen_by_us(folder):
+    return {path.stem: lance_sql.open(path).to_table().to_pylist() for path in sorted(folder.glob("*.lance"))}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_script(script, engine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with lance_sql.connect(tmp_path, engine) as connection:
+        for case in read_cases(script):
+            found = outcome(connection, case.statement)
+            if case.rows and case.rows[0].startswith("error: "):
+                assert isinstance(found, str), f"{case.name} was not refused: {found}"
+                assert case.rows[0].removeprefix("error: ").lower() in found.lower(), case.name
+            else:
+                assert found == case.rows, case.name
+            assert seen_by_us(tmp_path) == seen_by_pylance(tmp_path), case.name
+
+
+def test_there_is_a_script_for_each_kind_of_statement():
+    kinds = {"create", "insert", "delete", "update", "merge", "alter", "copy", "upkeep"}
+    assert {path.stem for path in SCRIPTS} == kinds
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parameters_reach_every_part(engine, tmp_path):
+    with lance_sql.connect(tmp_path, engine) as connection:
+        connection.sql("CREATE TABLE t (id INT, name VARCHAR)")
+        connection.sql("INSERT INTO t VALUES (?, ?), (2, ?)", [1, "a", "b"])
+        connection.sql("UPDATE t SET name = ? WHERE id = ?", ["z", 2])
+        connection.sql("DELETE FROM t WHERE id = $1", [1])
+        connection.sql(
+            "MERGE INTO t USING (SELECT CAST(? AS INT) AS id) AS s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET name = t.name || ?",
+            [2, "!"],
+        )
+        assert connection.sql("SELECT * FROM t").fetchall() == [(2, "z!")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_registered_dataset_follows_its_changes(engine, tmp_path):
+    dataset = lance_sql.write(pa.table({"x": [1, 2]}), tmp_path / "n.lance")
+    with lance_sql.connect(engine=engine) as connection:
+        connection.register("n", dataset)
+        connection.sql("INSERT INTO n VALUES (3)")
+        connection.sql("DELETE FROM n WHERE x = 1")
+        assert sorted(connection.sql("SELECT x FROM n").fetchall()) == [(2,), (3,)]
+    assert dataset.count_rows() == 2  # the object is the version that it was
+
+
+def test_tables_of_the_engine_are_left_to_it():
+    with lance_sql.connect() as connection:
+        connection.sql("CREATE TABLE own (id INT PRIMARY KEY)")
+        connection.sql("INSERT INTO own VALUES (1) ON CONFLICT DO NOTHING")
+        connection.sql("UPDATE own SET id = 5")
+        assert connection.sql("DELETE FROM own RETURNING id").fetchall() == [(5,)]
+        connection.sql("DROP TABLE own")
+
+
+def test_a_failed_write_leaves_no_version(tmp_path):
+    with lance_sql.connect(tmp_path) as connection:
+        connection.sql("CREATE TABLE t AS SELECT 1 AS x")
+        files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+        with pytest.raises(LanceError):
+            connection.sql("INSERT INTO t SELECT error('no') FROM range(10)")
+        assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == files
