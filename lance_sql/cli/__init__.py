@@ -1,4 +1,4 @@
-"""The command line: ``lance-sql "SELECT ..."`` and ``lance-sql inspect PATH``."""
+"""The command line: ``lance-sql "SELECT ..."``, ``lance-sql inspect PATH`` and the other commands."""
 
 from __future__ import annotations
 
@@ -6,5 +6,7 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line with the arguments of the process."""
     from lance_sql.cli.app import app
+    from lance_sql.cli.start_up import leave_pandas_out
 
+    leave_pandas_out()
     app(prog_name="lance-sql")

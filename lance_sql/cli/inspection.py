@@ -1,32 +1,151 @@
-"""The report of ``lance-sql inspect``."""
+"""``lance-sql inspect``: what a dataset consists of, as a tree, as JSON or as a page for a browser."""
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from lance_engine import inspection
+import click
 
-from lance_sql.api import open as open_dataset
-from lance_sql.cli.output import plain
-from lance_sql.query.display import text_table
+from lance_sql.cli.failures import reports_errors
+from lance_sql.cli.options import dataset_options, json_option, open_dataset
 
-#: Rows shown of each part; ``--json`` has all.
-_SHOWN_ROWS = 100
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+
+#: Parts of the report, which are inspections of the engine.
+_PARTS = ("versions", "fragments", "files", "columns", "pages", "indices", "refs")
+#: What `statistics` adds to columns.
+_ADDED = ("rows", "null_count", "minimum", "maximum", "zones", "plain_bytes", "ratio")
+#: Pages of a column in a fragment, and fragments, that the tree shows unless asked for all.
+_SHOWN = 8
 
 
-def inspect_dataset(uri: str, version: int | None, *, as_json: bool) -> str:
-    """Versions, fragments and columns of a dataset, as tables to read or as one JSON object."""
-    dataset = open_dataset(uri, version)
-    parts: dict[str, pa.Table] = {
-        "versions": inspection.versions(uri),
-        "fragments": inspection.fragments(dataset.snapshot),
-        "columns": inspection.columns(dataset.snapshot),
-    }
+@click.command("inspect")
+@dataset_options
+@json_option
+@click.option("--all", "everything", is_flag=True, help="Show every fragment and page, however many.")
+@click.option("--html", metavar="FILE", help="Write a page with pictures, for a browser.")
+@reports_errors
+def inspect_command(path: str, as_json: bool, everything: bool, html: str | None, **which: Any) -> None:
+    """Show what a dataset consists of: columns, fragments, files and pages.
+
+    \b
+    lance-sql inspect sales.lance
+    lance-sql inspect sales.lance --at 3 --json
+    lance-sql inspect sales.lance --html report.html
+
+    Bounds and null counts come from zone maps, which count deleted rows too; ratio is the size of the
+    values in memory by their size on storage.
+    """
+    dataset = open_dataset(path, **which)
+    if html is not None:
+        from lance_sql.report.page import write_report
+
+        write_report(dataset, html)
+        click.echo(f"wrote {html}", err=True)
+        return
+    report = _report(dataset)
     if as_json:
-        report = {"uri": dataset.uri, "version": dataset.version, "rows": dataset.count_rows()}
-        tables = {name: plain(table.to_pylist()) for name, table in parts.items()}
-        return json.dumps(report | tables, indent=2, ensure_ascii=False)
-    sections = [f"{name}\n{text_table(table, _SHOWN_ROWS)}" for name, table in parts.items()]
-    head = f"{dataset.uri}\nversion {dataset.version}, {dataset.count_rows():,} rows"
-    return "\n\n".join([head, *sections])
+        from lance_sql.cli.output import print_json
+
+        print_json(report)
+    else:
+        click.echo("\n".join(_tree(report, None if everything else _SHOWN)))
+
+
+def _report(dataset: Dataset) -> dict[str, Any]:
+    """Everything as plain values; see `_PARTS`."""
+    inspect = dataset.inspect
+    report: dict[str, Any] = {
+        "uri": dataset.uri,
+        "version": dataset.version,
+        "branch": dataset.branch,
+        "rows": dataset.count_rows(),
+        "storage_version": dataset.snapshot.manifest.storage_version,
+    }
+    for part in _PARTS:
+        report[part] = getattr(inspect, part)().to_pylist()
+    known = {row["column"]: row for row in inspect.statistics().to_pylist()}
+    for column in report["columns"]:
+        column.update({key: known[column["column"]][key] for key in _ADDED})
+    return report
+
+
+def _tree(report: dict[str, Any], limit: int | None) -> list[str]:
+    from lance_sql.query.display import aligned, counted, in_bytes
+
+    fragments = report["fragments"]
+    size = sum(fragment["bytes"] or 0 for fragment in fragments)
+    branch = f" of branch {report['branch']}" if report["branch"] else ""
+    lines = [
+        click.style(report["uri"], bold=True),
+        f"version {report['version']}{branch}, {counted(report['rows'], 'row')} in "
+        f"{counted(len(fragments), 'fragment')}, {in_bytes(size)}, "
+        f"format {report['storage_version'] or '?'}, {counted(len(report['versions']), 'version')}",
+        "",
+        click.style("columns", bold=True),
+    ]
+    table = [["", "type", "bytes", "ratio", "nulls", "minimum", "maximum", "pages", "encoding"]]
+    table += [
+        [
+            column["column"],
+            column["type"] + ("" if column["nullable"] else " not null"),
+            in_bytes(column["bytes"]),
+            f"{column['ratio']:.1f}x" if column["ratio"] else "",
+            "" if column["null_count"] is None else f"{column['null_count']:,}",
+            _short(column["minimum"]),
+            _short(column["maximum"]),
+            f"{column['pages']:,}",
+            ", ".join(column["encodings"]),
+        ]
+        for column in report["columns"]
+    ]
+    lines += [f"  {line}" for line in aligned(table, right={2, 3, 4, 7})]
+    if report["indices"]:
+        lines += ["", click.style("indices", bold=True)]
+        lines += [
+            f"  {index['name']}  {index['kind']} on {', '.join(index['columns'])}: covers "
+            f"{index['fragments']} of {index['fragments'] + index['uncovered_fragments']} fragments"
+            for index in report["indices"]
+        ]
+    if report["refs"]:
+        lines += ["", click.style("tags and branches", bold=True)]
+        lines += [f"  {ref['kind']} {ref['name']}: version {ref['version']}" for ref in report["refs"]]
+    lines += ["", click.style("fragments", bold=True)]
+    for fragment in fragments[:limit]:
+        lines += _fragment(report, fragment, limit)
+    if limit is not None and len(fragments) > limit:
+        lines.append(f"  ... {len(fragments) - limit:,} more (--all shows them)")
+    return lines
+
+
+def _fragment(report: dict[str, Any], fragment: dict[str, Any], limit: int | None) -> list[str]:
+    from lance_sql.query.display import counted, in_bytes
+
+    number = fragment["fragment_id"]
+    deleted = f", {fragment['deleted_rows']:,} deleted" if fragment["deleted_rows"] else ""
+    size = "" if fragment["bytes"] is None else f", {in_bytes(fragment['bytes'])}"
+    lines = [f"  {number}: {counted(fragment['rows'], 'row')}{deleted}{size}"]
+    for file in report["files"]:
+        if file["fragment_id"] != number:
+            continue
+        lines.append(f"    {file['path']}  (format {file['version']})")
+        pages: dict[str, list[dict[str, Any]]] = {}
+        for page in report["pages"]:
+            if page["fragment_id"] == number and file["path"].endswith(page["path"].rpartition("/")[2]):
+                pages.setdefault(page["column"], []).append(page)
+        for column, found in pages.items():
+            lines.append(f"      {column}")
+            for page in found[:limit]:
+                last = page["first_row"] + page["rows"] - 1
+                lines.append(
+                    f"        page {page['page']}: rows {page['first_row']:,} to {last:,}, "
+                    f"{in_bytes(page['bytes'])}, {page['encoding']}"
+                )
+            if limit is not None and len(found) > limit:
+                lines.append(f"        ... {len(found) - limit:,} more pages")
+    return lines
+
+
+def _short(text: str | None) -> str:
+    return "" if text is None else text if len(text) <= 24 else text[:23] + "…"

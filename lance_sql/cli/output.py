@@ -1,4 +1,4 @@
-"""Rows to standard output, in the format asked for."""
+"""Rows to a file or standard output, in the format asked for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import datetime
 import decimal
 import json
 import math
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+from lance_engine.errors import LanceError
 
 from lance_sql.query.display import text_table
 
@@ -18,29 +22,111 @@ if TYPE_CHECKING:
     from lance_sql.query.result import QueryResult
 
 
-def write_rows(result: QueryResult, format: str, max_rows: int) -> None:
-    """Write `result` as ``table``, ``json`` (an array of objects), ``csv`` or ``arrow`` (an IPC stream).
+class Rows(Protocol):
+    """Something with rows, such as a query result."""
 
-    All but ``table`` stream: the rows are never in memory at once.
-    """
-    if format == "table":
-        print(text_table(result.arrow(), max_rows))
+    def arrow(self) -> pa.Table: ...
+
+    def reader(self) -> pa.RecordBatchReader: ...
+
+
+class TableRows:
+    """The rows of a table."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def arrow(self) -> pa.Table:
+        return self._table
+
+    def reader(self) -> pa.RecordBatchReader:
+        return self._table.to_reader()
+
+
+class StreamRows:
+    """Rows that pass once."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self._reader = reader
+
+    def arrow(self) -> pa.Table:
+        return self._reader.read_all()
+
+    def reader(self) -> pa.RecordBatchReader:
+        return self._reader
+
+
+@contextmanager
+def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
+    """The file `path`, or standard output; a file appears when all of it is written."""
+    if path is None:
+        if binary and sys.stdout.isatty():
+            raise LanceError("this format is not for a terminal", remedy="Use --output FILE")
+        yield sys.stdout.buffer if binary else sys.stdout
+        sys.stdout.flush()
         return
-    {"json": _write_json, "csv": _write_csv, "arrow": _write_arrow}[format](result.reader())
+    partial = f"{path}.partial"
+    try:
+        with open(partial, "wb") if binary else open(partial, "w", encoding="utf-8", newline="") as file:
+            yield file
+        os.replace(partial, path)
+    except BaseException:
+        if os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
+def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: int = 40) -> None:
+    """Write `result` to the open file `target`.
+
+    All formats but ``table`` and ``markdown`` stream: the rows are never in memory at once.
+    """
+    if format in ("table", "markdown"):
+        shown = text_table if format == "table" else _markdown
+        target.write(shown(result.arrow(), max_rows) + "\n")
+        return
+    writers = {
+        "json": _write_json,
+        "ndjson": _write_ndjson,
+        "csv": _write_csv,
+        "arrow": _write_arrow,
+        "parquet": _write_parquet,
+    }
+    writers[format](result.reader(), target)
+
+
+def print_table(table: pa.Table, *, as_json: bool, max_rows: int = 1000) -> None:
+    """The answer of a command: a table to read, or an array of objects."""
+    write_rows(TableRows(table), "json" if as_json else "table", sys.stdout, max_rows)
     sys.stdout.flush()
 
 
-def _write_json(reader: pa.RecordBatchReader) -> None:
+def print_json(value: Any) -> None:
+    """One JSON value, indented."""
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def _write_json(reader: pa.RecordBatchReader, target: Any) -> None:
     separator = "["
+    for line in _json_lines(reader):
+        target.write(f"{separator}{line}")
+        separator = ",\n "
+    target.write("[]\n" if separator == "[" else "]\n")
+
+
+def _write_ndjson(reader: pa.RecordBatchReader, target: Any) -> None:
+    for line in _json_lines(reader):
+        target.write(f"{line}\n")
+
+
+def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
     for batch in reader:
         for row in batch.to_pylist():
-            sys.stdout.write(f"{separator}{json.dumps(plain(row), ensure_ascii=False)}")
-            separator = ",\n "
-    sys.stdout.write("[]\n" if separator == "[" else "]\n")
+            yield json.dumps(plain(row), ensure_ascii=False)
 
 
-def _write_csv(reader: pa.RecordBatchReader) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
+    writer = csv.writer(target, lineterminator="\n")
     writer.writerow(reader.schema.names)
     for batch in reader:
         writer.writerows(zip(*(map(_csv_value, column.to_pylist()) for column in batch.columns), strict=True))
@@ -52,10 +138,34 @@ def _csv_value(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
-def _write_arrow(reader: pa.RecordBatchReader) -> None:
-    with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
+def _write_arrow(reader: pa.RecordBatchReader, target: Any) -> None:
+    with pa.ipc.new_stream(target, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
+
+
+def _write_parquet(reader: pa.RecordBatchReader, target: Any) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(target, reader.schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _markdown(table: pa.Table, max_rows: int) -> str:
+    def cell(value: Any) -> str:
+        text = "" if value is None else str(plain(value))
+        return text.replace("|", "\\|").replace("\n", "<br>")
+
+    head = "| " + " | ".join(map(cell, table.schema.names)) + " |"
+    numbers = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in table.schema.types]
+    rule = "|" + "|".join("---:" if number else "---" for number in numbers) + "|"
+    columns = [column.to_pylist() for column in table.slice(0, max_rows).columns]
+    rows = ["| " + " | ".join(map(cell, row)) + " |" for row in zip(*columns, strict=True)]
+    more = (
+        [] if table.num_rows <= max_rows else ["", f"{table.num_rows:,} rows, the first {max_rows:,} shown"]
+    )
+    return "\n".join([head, rule, *rows, *more])
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,63 @@
+"""What goes wrong in a command: one line on standard error, and the exit code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, TypeVar, cast
+
+import click
+from lance_engine.errors import LanceError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Exit(IntEnum):
+    """Exit codes."""
+
+    #: done
+    OK = 0
+    #: the command failed; the reason is on standard error
+    ERROR = 1
+    #: the command line itself is wrong
+    USAGE = 2
+    #: the command ran and found problems: `verify`, `health`
+    FOUND = 3
+    #: ended by Ctrl-C
+    INTERRUPTED = 130
+
+
+def reports_errors(command: Command) -> Command:
+    """Give `command` the option ``--debug``, and one line in place of a traceback without it."""
+
+    @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+    @functools.wraps(command)
+    def run(*args: Any, debug: bool, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+            # What is left in the buffer has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(Exit.OK) from None
+        except KeyboardInterrupt:
+            if debug:
+                raise
+            click.echo("interrupted", err=True)
+            raise click.exceptions.Exit(Exit.INTERRUPTED) from None
+        except (LanceError, OSError) as error:
+            if debug:
+                raise
+            show_error(error)
+            raise click.exceptions.Exit(Exit.ERROR) from None
+
+    return cast(Command, run)
+
+
+def show_error(error: BaseException) -> None:
+    """``error: what, where. What to do`` on standard error; the word is red on a terminal."""
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    word = click.style("error:", fg="red", bold=True) if coloured else "error:"
+    click.echo(f"{word} {error}", err=True, color=coloured)

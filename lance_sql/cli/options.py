@@ -1,0 +1,64 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """``key=value`` texts as a dictionary."""
+    found = {}
+    for text in values:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", ctx, parameter)
+        found[key.strip()] = value.strip()
+    return found
+
+
+storage_option = click.option(
+    "--storage-option",
+    "storage_options",
+    multiple=True,
+    callback=pairs,
+    metavar="KEY=VALUE",
+    help="Option of the object store, such as region=eu-west-1; may be repeated.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+yes_progress = click.option(
+    "--progress/--no-progress", default=None, help="A progress bar; by default on a terminal."
+)
+
+
+def dataset_options(command: Command) -> Command:
+    """PATH, and which version of it."""
+    for option in (
+        storage_option,
+        click.option("--branch", help="Branch to look at; the main history by default."),
+        click.option("--tag", help="Tagged version to look at."),
+        click.option("--at", "version", type=int, help="Version to look at; the newest by default."),
+        click.argument("path"),
+    ):
+        command = option(command)
+    return command
+
+
+def open_dataset(
+    path: str,
+    version: int | None = None,
+    tag: str | None = None,
+    branch: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Dataset:
+    """The dataset that the options of `dataset_options` name."""
+    from lance_engine.dataset import Dataset
+
+    return Dataset.open(path, version, tag=tag, branch=branch, storage_options=storage_options or None)

@@ -1,0 +1,184 @@
+"""``lance-sql query``: statements from the command line, a file or standard input."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from lance_engine.errors import LanceError
+
+from lance_sql.cli.failures import reports_errors
+from lance_sql.cli.options import pairs, storage_option
+
+if TYPE_CHECKING:
+    from lance_sql.query.connection import Connection
+    from lance_sql.query.result import QueryResult
+
+#: Formats of rows, with the endings of files that imply them.
+FORMATS = {
+    "table": (".txt",),
+    "markdown": (".md",),
+    "json": (".json",),
+    "ndjson": (".ndjson", ".jsonl"),
+    "csv": (".csv",),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".arrows"),
+}
+#: Formats in which each statement of a script shows its rows; a file of another format has one table.
+_SHOWING = ("table", "markdown")
+_SETTING = re.compile(r"[A-Za-z_][\w.]*")
+
+engine_option = click.option(
+    "--engine", "-e", type=click.Choice(["duckdb", "datafusion"]), default="duckdb", help="SQL engine."
+)
+directory_option = click.option(
+    "--directory", "-d", metavar="DIRECTORY", help="Directory whose NAME.lance datasets are tables."
+)
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=pairs,
+    metavar="KEY=VALUE",
+    help="Setting of the engine, such as memory_limit=1GB; may be repeated.",
+)
+
+
+@click.command("query")
+@click.argument("sql", required=False)
+@click.option(
+    "--file", "-f", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="File of statements."
+)
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Output format; table by default.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--output", "-o", metavar="FILE", help="File for the rows; its ending implies the format.")
+@engine_option
+@directory_option
+@set_option
+@storage_option
+@click.option("--explain", is_flag=True, help="Show the plan; run nothing.")
+@click.option("--analyze", is_flag=True, help="Run the statement and show the plan with what it did.")
+@click.option("--metrics", is_flag=True, help="Tell on standard error what was read.")
+@click.option("--max-rows", type=click.IntRange(min=0), default=40, help="Rows shown by --format table.")
+@reports_errors
+def query_command(
+    sql: str | None,
+    file: str | None,
+    format: str | None,
+    as_json: bool,
+    output: str | None,
+    engine: str,
+    directory: str | None,
+    settings: dict[str, str],
+    storage_options: dict[str, str],
+    explain: bool,
+    analyze: bool,
+    metrics: bool,
+    max_rows: int,
+) -> None:
+    """Run SQL statements; datasets are named by path, FROM 'sales.lance'.
+
+    \b
+    lance-sql "SELECT category, count(*) FROM 'sales.lance' GROUP BY 1"
+    lance-sql -d warehouse/ "SELECT * FROM sales" --format parquet --output sales.parquet
+    lance-sql -f upkeep.sql
+    echo "SELECT 1" | lance-sql
+
+    Of several statements, separated by semicolons, the formats table and markdown show all results,
+    the others the last.
+    """
+    if (sql is None) == (file is None):
+        raise click.UsageError("Give a statement, or a file of statements with --file.")
+    text = _statement(sql, file)
+    chosen = _format(format, as_json, output)
+    with _connect(directory, engine, storage_options) as connection:
+        apply_settings(connection, settings)
+        if explain or analyze:
+            click.echo(str(connection.explain(text, analyze=analyze)))
+            return
+        _run(connection, text, chosen, output, max_rows, metrics, as_json)
+
+
+def _statement(sql: str | None, file: str | None) -> str:
+    if sql == "-" or file == "-":
+        return sys.stdin.read()
+    if sql is not None:
+        return sql
+    assert file is not None
+    return Path(file).read_text(encoding="utf-8")
+
+
+def _format(format: str | None, as_json: bool, output: str | None) -> str:
+    if format is not None or as_json:
+        return format or "json"
+    if output is None:
+        return "table"
+    ending = Path(output).suffix.lower()
+    found = [name for name, endings in FORMATS.items() if ending in endings]
+    if not found:
+        raise click.UsageError(f"The ending of {output} implies no format: give --format.")
+    return found[0]
+
+
+def _connect(directory: str | None, engine: str, storage_options: dict[str, str]) -> Connection:
+    from lance_sql.api import connect
+
+    return connect(directory, engine, storage_options=storage_options or None)
+
+
+def apply_settings(connection: Connection, settings: dict[str, str]) -> None:
+    """``SET key = 'value'`` for each."""
+    for key, value in settings.items():
+        if not _SETTING.fullmatch(key):
+            raise LanceError(f"{key!r} is no name of a setting")
+        quoted = value.replace("'", "''")
+        connection.sql(f"SET {key} = '{quoted}'").arrow()
+
+
+def _run(
+    connection: Connection,
+    text: str,
+    format: str,
+    output: str | None,
+    max_rows: int,
+    metrics: bool,
+    as_json: bool,
+) -> None:
+    from lance_sql.cli.output import opened, write_rows
+    from lance_sql.statements.script import split
+
+    *before, last = split(text) or [text]
+    with opened(output, binary=format in ("parquet", "arrow")) as target:
+        for statement in before:
+            result = connection.sql(statement)
+            if format in _SHOWING:
+                write_rows(result, format, target, max_rows)
+                target.write("\n")
+            else:
+                result.arrow()
+        result = connection.sql(last)
+        write_rows(result, format, target, max_rows)
+    if metrics:
+        _show_metrics(result, as_json or format in ("json", "ndjson"))
+
+
+def _show_metrics(result: QueryResult, as_json: bool) -> None:
+    found: dict[str, Any] = result.metrics or {"seconds": None, "bytes_read": 0, "rows_read": 0, "scans": []}
+    if as_json:
+        import json
+
+        click.echo(json.dumps(found, default=str), err=True)
+        return
+    seconds = "" if found["seconds"] is None else f" in {found['seconds']:.3f} s"
+    click.echo(f"read {found['rows_read']:,} rows, {found['bytes_read']:,} bytes{seconds}", err=True)
+    for scan in found["scans"]:
+        filter = "" if scan["filter"] is None else f" where {scan['filter']}"
+        click.echo(
+            f"  {scan['table']}{filter}: {scan['rows_out']:,} of {scan['rows']:,} rows, "
+            f"zones {scan['zones_read']:,} of {scan['zones']:,}, "
+            f"pages {scan['pages_read']:,} of {scan['pages']:,}, {scan['bytes_read']:,} bytes",
+            err=True,
+        )

@@ -1,0 +1,85 @@
+"""``lance-sql head`` and ``lance-sql take``: some rows of a dataset."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lance_sql.cli.failures import reports_errors
+from lance_sql.cli.options import dataset_options, json_option, open_dataset
+from lance_sql.cli.query import FORMATS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_columns_option = click.option(
+    "--columns", "-c", metavar="A,B", help="Columns to show, _rowid included; all by default."
+)
+_format_option = click.option("--format", type=click.Choice(list(FORMATS)), default="table")
+
+
+@click.command("head")
+@dataset_options
+@click.option("-n", "count", type=click.IntRange(min=0), default=10, help="Rows to show; 10 by default.")
+@click.option("--where", help="Condition that rows must meet, in SQL.")
+@_columns_option
+@_format_option
+@json_option
+@reports_errors
+def head_command(
+    path: str,
+    count: int,
+    where: str | None,
+    columns: str | None,
+    format: str,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Show the first rows of a dataset.
+
+    \b
+    lance-sql head sales.lance -n 5 --columns day,price --where "price > 10"
+    """
+    dataset = open_dataset(path, **which)
+    _show(dataset.scan(_names(columns), where, limit=count).to_table(), format, as_json)
+
+
+@click.command("take")
+@dataset_options
+@click.argument("row_ids", nargs=-1, required=True, type=click.IntRange(min=0), metavar="ROW_ID...")
+@_columns_option
+@_format_option
+@click.option("--skip-missing", is_flag=True, help="Leave out row ids that do not exist.")
+@json_option
+@reports_errors
+def take_command(
+    path: str,
+    row_ids: tuple[int, ...],
+    columns: str | None,
+    format: str,
+    skip_missing: bool,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Look rows up by row id (the column _rowid), in the order given.
+
+    \b
+    lance-sql take sales.lance 17 4 17 --columns day,price
+    """
+    dataset = open_dataset(path, **which)
+    missing: Any = "skip" if skip_missing else "error"
+    _show(dataset.take(list(row_ids), _names(columns), missing=missing), format, as_json)
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _show(table: pa.Table, format: str, as_json: bool) -> None:
+    from lance_sql.cli.output import TableRows, opened, write_rows
+
+    chosen = "json" if as_json else format
+    with opened(None, binary=chosen in ("parquet", "arrow")) as target:
+        write_rows(TableRows(table), chosen, target, max_rows=sys.maxsize)

@@ -1,0 +1,60 @@
+"""``lance-sql shell``: statements typed in, with completion, highlighting and history."""
+
+from __future__ import annotations
+
+import click
+
+from lance_sql.cli.failures import reports_errors
+from lance_sql.cli.options import storage_option
+from lance_sql.cli.query import apply_settings, directory_option, engine_option, set_option
+
+
+@click.command("shell")
+@engine_option
+@directory_option
+@set_option
+@storage_option
+@click.option("--max-rows", type=click.IntRange(min=0), default=200, help="Rows shown of a result.")
+@click.option(
+    "--history",
+    type=click.Path(dir_okay=False),
+    envvar="LANCE_SQL_HISTORY",
+    default="~/.lance_sql_history",
+    help="File that keeps what was typed.",
+)
+@reports_errors
+def shell_command(
+    engine: str,
+    directory: str | None,
+    settings: dict[str, str],
+    storage_options: dict[str, str],
+    max_rows: int,
+    history: str,
+) -> None:
+    r"""Type statements; they end with a semicolon.
+
+    \b
+    lance-sql shell -d warehouse/
+
+    Tab completes tables, columns and keywords. Ctrl-C stops a statement and keeps the shell; \? lists the
+    commands of the shell.
+    """
+    try:
+        import prompt_toolkit  # noqa: F401
+        import pygments  # noqa: F401
+    except ImportError as error:
+        from lance_engine.errors import LanceError
+
+        raise LanceError(
+            f"the shell needs the package {error.name}", remedy="Try: pip install 'lance-sql[shell]'"
+        ) from None
+    from lance_sql.api import connect
+    from lance_sql.shell.loop import Shell
+
+    def connected(name: str) -> object:
+        connection = connect(directory, name, storage_options=storage_options or None)
+        if name == engine:  # the settings are those of this engine
+            apply_settings(connection, settings)
+        return connection
+
+    Shell(connected, engine, max_rows=max_rows, history=history).run()

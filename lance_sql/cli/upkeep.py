@@ -1,0 +1,165 @@
+"""``lance-sql compact``, ``cleanup``, ``verify`` and ``health``."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from lance_sql.cli.failures import Exit, reports_errors
+from lance_sql.cli.options import dataset_options, json_option, open_dataset, storage_option, yes_progress
+
+_SPAN = re.compile(r"(\d+)\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Span(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases of click
+    """``7d``, ``12h``, ``30m``, ``2w`` or ``45s``."""
+
+    name = "SPAN"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> datetime.timedelta:
+        if isinstance(value, datetime.timedelta):
+            return value
+        found = _SPAN.fullmatch(str(value))
+        if found is None:
+            self.fail(f"{value!r} is no span of time: write 7d, 12h, 30m or 2w", param, ctx)
+        return datetime.timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+@click.command("compact")
+@click.argument("path")
+@click.option("--target-rows", type=click.IntRange(min=1), help="Rows that a fragment should have.")
+@click.option(
+    "--deleted-share", type=click.FloatRange(0, 1), help="Share of deleted rows above which to rewrite."
+)
+@click.option("--branch", help="Branch to change; the main history by default.")
+@storage_option
+@yes_progress
+@json_option
+@reports_errors
+def compact_command(
+    path: str,
+    target_rows: int | None,
+    deleted_share: float | None,
+    progress: bool | None,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Join small fragments, and rewrite those with many deleted rows without these.
+
+    \b
+    lance-sql compact sales.lance
+    """
+    from lance_sql.cli.output import print_json
+    from lance_sql.progress import bar
+
+    dataset = open_dataset(path, **which)
+    options: dict[str, Any] = {"target_rows": target_rows, "deleted_share": deleted_share}
+    with bar(progress) as told:
+        changed = dataset.compact(
+            progress=told, **{key: value for key, value in options.items() if value is not None}
+        )
+    report = {
+        "version": changed.version,
+        "committed": changed.version != dataset.version,
+        "fragments_before": len(dataset.snapshot.fragments),
+        "fragments_after": len(changed.snapshot.fragments),
+        "rows": changed.count_rows(),
+    }
+    if as_json:
+        print_json(report)
+    elif report["committed"]:
+        click.echo(
+            f"version {report['version']}: {report['fragments_before']} fragments became "
+            f"{report['fragments_after']}"
+        )
+    else:
+        click.echo("nothing to compact")
+
+
+@click.command("cleanup")
+@click.argument("path")
+@click.option("--older-than", type=Span(), default="7d", help="Age from which on versions go; 7d by default.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be removed.")
+@click.option(
+    "--delete-unverified", is_flag=True, help="Also files that no version names; no writer may be at work."
+)
+@click.option("--branch", help="Branch to change; the main history by default.")
+@storage_option
+@json_option
+@reports_errors
+def cleanup_command(
+    path: str,
+    older_than: datetime.timedelta,
+    dry_run: bool,
+    delete_unverified: bool,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Remove old versions, and the files that only they need. The newest and tagged versions stay.
+
+    \b
+    lance-sql cleanup sales.lance --older-than 30d --dry-run
+    """
+    from lance_sql.cli.output import print_json
+    from lance_sql.query.display import counted, in_bytes
+
+    dataset = open_dataset(path, **which)
+    report = dataset.cleanup(older_than, dry_run=dry_run, delete_unverified=delete_unverified)
+    if as_json:
+        print_json(asdict(report))
+        return
+    files = report.data_files + report.deletion_files + report.transaction_files + report.index_files
+    verb = "would remove" if dry_run else "removed"
+    click.echo(
+        f"{verb} {counted(len(report.versions), 'version')}, {counted(files, 'file')}, "
+        f"{in_bytes(report.bytes_removed)}"
+    )
+
+
+@click.command("verify")
+@dataset_options
+@click.option("--values", is_flag=True, help="Also decode every value.")
+@json_option
+@reports_errors
+def verify_command(path: str, values: bool, as_json: bool, **which: Any) -> None:
+    """Check that a dataset is sound: files, sizes, metadata, deletions, row ids, indices.
+
+    \b
+    lance-sql verify sales.lance --values
+
+    Exit code 3 if there are problems, 0 if there are none.
+    """
+    from lance_sql.cli.output import print_table
+
+    findings = open_dataset(path, **which).verify(values=values)
+    if as_json or findings.num_rows:
+        print_table(findings, as_json=as_json)
+    else:
+        click.echo("no problems found")
+    if findings.num_rows:
+        raise click.exceptions.Exit(Exit.FOUND)
+
+
+@click.command("health")
+@dataset_options
+@json_option
+@reports_errors
+def health_command(path: str, as_json: bool, **which: Any) -> None:
+    """Tell what slows a dataset down or wastes space, and what mends it.
+
+    \b
+    lance-sql health sales.lance
+
+    Exit code 3 if something calls for attention, 0 if nothing does.
+    """
+    from lance_sql.cli.output import print_table
+
+    measures = open_dataset(path, **which).health()
+    print_table(measures, as_json=as_json)
+    if any(measures["attention"].to_pylist()):
+        raise click.exceptions.Exit(Exit.FOUND)

@@ -1,0 +1,78 @@
+"""Notebooks: ``%load_ext lance_sql.notebook``, then ``%%lance_sql`` in front of statements.
+
+    %%lance_sql -d warehouse/ --out top
+    SELECT category, count(*) FROM sales GROUP BY 1
+
+The result shows itself as a table, and is kept under the name behind ``--out``. A session lasts until the
+directory or the engine changes. `lance_sql.progress.bar` shows the progress of long operations in a cell.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from lance_engine.errors import LanceError
+
+if TYPE_CHECKING:
+    from lance_sql.query.connection import Connection
+    from lance_sql.query.result import QueryResult
+
+_USAGE = "%%lance_sql [-d DIRECTORY] [-e ENGINE] [-o NAME] [--progress]"
+
+
+class Magic:
+    """What runs behind ``%lance_sql`` and ``%%lance_sql``; `namespace` takes the results that are kept."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._namespace = namespace
+        self._place: tuple[str | None, str] = (None, "duckdb")
+        self._connection: Connection | None = None
+
+    def cell(self, line: str, cell: str | None = None) -> QueryResult:
+        """Run the statements of a cell; options are in the first line. Without a cell the line is the SQL."""
+        from lance_sql.progress import bar
+
+        options, text = ({}, line) if cell is None else (_options(line), cell)
+        place = (options.get("directory", self._place[0]), options.get("engine", self._place[1]))
+        with bar(bool(options.get("progress"))) as progress:
+            result = self._session(place).sql(text, progress=progress)
+            result.run()
+        # Errors of a statement that ran are told when rows are asked for.
+        result.arrow()
+        if "out" in options:
+            self._namespace[options["out"]] = result
+        return result
+
+    def _session(self, place: tuple[str | None, str]) -> Connection:
+        if self._connection is None or place != self._place:
+            from lance_sql.api import connect
+
+            connection = connect(*place)
+            if self._connection is not None:
+                self._connection.close()
+            self._connection, self._place = connection, place
+        return self._connection
+
+
+def _options(line: str) -> dict[str, Any]:
+    names = {
+        "-d": "directory", "--directory": "directory", "-e": "engine", "--engine": "engine", "-o": "out",
+        "--out": "out",
+    }  # fmt: skip
+    found: dict[str, Any] = {}
+    words = iter(shlex.split(line))
+    for word in words:
+        if word == "--progress":
+            found["progress"] = True
+            continue
+        value = next(words, None)
+        if word not in names or value is None:
+            raise LanceError(f"{word!r} is not understood here", remedy=f"Write {_USAGE}")
+        found[names[word]] = value
+    return found
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by ``%load_ext lance_sql.notebook``."""
+    shell.register_magic_function(Magic(shell.user_ns).cell, "line_cell", "lance_sql")

@@ -1,0 +1,240 @@
+"""The page: sections of tables and pictures, styles and a short script, all in one file."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import Any
+
+from lance_engine.dataset import Dataset
+
+from lance_sql.query.display import counted, in_bytes
+from lance_sql.report import drawings
+from lance_sql.report.zones import ZonePicture, zone_pictures
+
+#: Encodings have so many colours; more share them.
+_COLOURS = 8
+
+
+def write_report(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """Write the report of this version to the file `path`."""
+    text = report_page(dataset)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def report_page(dataset: Dataset) -> str:
+    """The report of this version as an HTML page that needs nothing else, no network either.
+
+    Reads metadata only.
+    """
+    inspect = dataset.inspect
+    fragments = inspect.fragments().to_pylist()
+    columns = _columns(dataset)
+    sections = [
+        _section("Columns", _columns_table(columns), _columns_note(columns)),
+        _section("Bytes by encoding", _encodings(inspect.pages().to_pylist())),
+        _section(
+            "Versions",
+            drawings.timeline(inspect.versions().to_pylist(), _tags(dataset), dataset.version)
+            + _legend(inspect.versions()["operation"].to_pylist()),
+            "Rows of every version; point at a dot for what was done.",
+        ),
+        _section(
+            "Fragments",
+            drawings.fragments(fragments),
+            "Rows of every fragment. Deleted rows, which are read and dropped, in red.",
+        ),
+        _section("Zone maps", _zone_section(zone_pictures(dataset))),
+        _section("Indices", _indices(inspect.indices().to_pylist())),
+    ]
+    name = os.path.basename(dataset.uri.rstrip("/"))
+    assets = files("lance_sql.report")
+    style = (assets / "style.css").read_text(encoding="utf-8")
+    script = (assets / "script.js").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(name)}</title><style>{style}</style></head><body><main>"
+        f"<header><h1>{_text(name)}</h1><p>{_text(dataset.uri)}</p></header>"
+        f"{_cards(dataset, fragments)}{''.join(sections)}</main><script>{script}</script></body></html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _section(title: str, body: str, note: str = "") -> str:
+    told = f'<p class="note">{_text(note)}</p>' if note else ""
+    return f"<section><h2>{_text(title)}</h2>{told}{body}</section>"
+
+
+def _cards(dataset: Dataset, fragments: Sequence[dict[str, Any]]) -> str:
+    deleted = sum(fragment["deleted_rows"] for fragment in fragments)
+    size = sum(fragment["bytes"] or 0 for fragment in fragments)
+    branch = f" of {dataset.branch}" if dataset.branch else ""
+    cards = [
+        ("version", f"{dataset.version}{branch}"),
+        ("rows", f"{dataset.count_rows():,}"),
+        ("deleted rows", f"{deleted:,}"),
+        ("columns", f"{len(dataset.schema.names):,}"),
+        ("fragments", f"{len(fragments):,}"),
+        ("on storage", in_bytes(size)),
+        ("file format", dataset.snapshot.manifest.storage_version or "unknown"),
+    ]
+    items = "".join(f"<div><b>{_text(value)}</b><span>{_text(name)}</span></div>" for name, value in cards)
+    return f'<div class="cards">{items}</div>'
+
+
+def _columns(dataset: Dataset) -> list[dict[str, Any]]:
+    known = {row["column"]: row for row in dataset.inspect.statistics().to_pylist()}
+    return [row | known[row["column"]] for row in dataset.inspect.columns().to_pylist()]
+
+
+def _columns_note(columns: Sequence[dict[str, Any]]) -> str:
+    size = sum(column["bytes"] for column in columns)
+    return (
+        f"{counted(len(columns), 'stored column')}, {in_bytes(size)}. Bounds and nulls are those of the zone "
+        "maps; the ratio compares the size of the values in memory with that on storage."
+    )
+
+
+def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
+    most = max((column["bytes"] for column in columns), default=0) or 1
+    rows = []
+    for column in columns:
+        nulls = ""
+        if column["null_count"] is not None and column["rows"]:
+            nulls = f"{column['null_count'] / column['rows']:.1%}" if column["null_count"] else "0"
+        bar = f'<i class="bar" style="width:{100 * column["bytes"] / most:.1f}%"></i>'
+        ratio = f"{column['ratio']:.1f}x" if column["ratio"] else ""
+        encodings = ", ".join(dict.fromkeys(map(_kind, column["encodings"])))
+        rows.append(
+            f"<tr><th>{_text(column['column'])}</th><td><code>{_text(column['type'])}</code></td>"
+            f'<td class="number">{nulls}</td><td>{_bound(column["minimum"])}</td>'
+            f"<td>{_bound(column['maximum'])}</td>"
+            f'<td class="number">{in_bytes(column["bytes"])}</td><td class="bars">{bar}</td>'
+            f'<td class="number">{ratio}</td><td class="encoding">{_text(encodings)}</td></tr>'
+        )
+    heads = ("column", "type", "nulls", "least", "greatest", "bytes", "", "ratio", "encodings")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
+
+
+def _kind(encoding: str) -> str:
+    """The encoding without the sizes of dictionaries, which differ from page to page."""
+    return re.sub(r"\[\d+\]", "", encoding)
+
+
+def _bound(value: str | None) -> str:
+    if value is None:
+        return ""
+    shown = value if len(value) <= 22 else value[:21] + "…"
+    return f'<span title="{_text(value)}">{_text(shown)}</span>'
+
+
+def _encodings(pages: Sequence[dict[str, Any]]) -> str:
+    """One bar of all bytes, cut by encoding, and one line per column cut alike."""
+    totals: dict[str, int] = {}
+    by_column: dict[str, dict[str, int]] = {}
+    for page in pages:
+        kind = _kind(page["encoding"])
+        totals[kind] = totals.get(kind, 0) + page["bytes"]
+        column = by_column.setdefault(page["column"], {})
+        column[kind] = column.get(kind, 0) + page["bytes"]
+    ordered = sorted(totals, key=lambda kind: -totals[kind])
+    colour = {kind: number % _COLOURS for number, kind in enumerate(ordered)}
+    total = sum(totals.values()) or 1
+    most = max((sum(parts.values()) for parts in by_column.values()), default=0) or 1
+
+    def cut(parts: dict[str, int], whole: int) -> str:
+        pieces = "".join(
+            f'<i class="c{colour[kind]}" style="width:{100 * parts[kind] / whole:.3f}%" '
+            f'title="{_text(kind)}: {in_bytes(parts[kind])}"></i>'
+            for kind in ordered
+            if kind in parts
+        )
+        return f'<div class="cut">{pieces}</div>'
+
+    legend = "".join(
+        f'<li><i class="c{colour[kind]}"></i><code>{_text(kind)}</code> {in_bytes(totals[kind])}, '
+        f"{totals[kind] / total:.0%}</li>"
+        for kind in ordered
+    )
+    lines = "".join(
+        f"<tr><th>{_text(column)}</th><td>{cut(parts, most)}</td>"
+        f'<td class="number">{in_bytes(sum(parts.values()))}</td></tr>'
+        for column, parts in sorted(by_column.items(), key=lambda item: -sum(item[1].values()))
+    )
+    return (
+        f'{cut(totals, total)}<ul class="legend">{legend}</ul>'
+        f'<table class="lines"><tbody>{lines}</tbody></table>'
+    )
+
+
+def _tags(dataset: Dataset) -> dict[int, list[str]]:
+    tags: dict[int, list[str]] = {}
+    for tag in dataset.tags.list():
+        if tag.branch == dataset.branch:
+            tags.setdefault(tag.version, []).append(tag.name)
+    return tags
+
+
+def _legend(operations: Iterable[str | None]) -> str:
+    names = dict.fromkeys(operation or "unknown" for operation in operations)
+    items = "".join(f'<li><i class="op op-{_text(name)}"></i>{_text(name)}</li>' for name in names)
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _zone_section(pictures: Sequence[ZonePicture]) -> str:
+    if not pictures:
+        return '<p class="note">No column has a zone map.</p>'
+    note = (
+        "Rows run from left to right; every box is a zone and reaches from its least to its greatest value. "
+        "A filter on the shaded range of values reads the coloured zones and skips the others. Move the "
+        "pointer over a picture to move the filter."
+    )
+    blocks = []
+    for picture in pictures:
+        share = picture.read_share(*drawings.FILTER)
+        zones = counted(picture.zones, "zone")
+        grouped = f", {picture.grouped} drawn as one" if picture.grouped > 1 else ""
+        blocks.append(
+            f'<figure data-from="{drawings.FILTER[0]}" data-to="{drawings.FILTER[1]}"><figcaption>'
+            f"<b>{_text(picture.column)}</b><span>{zones}{grouped}</span>"
+            f'<span class="skipped">skips {1 - share:.0%}</span></figcaption><div class="plot">'
+            f'<div class="bounds"><span>{_bound(picture.maximum)}</span>'
+            f"<span>{_bound(picture.minimum)}</span></div>"
+            f"{drawings.zones(picture)}</div></figure>"
+        )
+    return f'<p class="note">{_text(note)}</p><div class="figures">{"".join(blocks)}</div>'
+
+
+def _indices(segments: Sequence[dict[str, Any]]) -> str:
+    if not segments:
+        return '<p class="note">There are none.</p>'
+    named: dict[str, list[dict[str, Any]]] = {}
+    for segment in segments:
+        named.setdefault(segment["name"], []).append(segment)
+    rows = []
+    for name, parts in named.items():
+        total = parts[0]["fragments"] + parts[0]["uncovered_fragments"]
+        covered = min(sum(part["fragments"] for part in parts), total)
+        share = 100 * covered / total if total else 100.0
+        size = in_bytes(sum(part["bytes"] or 0 for part in parts))
+        rows.append(
+            f"<tr><th>{_text(name)}</th><td>{_text(parts[0]['kind'])}</td>"
+            f"<td>{_text(', '.join(parts[0]['columns']))}</td>"
+            f'<td class="bars"><i class="bar" style="width:{share:.1f}%"></i></td>'
+            f'<td class="number">{covered} of {counted(total, "fragment")}</td>'
+            f'<td class="number">{size}</td></tr>'
+        )
+    heads = ("index", "kind", "columns", "coverage", "", "bytes")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -1,0 +1,1 @@
+"""The interactive shell: an editor of statements, commands of its own, completion."""

@@ -1,0 +1,91 @@
+r"""Commands of the shell, which begin with a backslash: ``\d``, ``\timing`` ..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import pyarrow as pa
+from lance_engine.errors import DatasetNotFoundError, LanceError
+
+from lance_sql.query.display import text_table
+
+if TYPE_CHECKING:
+    from lance_sql.shell.loop import Shell
+
+#: command -> what it does
+COMMANDS = {
+    "\\d": "list the tables; \\d TABLE shows its columns",
+    "\\dt": "list the tables with rows, fragments and versions",
+    "\\timing": "show times, or not: \\timing [on|off]",
+    "\\engine": "show the engine, or go on with another: \\engine [duckdb|datafusion]",
+    "\\rows": "rows that are shown of a result: \\rows [N]",
+    "\\?": "show this list",
+    "\\q": "leave, as Ctrl-D does",
+}
+
+
+def run_command(shell: Shell, text: str) -> bool:
+    """Run one command; False to leave the shell. LanceError for what it does not understand."""
+    name, *arguments = text.rstrip("; ").split()
+    match name, arguments:
+        case "\\q", []:
+            return False
+        case "\\?", []:
+            width = max(map(len, COMMANDS))
+            click.echo("\n".join(f"{command:<{width}}  {does}" for command, does in COMMANDS.items()))
+        case "\\d", []:
+            click.echo("\n".join(shell.table_names()) or "no tables here")
+        case "\\d", [table]:
+            _describe(shell, table)
+        case "\\dt", []:
+            _list_tables(shell)
+        case "\\timing", ([] | ["on"] | ["off"]):
+            shell.timing = not shell.timing if not arguments else arguments == ["on"]
+            click.echo(f"timing is {'on' if shell.timing else 'off'}")
+        case "\\engine", []:
+            click.echo(shell.connection.engine)
+        case "\\engine", [engine]:
+            shell.change_engine(engine)
+            click.echo(f"now on {engine}")
+        case "\\rows", []:
+            click.echo(str(shell.max_rows))
+        case "\\rows", [number] if number.isdecimal():
+            shell.max_rows = int(number)
+        case _:
+            raise LanceError(f"{text!r} is no command", remedy="\\? lists them")
+    return True
+
+
+def _describe(shell: Shell, name: str) -> None:
+    from lance_sql.query.reference import Reference
+
+    plain = name.strip("'\"")
+    dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
+    if dataset is None:
+        raise DatasetNotFoundError(f"there is no table {plain!r}", remedy="\\d lists the tables")
+    rows = [
+        {"column": field.name, "type": str(field.type), "null": "" if field.nullable else "not null"}
+        for field in dataset.schema
+    ]
+    shell.show(pa.Table.from_pylist(rows))
+    click.echo(f"{dataset.uri}, version {dataset.version}, {dataset.count_rows():,} rows")
+
+
+def _list_tables(shell: Shell) -> None:
+    from lance_sql.query.reference import Reference
+
+    rows = []
+    for name in shell.table_names():
+        plain = name.strip("'")
+        dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
+        if dataset is not None:
+            rows.append(
+                {
+                    "table": name,
+                    "rows": dataset.count_rows(),
+                    "fragments": len(dataset.snapshot.fragments),
+                    "version": dataset.version,
+                }
+            )
+    click.echo(text_table(pa.Table.from_pylist(rows), shell.max_rows) if rows else "no tables here")

@@ -1,0 +1,136 @@
+"""The loop of the shell: read a statement or a command, run it, show what it answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+from lance_engine.errors import LanceError
+from prompt_toolkit import PromptSession
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from pygments.lexers.sql import SqlLexer
+
+from lance_sql.cli.failures import show_error
+from lance_sql.query.display import text_table
+from lance_sql.query.tokens import tokenize
+from lance_sql.shell.commands import COMMANDS, run_command
+from lance_sql.shell.completion import SqlCompleter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_sql.query.connection import Connection
+
+
+class Shell:
+    """One session at a terminal. `connect` opens a connection for the name of an engine."""
+
+    def __init__(self, connect: Callable[[str], Any], engine: str, *, max_rows: int, history: str) -> None:
+        self._connect = connect
+        self.connection: Connection = connect(engine)
+        self.timing = True
+        self.max_rows = max_rows
+        self._session: PromptSession[str] = PromptSession(
+            history=FileHistory(os.path.expanduser(history)),
+            lexer=PygmentsLexer(SqlLexer),
+            completer=SqlCompleter(self.table_names, self._column_names, COMMANDS),
+            complete_while_typing=False,
+            multiline=Condition(self._continues),
+            prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
+            key_bindings=_keys(),
+        )
+
+    def run(self) -> None:
+        """Read and run until the end of input, or until ``\\q``."""
+        click.echo(f"lance-sql on {self.connection.engine}. Statements end with ; and \\? lists commands.")
+        while True:
+            try:
+                text = self._session.prompt("lance> ").strip()
+            except KeyboardInterrupt:
+                continue  # what was typed is dropped
+            except EOFError:
+                break
+            if text and not self._run(text):
+                break
+        self.connection.close()
+
+    def _run(self, text: str) -> bool:
+        """Run one input; False to leave the shell."""
+        try:
+            if text.startswith("\\"):
+                return run_command(self, text)
+            begin = time.perf_counter()
+            table = self.connection.sql(text).arrow()
+            self.show(table)
+            if self.timing:
+                click.echo(f"{time.perf_counter() - begin:.3f} s")
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+        except (LanceError, OSError) as error:
+            show_error(error)
+        return True
+
+    def show(self, table: pa.Table) -> None:
+        """Print rows, through a pager if they are more than the screen holds."""
+        text = text_table(table, self.max_rows)
+        if sys.stdout.isatty() and text.count("\n") > shutil.get_terminal_size().lines - 4:
+            click.echo_via_pager(text + "\n")
+        else:
+            click.echo(text)
+
+    def change_engine(self, engine: str) -> None:
+        """Go on with another engine; views and settings of the one before are forgotten."""
+        connection = self._connect(engine)
+        self.connection.close()
+        self.connection = connection
+
+    def table_names(self) -> list[str]:
+        """Datasets in the directory of the session, and those in the working directory as paths."""
+        try:
+            names = self.connection.catalog.names()
+        except (LanceError, OSError):
+            names = []
+        beside = sorted(entry for entry in os.listdir() if entry.endswith(".lance"))
+        return [*names, *(f"'{name}'" for name in beside)]
+
+    def _column_names(self, table: str) -> list[str]:
+        from lance_sql.query.reference import Reference
+
+        try:
+            found = self.connection.catalog.open(Reference(table, table, certain=True, quoted=True))
+        except (LanceError, OSError):
+            return []
+        return [] if found is None else list(found.schema.names)
+
+    def _continues(self) -> bool:
+        """Whether Enter begins another line: no command, and no semicolon at the end yet."""
+        text = self._session.default_buffer.text
+        return not (is_complete(text) or not text.strip())
+
+
+def is_complete(text: str) -> bool:
+    """Whether `text` is a command, or ends with the semicolon of a statement."""
+    if text.lstrip().startswith("\\"):
+        return True
+    tokens = tokenize(text)
+    quotes = {token.text for token in tokens if token.kind == "other"}
+    return bool(tokens) and tokens[-1].text == ";" and not quotes & {"'", '"'}  # which nothing closes
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def run_at_once(event: KeyPressEvent) -> None:
+        """Alt-Enter runs what is there, with or without a semicolon."""
+        event.current_buffer.validate_and_handle()
+
+    return keys

@@ -1,0 +1,163 @@
+"""The report as a page: read as HTML, and looked at by a browser where there is one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import lance_sql
+from lance_sql.cli.app import app
+from lance_sql.report.page import report_page
+from lance_sql.report.zones import zone_pictures
+
+VOID = {"meta", "br", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Checks that elements are closed in order, and notes what the page refers to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.references: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.references += [value or "" for name, value in attrs if name in ("src", "href", "data", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def lineitem(tmp_path_factory):
+    """TPC-H lineitem in the order of ship dates, with a history."""
+    directory = tmp_path_factory.mktemp("report")
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    tool = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    if tool is None:
+        pytest.skip("tpchgen-cli makes the TPC-H data: pip install tpchgen-cli")
+    command = [tool, "parquet", "-s", "0.01", "--output-dir", str(directory), "--tables", "lineitem"]
+    subprocess.run(command, check=True, capture_output=True)
+    table = pq.read_table(directory / "lineitem.parquet")
+    plain = [
+        field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema
+    ]
+    table = table.cast(pa.schema(plain)).sort_by("l_shipdate")
+    uri = directory / "lineitem.lance"
+    ds = lance_sql.write(table, uri, max_rows_per_file=20_000, zone_rows=1024)
+    ds.delete("l_quantity > 40 AND l_shipdate < DATE '1994-01-01'").create_index("l_orderkey")
+    lance_sql.write(table.slice(0, 5_000), uri, mode="append").tags.create("release")
+    return uri
+
+
+def test_the_page_is_whole_and_refers_to_nothing(lineitem):
+    ds = lance_sql.open(lineitem)
+    text = report_page(ds)
+    page = Page(text)
+    assert page.references == []
+    assert not re.search(r"https?://|@import|url\(", text)
+    shown = " ".join(page.text)
+    for expected in (
+        "lineitem.lance", "l_shipdate", f"{ds.count_rows():,}", "release", "l_orderkey_idx",
+        "4 of 5 fragments", "deleted rows", "Bytes by encoding",
+    ):  # fmt: skip
+        assert expected in shown
+    assert page.counts["figure"] == len(zone_pictures(ds)) == 16
+
+
+def test_zone_pictures_tell_what_a_filter_skips(lineitem):
+    pictures = {picture.column: picture for picture in zone_pictures(lance_sql.open(lineitem))}
+    date = pictures["l_shipdate"]
+    assert date.minimum.startswith("1992-")
+    assert date.maximum.startswith("1998-")
+    assert date.read_share(0.45, 0.55) < 0.25  # the rows are in its order
+    assert pictures["l_partkey"].read_share(0.45, 0.55) == pytest.approx(1.0)
+    assert date.starts[0] == 0
+    assert date.ends[-1] == 1
+    np.testing.assert_allclose(date.starts[1:], date.ends[:-1])
+
+
+def test_every_kind_of_column_and_no_rows(tmp_path):
+    table = pa.table(
+        {
+            "nulls": pa.nulls(3, pa.int64()),
+            "flag": [True, None, False],
+            "<b>&\"'": ["<script>", "x", None],
+            "nan": [float("nan"), 1.0, float("inf")],
+            "list": [[1], [], None],
+            "when": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
+            "same": [7, 7, 7],
+        }
+    )
+    page = Page(report_page(lance_sql.write(table, tmp_path / "kinds.lance")))
+    assert page.counts["script"] == 1
+    Page(report_page(lance_sql.write(table.slice(0, 0), tmp_path / "none.lance")))
+
+
+def test_many_zones_are_put_together(tmp_path):
+    table = pa.table({"id": range(10_000)})
+    (picture,) = zone_pictures(lance_sql.write(table, tmp_path / "many.lance", zone_rows=8))
+    assert (picture.zones, picture.grouped, len(picture.low)) == (1250, 5, 250)
+    assert picture.read_share(0.0, 0.1) == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_command_writes_the_page(lineitem, tmp_path):
+    target = tmp_path / "report.html"
+    found = CliRunner().invoke(app, ["inspect", str(lineitem), "--html", str(target)])
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert target.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_browser_shows_it_without_network(lineitem, tmp_path):
+    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright looks at the page")
+    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
+    target = tmp_path / "report.html"
+    target.write_text(report_page(lance_sql.open(lineitem)), encoding="utf-8")
+    with api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        except api.Error:
+            pytest.skip("there is no Chromium: playwright install chromium, or apt install chromium")
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        problems: list[str] = []
+        requests: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(target.as_uri())
+        assert requests == [target.as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        figure = page.locator("figure", has_text="l_shipdate").first
+        before = figure.locator(".skipped").inner_text()
+        assert int(re.search(r"\d+", before)[0]) > 70
+        read = figure.locator(".zone.read").count()
+        picture = figure.locator("svg")
+        assert picture.bounding_box()["height"] > 80
+        picture.hover(position={"x": 50, "y": 2})  # the greatest dates
+        assert 0 < figure.locator(".zone.read").count() != read
+        assert len(page.screenshot(full_page=True)) > 50_000
+        browser.close()
+    assert problems == []

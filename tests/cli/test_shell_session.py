@@ -1,0 +1,138 @@
+"""The shell at a terminal: typed into with pexpect, as a user would."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+
+import pexpect
+import pyarrow as pa
+import pytest
+
+import lance_sql
+from lance_sql.shell.loop import is_complete
+
+UP = "\x1b[A"
+
+# A terminal is a forked process, which pylance warns of if other tests imported it.
+pytestmark = pytest.mark.filterwarnings("ignore:lance is not fork-safe")
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    table = pa.table({"id": range(2000), "price": [row / 4 for row in range(2000)]})
+    lance_sql.write(table, tmp_path / "sales.lance")
+    return tmp_path
+
+
+@pytest.fixture
+def shell(warehouse):
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "lance_sql.cli", "shell", "-d", ".", "--history", "history"],
+        cwd=str(warehouse),
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(40, 120),
+        env={**os.environ, "TERM": "xterm", "PAGER": "cat", "PROMPT_TOOLKIT_NO_CPR": "1"},
+        # Tests that run in the background ignore Ctrl-C; a shell at a terminal does not.
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    child.expect("lance>")
+    yield child
+    child.close(force=True)
+
+
+def test_a_session(shell, warehouse):
+    shell.send("SELECT count(*)\r")  # no semicolon yet: another line
+    shell.send("AS answer FROM sales;\r")
+    shell.expect("2000")
+    shell.expect(r"\d\.\d{3} s")
+    shell.send("SELECT pri\tFROM sales WHERE id = 8;")  # Tab: too early, no table is named yet
+    shell.send("\x15\x0b")
+    shell.send("\\d sales\r")
+    shell.expect("price")
+    shell.expect("version 1, 2,000 rows")
+    shell.send("\\timing off\r")
+    shell.expect("timing is off")
+    shell.send("SELECT nothing_like FROM sales;\r")
+    shell.expect('"nothing_like" not found')
+    shell.send("DELETE FROM sal\t")  # Tab completes the table
+    shell.send(" WHERE id < 1000;\r")
+    shell.expect("1000")
+    shell.send("\\dt\r")
+    shell.expect(r"sales +1000 +1 +2")
+    shell.send("\\engine datafusion\r")
+    shell.expect("now on datafusion")
+    shell.send("\\nonsense\r")
+    shell.expect("is no command")
+    shell.send(UP + UP + "\r")  # history
+    shell.expect("now on datafusion")
+    shell.send("\\?\r")
+    shell.expect("leave, as Ctrl-D does")
+    shell.send("\\q\r")
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 0
+    assert lance_sql.open(warehouse / "sales.lance").count_rows() == 1000
+    assert "DELETE FROM sales WHERE id < 1000;" in (warehouse / "history").read_text()
+
+
+def test_ctrl_c_stops_the_statement_and_keeps_the_shell(shell):
+    shell.send("SELECT sum(a.id * b.id + c.id) FROM sales a, sales b, sales c, sales d;\r")
+    # What is typed while the editor of the line is about to end does not reach the statement: again, then.
+    for _ in range(20):
+        if shell.expect(["stopped", pexpect.TIMEOUT], timeout=1.5) == 0:
+            break
+        shell.sendintr()
+    else:
+        pytest.fail("the statement goes on")
+    shell.send("SELECT 'still ' || 'here';\r")
+    shell.expect("still here")
+    shell.send("half a statem")
+    shell.sendintr()  # drops what was typed
+    shell.send("SELECT 40 + 2;\r")
+    shell.expect("1 row")
+    shell.expect("lance>")
+    shell.sendeof()
+    shell.expect(pexpect.EOF)
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1", False),
+        ("SELECT 1;", True),
+        ("SELECT ';", False),
+        ("SELECT 1; -- done", True),
+        ("SELECT 1 -- ;", False),
+        ("\\d", True),
+        ("", False),
+    ],
+)
+def test_when_a_statement_is_complete(text, complete):
+    assert is_complete(text) is complete
+
+
+def test_what_tab_offers(warehouse, monkeypatch):
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+
+    from lance_sql.shell.completion import SqlCompleter
+
+    monkeypatch.chdir(warehouse)
+    completer = SqlCompleter(lambda: ["sales"], lambda table: ["price"] if table == "sales" else [], ["\\dt"])
+
+    def offered(text: str, cursor: int | None = None) -> list[str]:
+        document = Document(text, len(text) if cursor is None else cursor)
+        return [found.text for found in completer.get_completions(document, CompleteEvent())]
+
+    assert offered("SELECT * FROM s") == ["sales"]
+    assert offered("SELECT pr FROM sales", 9) == ["price"]
+    assert offered("sel") == ["select"]
+    assert offered("SEL") == ["SELECT"]
+    assert offered("\\d") == ["\\dt"]
+    assert offered("SELECT * FROM 'sal") == ["sales.lance"]
+    assert offered("\\d s") == ["sales"]
