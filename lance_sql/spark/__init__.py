@@ -4,10 +4,9 @@
     spark.read.format("lance").load("/data/sales.lance")
     df.write.format("lance").mode("append").save("/data/sales.lance")
 
-Options of reading: ``version``, ``columns`` (names separated by commas, or a JSON list; ``_rowid`` and
-``_rowaddr`` are such names too), ``filter`` (SQL), ``partitions``, ``batch_size`` (rows), ``storage_options``
-(a JSON object). Options of writing: ``data_storage_version``, ``max_rows_per_file``, ``max_bytes_per_file``,
-``storage_options``.
+`table` and `sql` read tables by path, `narrow` makes a query read only what it needs, `write` knows all
+modes of saving; `compact`, `build_index`, `delete`, `update` and `merge` let Spark's tasks do what the
+operations of a dataset do. The page ``docs/spark.md`` lists the options.
 """
 
 from __future__ import annotations
@@ -15,11 +14,29 @@ from __future__ import annotations
 from lance_sql.spark.java import java_problem
 
 try:
+    from lance_sql.spark.maintenance import build_index, compact, delete, update
+    from lance_sql.spark.merging import merge
+    from lance_sql.spark.narrow import narrow
+    from lance_sql.spark.saving import write
     from lance_sql.spark.session import local_session, register
+    from lance_sql.spark.tables import sql, table
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "pyspark":
         raise
     advice = "Spark support needs pyspark: pip install 'lance-sql[spark]'"
     raise ModuleNotFoundError(advice, name=error.name) from error
 
-__all__ = ["java_problem", "local_session", "register"]
+__all__ = [
+    "build_index",
+    "compact",
+    "delete",
+    "java_problem",
+    "local_session",
+    "merge",
+    "narrow",
+    "register",
+    "sql",
+    "table",
+    "update",
+    "write",
+]

@@ -1,16 +1,30 @@
-"""The options of ``format("lance")``, for reading and writing: text in, checked values out."""
+"""The options of ``format("lance")``, for reading, writing and streams: text in, checked values out."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
-from lance_engine.write.options import WriteOptions
+from lance_engine.dataset import Dataset
+from lance_engine.errors import DatasetNotFoundError
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
+from lance_engine.table.branches import read_branch
+from lance_engine.table.refs import branch_store
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot
+from lance_engine.write.options import WriteOptions, ZoneIndexForm
+from lance_engine.write.profile import PROFILES
+from lance_engine.write.settings import GENERAL_SCHEMES
 
 _LIMITS = WriteOptions()
+# Bytes of data files for one task: as much as Spark gives a task of Parquet.
+PARTITION_BYTES = 128 << 20
+COMPRESSIONS = (*GENERAL_SCHEMES, "fsst", "none")
 
 
 class InvalidOptionError(ValueError):
@@ -23,33 +37,90 @@ class Options:
 
     path: str
     version: int | None = None
+    tag: str | None = None
+    as_of: datetime.datetime | None = None
+    branch: str | None = None
+    storage_options: Mapping[str, Any] | None = None
+    # Reading
     columns: tuple[str, ...] | None = None
+    row_id: bool = False
     filter: str | None = None
     partitions: int | None = None
+    partition_bytes: int = PARTITION_BYTES
     batch_size: int | None = None
+    # Writing
     data_storage_version: str | None = None
     max_rows_per_file: int = _LIMITS.max_rows_per_file
     max_bytes_per_file: int = _LIMITS.max_bytes_per_file
-    storage_options: Mapping[str, Any] | None = None
+    profile: str = _LIMITS.profile
+    compression: str | None = None
+    zone_maps: bool = _LIMITS.zone_maps
+    zone_rows: int = _LIMITS.zone_rows
+    zone_index: str = _LIMITS.zone_index
+    stable_row_ids: bool | None = None
+    fixed_size_lists: Mapping[str, int] | None = None
+    merge_schema: bool = False
+    create: bool = False
+    # Streams
+    start_version: int | None = None
+    versions_per_batch: int | None = None
+    ignore_changes: bool = False
+    stream_id: str | None = None
+    checkpoint_location: str | None = None
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Options:
-        """Options as Spark hands them over: names in any case, values text; or InvalidOptionError."""
+        """Options as Spark hands them over: names in any case, values text; or InvalidOptionError.
+
+        Underscores in names may be left out, as is usual in Spark: ``mergeSchema`` is ``merge_schema``.
+        """
         values: dict[str, Any] = {}
         for key, text in texts.items():
-            name = key.lower()
-            parse = _PARSERS.get(name)
-            if parse is None:
-                near = difflib.get_close_matches(name, _PARSERS, n=1)
+            name = _NAMES.get(key.lower().replace("_", ""))
+            if name is None:
+                near = difflib.get_close_matches(key.lower(), _PARSERS, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(_PARSERS)}"
                 raise InvalidOptionError(f"Lance has no option '{key}'; {hint}")
             try:
-                values[name] = parse(text)
+                values[name] = _PARSERS[name](text)
             except ValueError as error:
                 raise InvalidOptionError(f"Option '{key}' cannot be {text!r}: {error}") from error
         if not values.get("path"):
             raise InvalidOptionError("No path: use .load(path), .save(path) or the option 'path'")
+        chosen = [name for name in ("version", "tag", "as_of") if values.get(name) is not None]
+        if len(chosen) > 1:
+            raise InvalidOptionError(f"The options '{chosen[0]}' and '{chosen[1]}' exclude each other")
         return cls(**values)
+
+    def open(self) -> Dataset:
+        """The version of the dataset that was asked for."""
+        return Dataset.open(
+            self.path,
+            self.version,
+            tag=self.tag,
+            as_of=self.as_of,
+            branch=self.branch,
+            storage_options=self.storage_options,
+        )
+
+    def at(self, dataset: Dataset) -> Options:
+        """The same options, for exactly this version of the dataset whatever is committed later."""
+        return dataclasses.replace(self, version=dataset.version, tag=None, as_of=None, branch=dataset.branch)
+
+    def store(self) -> Store:
+        """Where to write: the dataset, or a branch of it (which must exist)."""
+        store = open_store(self.path, self.storage_options)
+        if self.branch is None:
+            return store
+        read_branch(store, self.branch)
+        return branch_store(store, self.branch)
+
+    def latest(self) -> Snapshot | None:
+        """The version to write to, None if there is no dataset."""
+        try:
+            return open_snapshot(self.store(), storage_options=self.storage_options)
+        except DatasetNotFoundError:
+            return None
 
 
 def _path(text: str) -> str:
@@ -66,12 +137,49 @@ def _positive(text: str) -> int:
     return number
 
 
+def _whole(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError("it must be at least 0")
+    return number
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("it must be true or false")
+    return text.lower() == "true"
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in known:
+            raise ValueError(f"it must be one of {', '.join(known)}")
+        return text.lower()
+
+    return parse
+
+
 def _columns(text: str) -> tuple[str, ...]:
     """A JSON list of names, or names separated by commas."""
     names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError("it must name columns, such as 'a,b' or '[\"a\", \"b\"]'")
     return tuple(names)
+
+
+def _sizes(text: str) -> Mapping[str, int]:
+    """Names with sizes: ``a=128, b=3``, or a JSON object."""
+    if text.lstrip().startswith("{"):
+        pairs = list(_object(text).items())
+    else:
+        pairs = [(name.strip(), size) for name, _, size in (item.rpartition("=") for item in text.split(","))]
+    try:
+        sizes = {name: int(size) for name, size in pairs}
+    except (TypeError, ValueError):
+        sizes = {}
+    if not sizes or not all(name and size > 0 for name, size in sizes.items()):
+        raise ValueError("it must give columns their sizes, such as 'vector=128'")
+    return sizes
 
 
 def _object(text: str) -> Mapping[str, Any]:
@@ -84,12 +192,32 @@ def _object(text: str) -> Mapping[str, Any]:
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "path": _path,
     "version": _positive,
+    "tag": str,
+    "as_of": datetime.datetime.fromisoformat,
+    "branch": str,
+    "storage_options": _object,
     "columns": _columns,
+    "row_id": _flag,
     "filter": str,
     "partitions": _positive,
+    "partition_bytes": _positive,
     "batch_size": _positive,
     "data_storage_version": str,
     "max_rows_per_file": _positive,
     "max_bytes_per_file": _positive,
-    "storage_options": _object,
+    "profile": _one_of(*PROFILES),
+    "compression": _one_of(*COMPRESSIONS),
+    "zone_maps": _flag,
+    "zone_rows": _positive,
+    "zone_index": _one_of(*get_args(ZoneIndexForm)),
+    "stable_row_ids": _flag,
+    "fixed_size_lists": _sizes,
+    "merge_schema": _flag,
+    "create": _flag,
+    "start_version": _whole,
+    "versions_per_batch": _positive,
+    "ignore_changes": _flag,
+    "stream_id": str,
+    "checkpoint_location": str,
 }
+_NAMES = {name.replace("_", ""): name for name in _PARSERS}

@@ -1,89 +1,113 @@
-"""Reading: one Spark task per range of rows, Arrow batches all the way.
+"""Reading: every Spark task reads some ranges of rows, Arrow batches all the way.
 
 There is no `pushFilters` here, on purpose. Spark (up to 4.3 at least) keeps the reader that took a query's
 filters in the data source object, which all queries over one DataFrame or view share: once
 ``df.where("i < 3")`` has run, ``df.count()`` counts three rows, and a union of two differently filtered parts
-is one part twice. The option ``filter`` narrows a DataFrame explicitly instead.
+is one part twice. The option ``filter`` narrows a DataFrame explicitly instead, and
+`lance_sql.spark.narrow` gives a query readers of its own with such options.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.errors import ColumnNotFoundError
+from lance_engine.metrics import ScanMetrics
 from lance_engine.scan import ScanSplit
+from lance_engine.scan.system import ROW_ID
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lance_sql.spark.options import Options
+from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema, to_spark
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
-DEFAULT_BATCH_ROWS = 65_536
-# A task costs some milliseconds to start, so a small table gets few of them.
-MIN_ROWS_PER_PARTITION = 65_536
-MAX_ROWS_PER_PARTITION = 2_000_000
+DEFAULT_BATCH_ROWS: Final = 65_536
+
+logger = logging.getLogger(__package__)
 
 
 def read_schema(options: Options) -> StructType:
     """The Spark schema of what the options ask for."""
-    dataset = _open(options, options.version)
-    return spark_schema(dataset.scan(columns=options.columns).schema)
+    dataset = options.open()
+    return spark_schema(dataset.scan(columns=_columns(options, dataset)).schema)
+
+
+def _columns(options: Options, dataset: Dataset) -> list[str]:
+    names = list(options.columns or dataset.schema.names)
+    return [*names, ROW_ID] if options.row_id and ROW_ID not in names else names
 
 
 @dataclasses.dataclass
 class SplitPartition(InputPartition):
-    """A range of rows of one fragment."""
+    """Ranges of rows of a version that one task reads."""
 
-    split: ScanSplit
+    splits: list[ScanSplit]
+    version: int
 
 
 class LanceReader(DataSourceReader):
     """Plans and reads one query. All tasks read the version that was current when the query was planned."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        dataset = _open(options, options.version)
-        self._options = options
-        self._version = dataset.version
+        dataset = options.open()
+        self._options = options.at(dataset)
         self._schema = schema
-        known = ROW_NUMBER_COLUMNS.union(dataset.schema.names)
-        missing = [name for name in schema.names if name not in known]
-        if missing:
-            raise ColumnNotFoundError(
-                f"Version {dataset.version} has no column '{missing[0]}'",
-                path=options.path,
-                remedy="The dataset changed after this DataFrame was made: load it again",
-            )
+        require_columns(dataset, schema, options.path)
 
     def partitions(self) -> list[InputPartition]:
-        dataset = _open(self._options, self._version)
-        count = self._options.partitions or _partition_count(dataset.count_rows())
-        return [SplitPartition(split) for split in dataset.splits(count)]
+        dataset = self._options.open()
+        planned = plan_splits(dataset, self._options)
+        logger.info("%s version %d: %s", dataset.uri, dataset.version, planned)
+        return [SplitPartition(splits, dataset.version) for splits in planned.partitions]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, SplitPartition):
-            return  # Spark makes up a partition where there is none: an empty dataset
-        target = arrow_schema(self._schema)
-        dataset = _open(self._options, self._version)
-        scanner = dataset.scan(
-            columns=self._schema.names,
-            filter=self._options.filter,
-            splits=[partition.split],
-            batch_size=self._options.batch_size or DEFAULT_BATCH_ROWS,
+        if isinstance(partition, SplitPartition):  # Spark makes one up where there is none: an empty dataset
+            yield from read_splits(self._options, self._schema, partition)
+
+
+def read_splits(options: Options, schema: StructType, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
+    """In a task: the rows of a partition that pass the filter, as `schema` wants them."""
+    target = arrow_schema(schema)
+    dataset = dataclasses.replace(options, version=partition.version).open()
+    scanner = dataset.scan(
+        columns=schema.names,
+        filter=options.filter,
+        splits=partition.splits,
+        batch_size=options.batch_size or DEFAULT_BATCH_ROWS,
+    )
+    for batch in scanner.to_batches():
+        yield to_spark(batch, target)
+    if scanner.metrics is not None:
+        logger.info("%s version %d: %s", dataset.uri, dataset.version, read_summary(scanner.metrics))
+
+
+def read_summary(metrics: ScanMetrics) -> str:
+    """What a task read and what it could leave out, for the log."""
+    parts = [
+        f"{metrics.rows_out} rows from {metrics.rows_left} of {metrics.rows} stored",
+        f"{metrics.fragments_read} of {metrics.fragments} fragments",
+    ]
+    if metrics.zones:
+        parts.append(f"{metrics.zones_read} of {metrics.zones} zones")
+    parts.append(f"{metrics.bytes_read} bytes")
+    parts += [f"index {index.name} for {index.filter}" for index in metrics.indices]
+    return ", ".join(parts)
+
+
+def require_columns(dataset: Dataset, schema: StructType, path: str, also: Iterable[str] = ()) -> None:
+    """ColumnNotFoundError if the dataset lost a column since the DataFrame was made."""
+    known = ROW_NUMBER_COLUMNS.union(dataset.schema.names, also)
+    missing = [name for name in schema.names if name not in known]
+    if missing:
+        raise ColumnNotFoundError(
+            f"Version {dataset.version} has no column '{missing[0]}'",
+            path=path,
+            remedy="The dataset changed after this DataFrame was made: load it again",
         )
-        for batch in scanner.to_batches():
-            yield to_spark(batch, target)
-
-
-def _open(options: Options, version: int | None) -> Dataset:
-    return Dataset.open(options.path, version, storage_options=options.storage_options)
-
-
-def _partition_count(rows: int) -> int:
-    """About two tasks per core, but none tiny and none huge."""
-    per_core = 2 * (os.cpu_count() or 1)
-    return max(min(per_core, rows // MIN_ROWS_PER_PARTITION), -(-rows // MAX_ROWS_PER_PARTITION), 1)

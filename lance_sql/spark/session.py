@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 from lance_sql.spark.java import java_problem
 from lance_sql.spark.source import LanceDataSource
 
+# The sessions in which the data source is registered: registering again warns.
+_registered: set[int] = set()
+
 
 def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     """A session in which ``format("lance")`` is registered; `memory` is the JVM's, such as "2g".
@@ -43,3 +46,10 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
 def register(spark: SparkSession) -> None:
     """Make ``format("lance")`` known to a Spark session."""
     spark.dataSource.register(LanceDataSource)
+    _registered.add(id(spark))
+
+
+def ensure_registered(spark: SparkSession) -> None:
+    """Register with a session that `register` has not seen."""
+    if id(spark) not in _registered:
+        register(spark)

@@ -8,17 +8,18 @@ type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.types as spark
-from lance_engine.errors import UnsupportedTypeError
+from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
+from lance_engine.scan.system import SYSTEM_FIELDS
 from pyspark.sql.pandas.types import to_arrow_schema
 
 MAX_DECIMAL_DIGITS: Final = 38
-ROW_NUMBER_COLUMNS: Final = frozenset({"_rowid", "_rowaddr"})
+ROW_NUMBER_COLUMNS: Final = frozenset(SYSTEM_FIELDS)
 
 _SIMPLE: Final[dict[pa.DataType, spark.DataType]] = {
     pa.null(): spark.NullType(),
@@ -102,6 +103,44 @@ def stored_schema(schema: spark.StructType) -> pa.Schema:
     return arrow_schema(schema.toNullable())
 
 
+def check_storable(schema: spark.StructType) -> None:
+    """UnsupportedTypeError names a column whose values would lose their meaning in Arrow."""
+    for field in schema.fields:
+        _check_storable(field.dataType, field.name)
+
+
+def _check_storable(kind: spark.DataType, path: str) -> None:
+    if isinstance(kind, spark.StructType):
+        for field in kind.fields:
+            _check_storable(field.dataType, f"{path}.{field.name}")
+    elif isinstance(kind, spark.ArrayType):
+        _check_storable(kind.elementType, f"{path}.item")
+    elif isinstance(kind, spark.MapType):
+        _check_storable(kind.keyType, f"{path}.key")
+        _check_storable(kind.valueType, f"{path}.value")
+    elif not isinstance(kind, _STORABLE):
+        raise UnsupportedTypeError(
+            f"Values of Spark's type {kind.simpleString()} cannot be stored",
+            column=path,
+            remedy="Cast the column, for example to string, or leave it out",
+        )
+
+
+_STORABLE: Final = (
+    spark.NullType,
+    spark.BooleanType,
+    spark.IntegralType,
+    spark.FractionalType,
+    spark.StringType,
+    spark.BinaryType,
+    spark.DateType,
+    spark.TimeType,
+    spark.TimestampType,
+    spark.TimestampNTZType,
+    spark.DayTimeIntervalType,
+)
+
+
 def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch in the types of `schema`, an `arrow_schema`; times finer than microseconds are truncated."""
     columns = [
@@ -132,3 +171,43 @@ def _no_spark_type(arrow: pa.DataType, path: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
         f"Spark has no type for {arrow}", column=path, remedy="Leave the column out with the option 'columns'"
     )
+
+
+def with_fixed_sizes(schema: pa.Schema, sizes: Mapping[str, int]) -> pa.Schema:
+    """The schema with the named array columns as fixed-size lists; SchemaMismatchError for other columns."""
+    fields = {field.name: field for field in schema}
+    for name, size in sizes.items():
+        field = fields.get(name)
+        if field is None:
+            raise ColumnNotFoundError(
+                f"There is no column '{name}' to be a fixed-size list",
+                remedy="See the option 'fixed_size_lists'",
+            )
+        if not pa.types.is_list(field.type):
+            raise SchemaMismatchError(
+                f"Only arrays can become fixed-size lists, not {field.type}",
+                column=name,
+                remedy="Leave the column out of the option 'fixed_size_lists'",
+            )
+        fields[name] = field.with_type(pa.list_(field.type.value_field, size))
+    return pa.schema([fields[field.name] for field in schema], schema.metadata)
+
+
+def with_compression(schema: pa.Schema, compression: str | None) -> pa.Schema:
+    """The schema with the wish for a compression in all fields (format 2.1, field metadata)."""
+    if compression is None:
+        return schema
+    return pa.schema([_compressed(field, compression) for field in schema], schema.metadata)
+
+
+def _compressed(field: pa.Field, compression: str) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_compressed(child, compression) for child in kind])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_compressed(kind.key_field, compression), _compressed(kind.item_field, compression))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_compressed(kind.value_field, compression))
+    else:
+        return field.with_metadata({"lance-encoding:compression": compression})
+    return field.with_type(kind)

@@ -1,0 +1,130 @@
+"""Running work on the cluster: one Spark task per piece, with progress, and files that failed tasks leave."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.store import Store
+from lance_engine.progress import Reporter
+from lance_engine.write.fragments import DATA_FOLDER
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+# A task that was told to stop has stopped when no file of its job turned up for so long.
+QUIET_SECONDS: Final = 3.0
+SECONDS_BETWEEN_LOOKS: Final = 0.2
+MAX_ABORT_SECONDS: Final = 20.0
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def run_tasks(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    function: Callable[[Task], Result],
+    reporter: Reporter,
+    stage: str,
+    rows: Sequence[int],
+) -> list[Result]:
+    """The results of `function` for each task, in order; each may run on another machine, and twice.
+
+    `rows` are the rows of each task, for progress. An exception that progress raises cancels the job.
+    """
+    if not tasks:
+        return []
+    reporter.begin(stage, sum(rows))
+    context = spark_context(spark)
+    numbered = list(zip(tasks, rows, strict=True))
+    done = context.accumulator(0)
+
+    def run(item: tuple[Task, int]) -> Result:
+        result = function(item[0])
+        done.add(item[1])
+        return result
+
+    def job() -> list[Result]:
+        found: list[Result] = context.parallelize(numbered, len(numbered)).map(run).collect()
+        return found
+
+    results: list[Result] = watched(
+        spark, job, f"lance: {stage}", lambda: reporter.update(done.value, sum(rows))
+    )
+    reporter.end()
+    return results
+
+
+def watched(
+    spark: SparkSession, job: Callable[[], Result], description: str, look: Callable[[], None]
+) -> Result:
+    """Run a Spark job in a thread and call `look` meanwhile; an exception of `look` cancels the job."""
+    context = spark_context(spark)
+    group = f"lance-{uuid.uuid4().hex}"
+    outcome: list[Any] = []
+
+    def run() -> None:
+        context.setJobGroup(group, description, interruptOnCancel=True)
+        try:
+            outcome.append((True, job()))
+        except BaseException as error:
+            outcome.append((False, error))
+
+    thread = InheritableThread(target=run, session=spark)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(SECONDS_BETWEEN_LOOKS)
+            look()
+    except BaseException:
+        context.cancelJobGroup(group)
+        thread.join()
+        raise
+    succeeded, value = outcome[0]
+    if not succeeded:
+        raise value
+    result: Result = value
+    return result
+
+
+def spark_context(spark: SparkSession) -> Any:
+    """The context of a session; UnsupportedFeatureError on Spark Connect, which has none."""
+    try:
+        return spark.sparkContext
+    except Exception as error:
+        raise UnsupportedFeatureError(
+            "Maintenance on the cluster needs a classic Spark session, not Spark Connect",
+            remedy="Run the operation on one machine: lance_sql.open(path)",
+        ) from error
+
+
+@contextmanager
+def tagged_files(store: Store) -> Iterator[str]:
+    """A tag for the names of files that a job writes: they are removed if the block fails."""
+    tag = uuid.uuid4().hex
+    try:
+        yield tag
+    except BaseException:
+        remove_tagged(store, tag)
+        raise
+
+
+def remove_tagged(store: Store, tag: str) -> None:
+    """Remove the data files of a job, also those that tasks which are being stopped still finish."""
+    began = last_found = time.monotonic()
+    while time.monotonic() - last_found < QUIET_SECONDS and time.monotonic() - began < MAX_ABORT_SECONDS:
+        paths = files_with(store, tag)
+        for path in paths:
+            store.delete(path)
+        if paths:
+            last_found = time.monotonic()
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def files_with(store: Store, tag: str) -> list[str]:
+    """The data files that carry a tag."""
+    return [path for path in store.list(DATA_FOLDER) if tag in path]

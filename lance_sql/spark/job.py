@@ -1,0 +1,237 @@
+"""A write job: what its tasks write, and how the driver makes one version of it or removes it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import pyarrow as pa
+from lance_engine.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    LanceError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
+from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.io import delete_quietly
+from lance_engine.maintenance.add_columns import add_columns, with_columns
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot
+from lance_engine.types import Schema
+from lance_engine.write.check import check_writable
+from lance_engine.write.dataset import storage_version_for
+from lance_engine.write.fragments import data_paths, write_fragments
+from lance_engine.write.options import WriteOptions, ZoneIndexForm
+from lance_engine.write.profile import ProfileName
+from lance_engine.write.source import check_compatible, conform
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from lance_sql.spark.cluster import files_with, remove_tagged
+from lance_sql.spark.options import Options
+from lance_sql.spark.types import (
+    arrow_schema,
+    check_storable,
+    stored_schema,
+    with_compression,
+    with_fixed_sizes,
+)
+
+
+@dataclasses.dataclass
+class WrittenFragments(WriterCommitMessage):
+    """What one task wrote: serialised fragments without numbers, which the commit assigns."""
+
+    fragments: list[bytes]
+
+
+class WriteJob:
+    """Planned on the driver, sent to every task, used again on the driver to publish or discard.
+
+    What cannot be stored is refused when the job is made, before any task runs.
+    """
+
+    def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
+        self.options = options
+        self.tag = uuid.uuid4().hex
+        existing = options.latest()
+        if existing is not None and options.create:
+            raise _exists(existing.uri)
+        extended = None if overwrite else existing
+        self.read_version = existing.version if existing else 0
+        self.replaces = extended is None
+        check_storable(schema)
+        offered = arrow_schema(schema)
+        self._added: pa.Schema | None = None
+        if extended is None:
+            created = with_fixed_sizes(stored_schema(schema), options.fixed_size_lists or {})
+            self._schema = Schema.from_arrow(with_compression(created, options.compression))
+        else:
+            self._schema = self._extended(extended, offered)
+        self._storage_version = storage_version_for(options.data_storage_version, extended)
+        target = self._schema.to_arrow()
+        check_compatible(offered, target)
+        # A batch without rows shows which types do not fit.
+        for _ in conform([_empty_batch(offered)], self._schema):
+            pass
+        check_writable(self._schema, self._write_options().version)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> WrittenFragments:
+        """In a task: stream the batches into data files. A failing task leaves no file behind."""
+        fragments = write_fragments(self.options.store(), self._schema, batches, self._write_options())
+        return WrittenFragments([fragment_to_bytes(fragment) for fragment in fragments])
+
+    def publish(
+        self,
+        messages: Iterable[WriterCommitMessage | None],
+        *,
+        replaces: bool | None = None,
+        read_version: int | None = None,
+        transaction_id: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Make the fragments of all tasks one version; None if there was nothing to append.
+
+        By default the dataset is what it was when the job was planned, or has got more versions since.
+        """
+        fragments = fragments_of(messages)
+        store, paths = self.options.store(), data_paths(fragments)
+        version = self.read_version if read_version is None else read_version
+        replaces = self.replaces if replaces is None else replaces
+        if not replaces and not fragments and self._added is None and transaction_id is None:
+            return None
+        operation: Append | Overwrite = Append(fragments)
+        created = None
+        if replaces:
+            operation = Overwrite(fragments, self._schema)
+            created = CreateOptions(
+                storage_version=self._storage_version, stable_row_ids=bool(self.options.stable_row_ids)
+            )
+        elif self._added is not None:
+            version = self._add_columns()
+        committed = commit(
+            store,
+            operation,
+            read_version=version,
+            options=created,
+            files=paths,
+            transaction_id=transaction_id,
+            properties=properties,
+            storage_options=self.options.storage_options,
+        )
+        self._remove_duplicates(set(paths))
+        return committed
+
+    def discard(self) -> None:
+        """Remove whatever the tasks of this job wrote.
+
+        Spark aborts while tasks that it just told to stop may still be finishing a file, so this looks again
+        until none has turned up for a while. It also aborts when the commit failed: should a version refer to
+        the files after all, they stay.
+        """
+        if self._is_committed():
+            return
+        remove_tagged(self.options.store(), self.tag)
+
+    def require_same_schema(self, current: Snapshot) -> None:
+        """SchemaMismatchError if the fragments of this job no longer fit the dataset."""
+        now = {field.name: (field.id, field.logical_type) for field in current.schema.fields}
+        for field in self._schema.fields:
+            if now.get(field.name) != (field.id, field.logical_type):
+                raise SchemaMismatchError(
+                    "The dataset's columns were changed while this was being written",
+                    path=current.uri,
+                    version=current.version,
+                    column=field.name,
+                    remedy="Start the write again",
+                )
+
+    def _extended(self, existing: Snapshot, offered: pa.Schema) -> Schema:
+        """The schema of the dataset, with the columns that it gets."""
+        if self.options.stable_row_ids is not None and (
+            self.options.stable_row_ids != existing.has_stable_row_ids
+        ):
+            raise UnsupportedFeatureError(
+                "Whether row ids are stable is decided when a dataset is created", path=existing.uri
+            )
+        if not self.options.merge_schema:
+            return existing.schema
+        known = set(existing.schema.names)
+        new = [field.with_nullable(True) for field in offered if field.name not in known]
+        if not new:
+            return existing.schema
+        names = {field.name for field in new}
+        sizes = {name: size for name, size in (self.options.fixed_size_lists or {}).items() if name in names}
+        self._added = with_fixed_sizes(pa.schema(new), sizes)
+        return with_columns(existing, self._added)[1]
+
+    def _add_columns(self) -> int:
+        """Add the columns that the data has and the dataset lacks, as columns of nulls; returns the version.
+
+        Only now that all tasks are done: a job that fails adds no columns.
+        """
+        assert self._added is not None
+        latest = open_snapshot(self.options.store(), storage_options=self.options.storage_options)
+        if latest.schema != self._schema:
+            latest = add_columns(latest, self._added)
+            if [field.id for field in latest.schema.fields] != [field.id for field in self._schema.fields]:
+                raise CommitConflictError(
+                    "Another writer changed the columns in the meantime",
+                    path=latest.uri,
+                    version=latest.version,
+                    remedy="Write again",
+                )
+        return latest.version
+
+    def _remove_duplicates(self, committed: set[str]) -> None:
+        """Remove what tasks wrote that ran twice, or were lost after they had written."""
+        store = self.options.store()
+        with contextlib.suppress(OSError, LanceError):
+            delete_quietly(store, [path for path in files_with(store, self.tag) if path not in committed])
+
+    def _is_committed(self) -> bool:
+        latest = self.options.latest()
+        if latest is None:
+            return False
+        newer = range(self.read_version + 1, latest.version + 1)
+        return any(
+            self.tag in file.path
+            for version in newer
+            for fragment in open_snapshot(self.options.store(), version).fragments
+            for file in fragment.files
+        )
+
+    def _write_options(self) -> WriteOptions:
+        return WriteOptions(
+            data_storage_version=self._storage_version,
+            max_rows_per_file=self.options.max_rows_per_file,
+            max_bytes_per_file=self.options.max_bytes_per_file,
+            profile=cast(ProfileName, self.options.profile),
+            zone_maps=self.options.zone_maps,
+            zone_rows=self.options.zone_rows,
+            zone_index=cast(ZoneIndexForm, self.options.zone_index),
+            file_tag=self.tag,
+        )
+
+
+def fragments_of(messages: Iterable[WriterCommitMessage | None]) -> tuple[Fragment, ...]:
+    """The fragments that finished tasks wrote."""
+    written = (message.fragments for message in messages if isinstance(message, WrittenFragments))
+    return tuple(fragment_from_bytes(data) for task in written for data in task)
+
+
+def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def _exists(path: str) -> DatasetExistsError:
+    return DatasetExistsError(
+        "There is already a dataset", path=path, remedy='Use the mode "append" or "overwrite"'
+    )

@@ -1,0 +1,264 @@
+"""Operations whose work is done by Spark tasks: planned on the driver, committed there as one version.
+
+Each gives the same rows, in the same order and with the same stable row ids, as the operation of the same
+name on one machine. Data and columns are read and written by tasks. The driver only handles row addresses
+(8 bytes for each row that is deleted, changed or merged), deletion files, and index entries that follow rows
+which compaction moves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Final
+
+import numpy as np
+from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.format.operations import CreateIndex
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.kind import RowIndexKind
+from lance_engine.index.segments import CoveringSegment
+from lance_engine.maintenance.changes import commit_change, write_options
+from lance_engine.maintenance.compact import (
+    DELETED_SHARE,
+    TARGET_BYTES,
+    TARGET_ROWS,
+    Rewritten,
+    commit_rewrite,
+    plan,
+    rewrite_options,
+)
+from lance_engine.maintenance.delete import delete_rows
+from lance_engine.maintenance.index_build import build_segment
+from lance_engine.maintenance.indices import index_target, replaced_segments
+from lance_engine.maintenance.retry import redo_on_conflict
+from lance_engine.maintenance.rows import joined, live_offsets, matching_addresses, scan
+from lance_engine.maintenance.update import commit_moved, write_updated
+from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan import ScanSplit
+from lance_engine.table.snapshot import Snapshot, U64Array
+from lance_engine.write.fragments import write_fragments
+from pyspark.sql import SparkSession
+
+from lance_sql.dataset import Dataset
+from lance_sql.spark.cluster import run_tasks, tagged_files
+from lance_sql.spark.options import Options
+from lance_sql.spark.partitions import plan_splits
+from lance_sql.spark.tables import option_texts
+
+#: An index of more segments than this is slower to search.
+MAX_SEGMENTS: Final = 8
+
+
+def compact(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    *,
+    target_rows: int = TARGET_ROWS,
+    target_bytes: int = TARGET_BYTES,
+    deleted_share: float = DELETED_SHARE,
+    progress: ProgressOption = None,
+    **location: Any,
+) -> Dataset:
+    """Join small fragments and drop deleted rows, as `Dataset.compact` does; each task writes a new fragment.
+
+    `location` is ``branch`` and ``storage_options``.
+    """
+    options = _options(path, location)
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        groups = plan(snapshot, target_rows, deleted_share, target_bytes)
+        if not groups:
+            return snapshot
+        reporter = Reporter(progress)
+        at = _pinned(options, snapshot)
+        pieces = [
+            (number, piece)
+            for number, group in enumerate(groups)
+            for piece in _pieces(snapshot, group, target_rows)
+        ]
+        rows = [sum(split.stop - split.start for split in piece) for _, piece in pieces]
+        with tagged_files(snapshot.store) as tag:
+
+            def work(splits: list[ScanSplit]) -> list[bytes]:
+                here = at.open().snapshot
+                limits = dataclasses.replace(rewrite_options(here, target_rows, target_bytes), file_tag=tag)
+                batches = scan(here, here.schema.names, splits=splits).to_batches()
+                return _packed(write_fragments(here.store, here.schema, batches, limits))
+
+            written = run_tasks(spark, [piece for _, piece in pieces], work, reporter, "compacting", rows)
+            rewritten: list[Rewritten] = [(group, []) for group in groups]
+            for (number, _), fragments in zip(pieces, written, strict=True):
+                rewritten[number][1].extend(_unpacked(fragments))
+            return commit_rewrite(snapshot, rewritten, reporter)
+
+    return _done(options, once)
+
+
+def build_index(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    column: str,
+    kind: str = "btree",
+    *,
+    name: str | None = None,
+    replace: bool = False,
+    progress: ProgressOption = None,
+    location: Mapping[str, Any] | None = None,
+    **settings: int,
+) -> Dataset:
+    """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
+
+    A btree or bitmap has a segment for each task then, at most `MAX_SEGMENTS`; zonemap and bloomfilter are
+    joined to one. `location` is ``branch`` and ``storage_options``.
+    """
+    options = _options(path, location or {})
+    index_name = name or f"{column}_idx"
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        target = index_target(snapshot, column, kind, index_name, **settings)
+        existing = replaced_segments(snapshot, index_name, replace)
+        reporter = Reporter(progress)
+        at = _pinned(options, snapshot)
+        shares = _shares(snapshot, MAX_SEGMENTS)
+
+        def work(ids: list[int]) -> tuple[IndexSegment, list[str]]:
+            here = at.open().snapshot
+            wanted = index_target(here, column, kind, index_name, **settings)
+            return build_segment(here, wanted, [here.fragment(number) for number in ids], (), Reporter(None))
+
+        rows = [sum(snapshot.live_rows(snapshot.fragment(number)) for number in ids) for ids in shares]
+        built = run_tasks(spark, shares, work, reporter, "building the index", rows)
+        paths = [path for _, files in built for path in files]
+        segments = tuple(segment for segment, _ in built)
+        if len(segments) != 1 and not (segments and isinstance(target.kind, RowIndexKind)):
+            parts = [
+                CoveringSegment(segment, segment.fragment_ids, SegmentFiles(snapshot, segment))
+                for segment in segments
+                if segment.fragment_ids is not None
+            ]
+            segment, files = build_segment(snapshot, target, (), parts, reporter)
+            for unused in paths:
+                snapshot.store.delete(unused)
+            segments, paths = (segment,), files
+        return commit_change(snapshot, CreateIndex(segments, existing), paths)
+
+    return _done(options, once)
+
+
+def delete(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    where: str,
+    *,
+    progress: ProgressOption = None,
+    **location: Any,
+) -> Dataset:
+    """Delete the rows that pass the filter, which tasks look for."""
+    options = _options(path, location)
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        at = _pinned(options, snapshot)
+        shares, rows = _split(at, where)
+
+        def work(splits: list[ScanSplit]) -> U64Array:
+            return matching_addresses(at.open().snapshot, where, splits)
+
+        found = run_tasks(spark, shares, work, Reporter(progress), "finding rows", rows)
+        return delete_rows(snapshot, joined(found), where)
+
+    return _done(options, once)
+
+
+def update(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    values: Mapping[str, str],
+    where: str | None = None,
+    *,
+    progress: ProgressOption = None,
+    **location: Any,
+) -> Dataset:
+    """Give columns new values, SQL over the columns of the row, in the rows that pass the filter."""
+    if not values:
+        raise ValueError("update needs at least one column")
+    options = _options(path, location)
+    texts = dict(values)
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        at = _pinned(options, snapshot)
+        shares, rows = _split(at, where)
+        with tagged_files(snapshot.store) as tag:
+
+            def work(splits: list[ScanSplit]) -> tuple[U64Array, list[bytes]]:
+                here = at.open().snapshot
+                limits = dataclasses.replace(write_options(here), file_tag=tag)
+                compiler = Dataset._compiler
+                moved, new = write_updated(here, texts, where, compiler, limits, Reporter(None), splits)
+                return moved, _packed(new)
+
+            done = run_tasks(spark, shares, work, Reporter(progress), "updating rows", rows)
+            fragments = [fragment for _, new in done for fragment in _unpacked(new)]
+            return commit_moved(snapshot, texts, [moved for moved, _ in done], fragments)
+
+    return _done(options, once)
+
+
+def _options(path: str | PathLike[str], location: Mapping[str, Any]) -> Options:
+    unknown = location.keys() - {"branch", "storage_options"}
+    if unknown:
+        raise TypeError(f"'{min(unknown)}' is no argument of this operation")
+    return Options.parse({**option_texts(location), "path": str(path)})
+
+
+def _pinned(options: Options, snapshot: Snapshot) -> Options:
+    return dataclasses.replace(options, version=snapshot.version)
+
+
+def _done(options: Options, once: Any) -> Dataset:
+    return Dataset(redo_on_conflict(options.open().snapshot, once))
+
+
+def _split(options: Options, where: str | None) -> tuple[list[list[ScanSplit]], list[int]]:
+    """The ranges for each task, without those that cannot pass, and their rows."""
+    shares = plan_splits(options.open(), dataclasses.replace(options, filter=where)).partitions
+    return shares, [sum(split.stop - split.start for split in splits) for splits in shares]
+
+
+def _pieces(snapshot: Snapshot, group: Sequence[Fragment], target_rows: int) -> list[list[ScanSplit]]:
+    """Ranges with `target_rows` live rows each, in order; the last has the rest."""
+    pieces: list[list[ScanSplit]] = [[]]
+    room = target_rows
+    for fragment in group:
+        live = live_offsets(snapshot, fragment)
+        start, done = 0, 0
+        while done < len(live):
+            if not room:
+                pieces.append([])
+                room = target_rows
+            taken = min(room, len(live) - done)
+            done += taken
+            stop = fragment.physical_rows if done == len(live) else int(live[done])
+            pieces[-1].append(ScanSplit(fragment.id, start, stop))
+            start, room = stop, room - taken
+    return [piece for piece in pieces if piece]
+
+
+def _shares(snapshot: Snapshot, count: int) -> list[list[int]]:
+    """The ids of the fragments in up to `count` shares of similar numbers of rows."""
+    if not snapshot.fragments:
+        return []
+    rows = np.cumsum([fragment.physical_rows for fragment in snapshot.fragments])
+    owners = np.minimum((rows - 1) * count // max(1, int(rows[-1])), count - 1)
+    ids = np.array([fragment.id for fragment in snapshot.fragments])
+    return [ids[owners == owner].tolist() for owner in np.unique(owners)]
+
+
+def _packed(fragments: Sequence[Fragment]) -> list[bytes]:
+    return [fragment_to_bytes(fragment) for fragment in fragments]
+
+
+def _unpacked(fragments: Sequence[bytes]) -> list[Fragment]:
+    return [fragment_from_bytes(data) for data in fragments]

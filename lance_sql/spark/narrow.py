@@ -1,0 +1,223 @@
+"""Column pruning and filter pushdown for one query: its plan is analysed, then it gets readers of its own.
+
+Spark prunes no columns for Python data sources, and shares the reader that took filters among all queries
+over a DataFrame. So the query is planned twice: the optimised plan tells which columns of each Lance table
+it needs and which filters stand directly above the table; then each table of the analysed plan is replaced
+by one that reads only that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+from lance_engine.expr import Node, build
+from lance_engine.scan.system import SYSTEM_FIELDS
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from lance_sql.spark.catalyst import class_name, scala_items, to_filter
+from lance_sql.spark.options import Options
+
+logger = logging.getLogger(__package__)
+
+# Nodes whose output is made of their own expressions.
+_RESET: Final = {"Project", "Aggregate"}
+# Nodes that hand on columns of their children under the same identity, and need those they refer to.
+_PASS: Final = {
+    "Filter",
+    "Join",
+    "Sort",
+    "Window",
+    "Generate",
+    "GlobalLimit",
+    "LocalLimit",
+    "Repartition",
+    "RepartitionByExpression",
+    "SubqueryAlias",
+    "Sample",
+    "ResolvedHint",
+}
+
+
+@dataclasses.dataclass
+class _Use:
+    """What the optimised plan needs of one table: attributes by id, and a filter for each place of use."""
+
+    attributes: set[int] = dataclasses.field(default_factory=set)
+    conditions: list[list[Any]] = dataclasses.field(default_factory=list)
+
+
+def narrow(frame: DataFrame) -> DataFrame:
+    """The same rows, from readers that read only the columns and row ranges that this query needs.
+
+    Call it on the finished query, directly before its action. What is done with the result afterwards is not
+    analysed: it has all columns that `frame` has. `frame` itself is returned where plans are out of reach
+    (Spark Connect) or no Lance table is involved.
+    """
+    plans = getattr(frame, "_jdf", None)
+    if plans is None:
+        return frame
+    execution = plans.queryExecution()
+    analyzed = execution.analyzed()
+    tables = [leaf for leaf in _leaves(analyzed) if _is_lance(leaf)]
+    if not tables:
+        return frame
+    uses: dict[int, _Use] = {}
+    optimized = execution.optimizedPlan()
+    _visit(optimized, _ids(optimized.output()), uses)
+    spark = frame.sparkSession
+    replacements = {}
+    for table in tables:
+        first = min(_ids(table.output()), default=None)
+        use = uses.get(first) if first is not None else None
+        if use is not None and first is not None and first not in replacements:
+            replacements[first] = _replacement(spark, table, use)
+    if not replacements:
+        return frame
+    plan = _replaced(spark, analyzed, replacements)
+    jvm: Any = spark.sparkContext._jvm
+    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
+    return DataFrame(dataset, spark)
+
+
+def _visit(plan: Any, required: set[int], uses: dict[int, _Use], conditions: Iterable[Any] = ()) -> None:
+    """Collect what is needed of the tables below, of which `required` attributes of this node are needed."""
+    name = class_name(plan)
+    for subquery in scala_items(plan.subqueries()):
+        _visit(subquery, _ids(subquery.output()), uses)
+    if name == "DataSourceV2ScanRelation":
+        attributes = _ids(plan.relation().output())
+        if attributes:
+            use = uses.setdefault(min(attributes), _Use())
+            use.attributes |= required & attributes
+            use.conditions.append(list(conditions))
+        return
+    above = [*conditions, plan.condition()] if name == "Filter" else []
+    for child in scala_items(plan.children()):
+        outputs = _ids(child.output())
+        if name in _RESET:
+            needed = _ids(plan.references()) & outputs
+        elif name in _PASS:
+            needed = (required | _ids(plan.references())) & outputs
+        else:
+            needed = outputs
+        _visit(child, needed, uses, above)
+
+
+def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
+    """A plan with the attributes of `table` that reads what is needed; the other attributes are null."""
+    given = {str(key): str(value) for key, value in table.options().asCaseSensitiveMap().items()}
+    options = Options.parse(given)
+    dataset = options.open()
+    pinned = options.at(dataset)
+    schema = StructType.fromJson(json.loads(str(table.schema().json())))
+    attributes = list(scala_items(table.output()))
+    needed = [
+        field
+        for field, attribute in zip(schema.fields, attributes, strict=True)
+        if attribute.exprId().id() in use.attributes
+    ]
+    if not needed:
+        needed = [min(schema.fields, key=lambda field: _width(field.dataType))]
+    arrow = dataset.schema
+    for field in SYSTEM_FIELDS.values():
+        arrow = arrow.append(field)
+    filter = _combined(use, arrow)
+    for name in ("version", "tag", "as_of", "asof", "filter"):
+        given = {key: value for key, value in given.items() if key.lower() != name}
+    given["version"] = str(pinned.version)
+    if pinned.branch is not None:
+        given["branch"] = pinned.branch
+    text = " AND ".join(f"({part})" for part in (options.filter, filter) if part is not None)
+    if text:
+        given["filter"] = text
+    names = [field.name for field in needed]
+    logger.info("%s version %d: reads %s where %s", dataset.uri, dataset.version, names, text or "true")
+    frame = spark.read.format("lance").schema(StructType(needed)).options(**given).load()
+    return _projected(spark, attributes, frame._jdf.queryExecution().analyzed())
+
+
+def _combined(use: _Use, schema: pa.Schema) -> Node | None:
+    """A filter that lets everything through that some place of use needs."""
+    places: list[Node] = []
+    for conditions in use.conditions:
+        parts = [
+            part for part in (to_filter(condition, schema) for condition in conditions) if part is not None
+        ]
+        if not parts:
+            return None
+        places.append(build.conjunction(parts))
+    return build.disjunction(places) if places else None
+
+
+def _projected(spark: SparkSession, attributes: list[Any], source: Any) -> Any:
+    """`source` with these attributes, matched by name."""
+    jvm: Any = spark.sparkContext._jvm
+    expressions = jvm.org.apache.spark.sql.catalyst.expressions
+    found = {str(attribute.name()): attribute for attribute in scala_items(source.output())}
+    columns = []
+    for attribute in attributes:
+        name = str(attribute.name())
+        value = found.get(name)
+        if value is None:
+            value = expressions.Literal.create(None, attribute.dataType())
+        none = jvm.scala.Option.apply(None)
+        nothing = _seq(jvm, [])
+        columns.append(
+            expressions.Alias(value, name, attribute.exprId(), attribute.qualifier(), none, nothing)
+        )
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_seq(jvm, columns), source)
+
+
+def _replaced(spark: SparkSession, plan: Any, replacements: Mapping[int, Any]) -> Any:
+    if _is_lance(plan):
+        return replacements.get(min(_ids(plan.output())), plan)
+    children = list(scala_items(plan.children()))
+    if not children:
+        return plan
+    jvm: Any = spark.sparkContext._jvm
+    return plan.withNewChildren(_seq(jvm, [_replaced(spark, child, replacements) for child in children]))
+
+
+def _leaves(plan: Any) -> Iterable[Any]:
+    children = list(scala_items(plan.children()))
+    if not children:
+        yield plan
+    for child in children:
+        yield from _leaves(child)
+
+
+def _is_lance(plan: Any) -> bool:
+    return class_name(plan) == "DataSourceV2Relation" and str(plan.table().name()) == "lance"
+
+
+def _ids(attributes: Any) -> set[int]:
+    return {attribute.exprId().id() for attribute in scala_items(attributes)}
+
+
+def _seq(jvm: Any, items: list[Any]) -> Any:
+    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(items)
+
+
+def _width(kind: DataType) -> int:
+    """About the bytes of a value, to find what is cheapest to count rows by."""
+    if isinstance(kind, (StructType, ArrayType, MapType)):
+        return 1000
+    return _WIDTHS.get(kind.typeName(), 8)
+
+
+_WIDTHS: Final = {
+    "boolean": 1,
+    "byte": 1,
+    "short": 2,
+    "integer": 4,
+    "date": 4,
+    "float": 4,
+    "string": 32,
+    "binary": 64,
+}

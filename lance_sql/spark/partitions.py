@@ -1,0 +1,104 @@
+"""Which ranges of rows each task reads: of similar size in bytes, without those that a filter rules out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lance_engine.dataset import Dataset
+from lance_engine.maintenance.rows import rows_that_may_pass, shared_readers
+from lance_engine.scan import ScanSplit
+from lance_engine.scan.scanner import parse_filter
+from lance_engine.table.snapshot import Snapshot
+
+from lance_sql.spark.options import Options
+
+# A task costs some milliseconds to start, so a small table gets few of them.
+MIN_ROWS_PER_PARTITION: Final = 65_536
+# Borders of ranges fall on multiples of this, so that few chunks of rows are decoded twice.
+_ALIGNMENT: Final = 8192
+# Statistics of more files than these are left to the tasks: reading them one after the other takes too long.
+_MAX_PRUNED_FRAGMENTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSplits:
+    """The ranges for each task, and how much of the table they are."""
+
+    partitions: list[list[ScanSplit]]
+    rows: int
+    all_rows: int
+    fragments: int
+    all_fragments: int
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.partitions)} tasks for {self.rows} of {self.all_rows} rows "
+            f"in {self.fragments} of {self.all_fragments} fragments"
+        )
+
+
+def plan_splits(dataset: Dataset, options: Options) -> PlannedSplits:
+    """Ranges of the rows that may pass the option ``filter``, by zone maps and indices."""
+    snapshot = dataset.snapshot
+    splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in snapshot.fragments]
+    if options.filter is not None:
+        filter = parse_filter(options.filter, snapshot)  # a mistake in it is told before any task runs
+        if filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
+            splits = rows_that_may_pass(snapshot, filter, shared_readers(snapshot))
+    parts = partition_splits(snapshot, splits, options.partition_bytes, options.partitions)
+    return PlannedSplits(
+        parts,
+        sum(split.stop - split.start for split in splits),
+        sum(fragment.physical_rows for fragment in snapshot.fragments),
+        len({split.fragment_id for split in splits}),
+        len(snapshot.fragments),
+    )
+
+
+def partition_splits(
+    snapshot: Snapshot, splits: Sequence[ScanSplit], partition_bytes: int, count: int | None = None
+) -> list[list[ScanSplit]]:
+    """Cut and group ranges, in order, so that each group is of about `partition_bytes` of the data files.
+
+    There are at least two groups per core of this machine, unless these would be small; or about `count`.
+    """
+    row_bytes = {fragment.id: _bytes_per_row(snapshot, fragment.id) for fragment in snapshot.fragments}
+    weights = [(split.stop - split.start) * row_bytes[split.fragment_id] for split in splits]
+    total, rows = sum(weights), sum(split.stop - split.start for split in splits)
+    if not rows:
+        return []
+    if count is None:
+        per_core = 2 * (os.cpu_count() or 1)
+        count = max(min(per_core, rows // MIN_ROWS_PER_PARTITION), -(-int(total) // partition_bytes), 1)
+    target = total / count
+    groups: list[list[ScanSplit]] = []
+    room = 0.0
+    for split in splits:
+        weight = row_bytes[split.fragment_id]
+        start = split.start
+        while start < split.stop:
+            # A rest of less than a tenth of a task is no task of its own.
+            if room < 0.1 * target:
+                groups.append([])
+                room = target
+            stop = min(split.stop, start + _aligned(room / weight))
+            if (split.stop - stop) * weight < 0.1 * target:
+                stop = split.stop
+            groups[-1].append(ScanSplit(split.fragment_id, start, stop))
+            room -= (stop - start) * weight
+            start = stop
+    return groups
+
+
+def _bytes_per_row(snapshot: Snapshot, fragment_id: int) -> float:
+    """Stored bytes per row; at least one, also where the manifest does not tell the sizes of files."""
+    fragment = snapshot.fragment(fragment_id)
+    size = sum(file.file_size or 0 for file in fragment.files)
+    return max(1.0, size / max(1, fragment.physical_rows))
+
+
+def _aligned(rows: float) -> int:
+    return max(_ALIGNMENT, -(-int(rows) // _ALIGNMENT) * _ALIGNMENT)

@@ -1,0 +1,50 @@
+"""`write`: the modes of saving that Spark has, also those that it refuses for data sources in Python."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Final, Literal, get_args
+
+from lance_engine.errors import DatasetExistsError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from lance_sql.spark.options import Options
+from lance_sql.spark.session import ensure_registered
+from lance_sql.spark.tables import option_texts
+
+SaveMode = Literal["append", "overwrite", "errorifexists", "error", "ignore"]
+_MODES: Final = get_args(SaveMode)
+
+
+def write(
+    frame: DataFrame, path: str | PathLike[str], mode: SaveMode = "errorifexists", **options: Any
+) -> None:
+    """Write a DataFrame as one new version of the Lance dataset at `path`.
+
+    ``append`` adds rows and ``overwrite`` replaces rows and schema, each creating the dataset if there is
+    none; ``errorifexists`` and ``ignore`` only create it. Spark itself refuses the latter two for data
+    sources in Python. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
+    ensure_registered(frame.sparkSession)
+    texts = option_texts({**options, "path": path})
+    creates = mode in ("errorifexists", "error", "ignore")
+    if creates:
+        texts["create"] = "true"
+        if Options.parse(texts).latest() is not None:
+            if mode == "ignore":
+                return
+            raise DatasetExistsError(
+                "There is already a dataset", path=str(path), remedy='Use mode="append" or mode="overwrite"'
+            )
+    writer = (
+        frame.write.format("lance").options(**texts).mode("overwrite" if mode == "overwrite" else "append")
+    )
+    try:
+        writer.save()
+    except PySparkException as error:
+        # Another writer created it meanwhile.
+        if mode != "ignore" or DatasetExistsError.__name__ not in str(error):
+            raise

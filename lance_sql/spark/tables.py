@@ -1,0 +1,95 @@
+"""Lance tables by path: as DataFrames, and in the text of Spark SQL."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot.dialects.spark import Spark
+from sqlglot.tokens import Token, TokenType
+
+from lance_sql.spark.narrow import narrow
+from lance_sql.spark.session import ensure_registered
+
+
+def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    """A Lance dataset as a DataFrame; `options` are those of reading, such as ``version=3``.
+
+    Pass the finished query through `narrow`, and only the columns and rows it needs are read.
+    """
+    ensure_registered(spark)
+    return spark.read.format("lance").options(**option_texts(options)).load(str(path))
+
+
+def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
+    """Run a query of Spark SQL in which ``lance.`path` `` is the dataset at that path.
+
+    Behind the path may stand ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
+    the columns and row ranges that the query needs are read; see `narrow`. `options` hold for all datasets,
+    for example ``storage_options``.
+    """
+    ensure_registered(spark)
+    views: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
+    pieces, done = [], 0
+    tokens = Spark().tokenize(text)
+    for number, token in enumerate(tokens):
+        found = _table_at(tokens, number)
+        if found is None or token.start < done:
+            continue
+        path, choice, stop = found
+        key = (path, tuple(choice.items()))
+        view = views.setdefault(key, f"lance_{uuid.uuid4().hex}")
+        pieces += [text[done : token.start], view]
+        done = stop
+    query = "".join([*pieces, text[done:]])
+    try:
+        for (path, choice_items), view in views.items():
+            table(spark, path, **options, **dict(choice_items)).createOrReplaceTempView(view)
+        return narrow(spark.sql(query))
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+def _table_at(tokens: list[Token], number: int) -> tuple[str, Mapping[str, str], int] | None:
+    """The path, the version and the end of ``lance.`path` [VERSION AS OF ...]`` if it begins here."""
+    here = tokens[number : number + 3]
+    if len(here) < 3 or here[0].text.lower() != "lance" or here[0].token_type == TokenType.STRING:
+        return None
+    if here[1].token_type != TokenType.DOT or here[2].token_type != TokenType.IDENTIFIER:
+        return None
+    if number and tokens[number - 1].token_type == TokenType.DOT:
+        return None
+    path, stop = here[2].text, here[2].end + 1
+    words = tokens[number + 3 : number + 8]
+    if words and words[0].text.upper() == "FOR":
+        words = words[1:]
+    kind = words[0].text.upper() if len(words) >= 4 else ""
+    if kind in ("VERSION", "TIMESTAMP") and [word.text.upper() for word in words[1:3]] == ["AS", "OF"]:
+        value = words[3]
+        if kind == "TIMESTAMP":
+            choice = {"as_of": value.text}
+        else:
+            choice = {"version" if value.text.isdecimal() else "tag": value.text}
+        return path, choice, value.end + 1
+    return path, {}, stop
+
+
+def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options as text, which is all that Spark passes on: lists and mappings as JSON."""
+    texts = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            texts[name] = str(value).lower()
+        elif isinstance(value, (list, tuple)):
+            texts[name] = json.dumps(list(value))
+        elif isinstance(value, Mapping):
+            texts[name] = json.dumps(dict(value))
+        else:
+            texts[name] = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return texts
