@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import uuid
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -26,3 +28,83 @@ def spark() -> Iterator[SparkSession]:
         session = lance_sql.spark.local_session(memory="2g")
     yield session
     session.stop()
+
+
+class ObjectStore(NamedTuple):
+    """An S3 bucket of its own, and a DynamoDB table for manifests, on a server of this machine."""
+
+    endpoint: str
+    bucket: str
+    table: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Storage options in the spelling that both implementations understand."""
+        return {
+            "aws_endpoint": self.endpoint,
+            "dynamodb_endpoint": self.endpoint,
+            "allow_http": "true",
+            "aws_access_key_id": "test",
+            "aws_secret_access_key": "test",
+            "aws_region": "us-east-1",
+        }
+
+    def s3(self, name: str) -> str:
+        return f"s3://{self.bucket}/{name}"
+
+    def ddb(self, name: str) -> str:
+        return f"s3+ddb://{self.bucket}/{name}?ddbTableName={self.table}"
+
+    def client(self, service: str):  # type: ignore[no-untyped-def]
+        from botocore.session import Session
+
+        return Session().create_client(
+            service,
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+
+
+@pytest.fixture(scope="session")
+def object_store_endpoint() -> Iterator[str]:
+    """An emulator of S3 and DynamoDB on an unused port of the loopback interface."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def object_store(object_store_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """A new bucket and a new table; the environment is that of a user of this server."""
+    unique = uuid.uuid4().hex[:12]
+    store = ObjectStore(object_store_endpoint, f"bucket-{unique}", f"manifests-{unique}")
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+        ("AWS_ENDPOINT_URL", object_store_endpoint),
+        ("DYNAMODB_ENDPOINT", object_store_endpoint),
+        ("EXAMPLE_BUCKET", store.bucket),
+    ):
+        monkeypatch.setenv(name, value)
+    store.client("s3").create_bucket(Bucket=store.bucket)
+    store.client("dynamodb").create_table(
+        TableName=store.table,
+        KeySchema=[
+            {"AttributeName": "base_uri", "KeyType": "HASH"},
+            {"AttributeName": "version", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "base_uri", "AttributeType": "S"},
+            {"AttributeName": "version", "AttributeType": "N"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return store

@@ -10,7 +10,21 @@ from documentation import Block, code_blocks, run_bash, run_python, run_sql
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("guide.md", "operations.md", "zone-maps.md")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in (
+            "cli",
+            "encodings",
+            "guide",
+            "indices",
+            "object-stores",
+            "operations",
+            "pruning",
+            "spark",
+            "sql",
+            "zone-maps",
+        )
+    ),
 ]
 NOT_CODE = {"text"}
 

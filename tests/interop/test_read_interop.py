@@ -9,14 +9,13 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, blob_cases, difference, is_readable, multi_page_table, versioned
+from corpus import Case, all_cases, blob_cases, difference, multi_page_table, versioned
 from lance_engine.dataset import Dataset
-from lance_engine.errors import RowNotFoundError, UnsupportedFeatureError
+from lance_engine.errors import RowNotFoundError
 from lance_engine.scan import ScanSplit
 from pylance_files import write_dataset
 
-CASES = versioned(filter(is_readable, [*all_cases(), *blob_cases()]), with_2_0=True)
-REFUSED = versioned(case for case in all_cases() if not is_readable(case))
+CASES = versioned([*all_cases(), *blob_cases()], with_2_0=True)
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +43,6 @@ def test_scan(folder: Path, case: Case, version: str) -> None:
     dataset = Dataset.open(uri)
     assert dataset.count_rows() == expected.num_rows
     assert difference(dataset.scan().to_table(), expected) == ""
-
-
-@pytest.mark.parametrize(("case", "version"), REFUSED)
-def test_what_cannot_be_read_is_refused(folder: Path, case: Case, version: str) -> None:
-    uri, expected = written(folder, case, version)
-    if expected.num_rows == 0:
-        return  # no file, nothing to refuse
-    with pytest.raises(UnsupportedFeatureError, match="cannot be read"):
-        Dataset.open(uri).scan().to_table()
 
 
 @pytest.mark.parametrize(("case", "version"), CASES)

@@ -71,3 +71,22 @@ def test_compaction_by_pylance_leaves_no_stale_zone_maps(tmp_path: Path) -> None
     ours = Dataset.open(str(tmp_path))
     assert ours.scan(filter="x BETWEEN 400 AND 520").to_table().num_rows == 21
     assert ours.count_rows("x < 500") == 0
+
+
+def test_pylance_refuses_the_column_encoding_zone_index(tmp_path: Path) -> None:
+    """Which is why it is written only on request."""
+    written = table(1000)
+    write_dataset(
+        written,
+        tmp_path,
+        data_storage_version="2.0",
+        zone_index="strict",
+        zone_rows=64,
+    )
+    ours = Dataset.open(str(tmp_path))
+    assert not difference(ours.scan().to_table(), written)
+    assert ours.scan(filter="x >= 640 AND x < 650").count() == 10
+    theirs = lance.dataset(tmp_path)
+    assert theirs.count_rows() == 1000
+    with pytest.raises(Exception, match=r"(?i)decoder|ZoneIndex"):
+        theirs.to_table()
