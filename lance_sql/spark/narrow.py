@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lance_sql.spark.catalyst import class_name, scala_items, to_filter
+from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
-
-logger = logging.getLogger(__package__)
+from lance_sql.spark.partitions import plan_splits
 
 # Nodes whose output is made of their own expressions.
 _RESET: Final = {"Project", "Aggregate"}
@@ -137,7 +137,12 @@ def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
     if text:
         given["filter"] = text
     names = [field.name for field in needed]
-    logger.info("%s version %d: reads %s where %s", dataset.uri, dataset.version, names, text or "true")
+    if logger.isEnabledFor(logging.INFO):  # Spark plans it again, in another process
+        planned = plan_splits(dataset, dataclasses.replace(pinned, filter=text or None))
+        where = text or "true"
+        logger.info(
+            "%s version %d: reads %s where %s: %s", dataset.uri, dataset.version, names, where, planned
+        )
     frame = spark.read.format("lance").schema(StructType(needed)).options(**given).load()
     return _projected(spark, attributes, frame._jdf.queryExecution().analyzed())
 

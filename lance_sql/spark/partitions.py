@@ -74,23 +74,22 @@ def partition_splits(
         per_core = 2 * (os.cpu_count() or 1)
         count = max(min(per_core, rows // MIN_ROWS_PER_PARTITION), -(-int(total) // partition_bytes), 1)
     target = total / count
-    groups: list[list[ScanSplit]] = []
-    room = 0.0
+    groups: list[list[ScanSplit]] = [[] for _ in range(count)]
+    done = 0.0
     for split in splits:
         weight = row_bytes[split.fragment_id]
         start = split.start
         while start < split.stop:
-            # A rest of less than a tenth of a task is no task of its own.
-            if room < 0.1 * target:
-                groups.append([])
-                room = target
-            stop = min(split.stop, start + _aligned(room / weight))
-            if (split.stop - stop) * weight < 0.1 * target:
-                stop = split.stop
-            groups[-1].append(ScanSplit(split.fragment_id, start, stop))
-            room -= (stop - start) * weight
+            # Less than a tenth of a task is left to the next one, or taken by the one before.
+            number = min(count - 1, int(done / target + 0.1))
+            room = (number + 1.1) * target - done
+            stop = split.stop
+            if number < count - 1 and (stop - start) * weight > room:
+                stop = min(stop, start + _aligned((room - 0.1 * target) / weight))
+            groups[number].append(ScanSplit(split.fragment_id, start, stop))
+            done += (stop - start) * weight
             start = stop
-    return groups
+    return [group for group in groups if group]
 
 
 def _bytes_per_row(snapshot: Snapshot, fragment_id: int) -> float:

@@ -10,7 +10,6 @@ is one part twice. The option ``filter`` narrows a DataFrame explicitly instead,
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -23,14 +22,13 @@ from lance_engine.scan.system import ROW_ID
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema, to_spark
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS: Final = 65_536
-
-logger = logging.getLogger(__package__)
 
 
 def read_schema(options: Options) -> StructType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import re
 
 import pyarrow as pa
@@ -106,6 +107,30 @@ def test_what_is_read(spark: SparkSession, sales: str) -> None:
     first, second = frame.where("id < 3"), frame.where("id > 2990")
     both = relations(lance_sql.spark.narrow(first.select("id").union(second.select("u"))))
     assert sorted(names for names, _ in both) == [["id"], ["id", "u"]]
+
+
+def test_what_was_pruned_is_logged(spark: SparkSession, sales: str, caplog: pytest.LogCaptureFixture) -> None:
+    query = f"SELECT id FROM lance.`{sales}` WHERE id >= 2950"
+    with caplog.at_level(logging.INFO, "lance_sql.spark"):
+        narrowed = lance_sql.spark.sql(spark, query)
+    (message,) = caplog.messages
+    assert (
+        "version 2: reads ['id'] where (id IS NOT NULL AND id >= 2950): 1 tasks for 100 of 3000 rows"
+        in message
+    )
+    assert message.endswith("in 1 of 3 fragments")
+
+    collects = "spark.sql.pyspark.worker.logging.enabled"
+    spark.conf.set(collects, "true")
+    try:
+        assert narrowed.count() == 50
+        collected = spark.tvf.python_worker_logs().where("logger = 'lance_sql.spark'").select("msg").collect()
+    finally:
+        spark.conf.unset(collects)
+    messages = [row.msg for row in collected]
+    assert any("1 tasks for 100 of 3000 rows" in message for message in messages)
+    read = next(message for message in messages if "stored" in message)
+    assert "50 rows from 100 of 100 stored, 1 of 1 fragments, 1 of 1 zones" in read
 
 
 def test_filters_of_one_query_leave_others_alone(spark: SparkSession, sales: str) -> None:
