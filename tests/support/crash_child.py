@@ -2,7 +2,8 @@
 
 Started once; reads one JSON request per line: what to do, to which dataset, and before or after which call
 the process dies. Each request is carried out by a fork, which is killed with SIGKILL: no handler runs. The
-answer is ``survived``, or the name of the call that was the last one.
+answer is ``survived``, or the name of the call that was the last one. Calls that only read count if the
+request says so.
 """
 
 from __future__ import annotations
@@ -66,19 +67,27 @@ class _Clock:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def instrument(clock: _Clock) -> None:
-    for name in ("link", "replace", "unlink", "makedirs", "scandir"):
+def instrument(clock: _Clock, *, reads: bool) -> None:
+    """Count what changes storage, and with `reads` also what only looks at it."""
+    for name in ("link", "replace", "unlink", "makedirs", *(("scandir",) if reads else ())):
         clock.wrap(os, name)
     for name in ("__init__", "write"):
         clock.wrap(local._LocalSink, name)
-    clock.wrap(local.LocalStore, "read")
-    for name in ("put", "put_if_absent", "delete", "list", "read", "read_ranges", "size", "exists"):
+    for name in ("put", "put_if_absent", "delete"):
         clock.wrap(fsspec_store.FsspecStore, name)
     for name in ("__init__", "close"):
         clock.wrap(fsspec_store._FsspecSink, name)
-    for store in (dynamodb.DynamoDBManifestStore, sqlite.SQLiteManifestStore):
-        for name in ("latest", "get", "add", "replace"):
+    databases = (dynamodb.DynamoDBManifestStore, sqlite.SQLiteManifestStore)
+    for store in databases:
+        for name in ("add", "replace"):
             clock.wrap(store, name)
+    if reads:
+        clock.wrap(local.LocalStore, "read")
+        for name in ("list", "names", "read", "read_ranges", "size", "exists"):
+            clock.wrap(fsspec_store.FsspecStore, name)
+        for store in databases:
+            for name in ("latest", "get"):
+                clock.wrap(store, name)
 
 
 def main() -> None:
@@ -90,7 +99,7 @@ def main() -> None:
             os.close(reading)
             status = 0
             try:
-                instrument(_Clock(request["at"], request["when"], writing))
+                instrument(_Clock(request["at"], request["when"], writing), reads=request["reads"])
                 change(request["operation"], request["uri"], request["options"])
                 os.write(writing, b"survived")
             except BaseException as error:

@@ -230,6 +230,15 @@ class UpdateConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateBases:
+    """Other places for files added to those that the dataset knows; only other writers commit that."""
+
+    added: tuple[BasePath, ...]
+
+    kind = OperationKind.UPDATE_BASES
+
+
+@dataclass(frozen=True, slots=True)
 class OtherOperation:
     """An operation that can be recognised but not executed, with its serialised message."""
 
@@ -251,5 +260,6 @@ Operation = (
     | CreateIndex
     | UpdateConfig
     | DataReplacement
+    | UpdateBases
     | OtherOperation
 )

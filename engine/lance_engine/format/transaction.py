@@ -36,6 +36,7 @@ from lance_engine.format.operations import (
     Rewrite,
     RewriteGroup,
     Update,
+    UpdateBases,
     UpdateConfig,
 )
 from lance_engine.format.pb import table_pb2
@@ -60,6 +61,7 @@ __all__ = [
     "RewriteGroup",
     "Transaction",
     "Update",
+    "UpdateBases",
     "UpdateConfig",
     "parse_transaction",
     "serialize_transaction",
@@ -189,6 +191,8 @@ def _write_operation(content: Any, operation: Operation) -> None:
         case DataReplacement():
             for fragment_id, file in operation.files:
                 content.replacements.add(fragment_id=fragment_id, new_file=data_file_to_message(file))
+        case UpdateBases():
+            content.new_bases.extend([base_path_to_message(base) for base in operation.added])
         case OtherOperation():
             content.MergeFromString(operation.message)
 
@@ -306,6 +310,10 @@ def _write_map(message: Any, update: MapUpdate | None) -> None:
         message.update_entries.add(key=key, value=value)
 
 
+def _parse_update_bases(content: Any) -> UpdateBases:
+    return UpdateBases(tuple(base_path_from_message(base) for base in content.new_bases))
+
+
 _PARSERS: Mapping[OperationKind, Callable[[Any], Operation]] = {
     OperationKind.APPEND: _parse_append,
     OperationKind.DELETE: _parse_delete,
@@ -320,4 +328,5 @@ _PARSERS: Mapping[OperationKind, Callable[[Any], Operation]] = {
     OperationKind.CREATE_INDEX: _parse_create_index,
     OperationKind.DATA_REPLACEMENT: _parse_data_replacement,
     OperationKind.UPDATE_CONFIG: _parse_update_config,
+    OperationKind.UPDATE_BASES: _parse_update_bases,
 }

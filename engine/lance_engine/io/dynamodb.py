@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, DatasetNotFoundError, UnsupportedFeatureError
@@ -25,13 +25,58 @@ _PRESENT: Final = "attribute_exists(base_uri) AND attribute_exists(version)"
 _COMMITTER: Final = "lancedb"
 
 
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """A client, which threads may share, and the tables whose keys were looked at."""
+
+    client: Any
+    tables: set[str] = field(default_factory=set)
+
+
+# Making a client takes longer than opening a dataset.
+_connections: dict[tuple[Any, ...], _Connection] = {}
+_connecting = threading.Lock()
+
+
+def _forget_connections() -> None:
+    """A process that was forked must not use the sockets, and cannot rely on the lock, of the other one."""
+    global _connecting
+    _connections.clear()
+    _connecting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_connections)
+
+
+def _connect(options: Mapping[str, Any]) -> _Connection:
+    try:
+        from botocore.session import Session
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            "Manifest stores in DynamoDB need botocore", remedy="pip install lance-sql[s3]"
+        ) from error
+    endpoint = option(options, "dynamodb_endpoint", "dynamodb_endpoint_url")
+    endpoint = endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None
+    profile = option(options, "profile", "aws_profile")
+    arguments = botocore_options(options)
+    # What is not given comes from the environment.
+    environment = ((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
+    key = (endpoint, profile, *sorted(arguments.items()), *sorted(environment))
+    # Creating clients is not safe in several threads.
+    with _connecting:
+        found = _connections.get(key)
+        if found is None:
+            client = Session(profile=profile).create_client("dynamodb", endpoint_url=endpoint, **arguments)
+            found = _connections[key] = _Connection(client)
+    return found
+
+
 class DynamoDBManifestStore:
     """The table `table`; `options` are storage options, ``dynamodb_endpoint`` among them."""
 
     def __init__(self, table: str, options: Mapping[str, Any] | None = None) -> None:
         self._table = table
         self._options = dict(options or {})
-        self._lock = threading.Lock()
 
     def latest(self, dataset: str) -> ManifestEntry | None:
         answer = self._client.query(
@@ -86,25 +131,13 @@ class DynamoDBManifestStore:
             return False
         return True
 
-    @cached_property
+    @property
     def _client(self) -> Any:
-        try:
-            from botocore.session import Session
-        except ImportError as error:
-            raise UnsupportedFeatureError(
-                "Manifest stores in DynamoDB need botocore", remedy="pip install lance-sql[s3]"
-            ) from error
-        endpoint = option(self._options, "dynamodb_endpoint", "dynamodb_endpoint_url")
-        session = Session(profile=option(self._options, "profile", "aws_profile"))
-        # Creating clients is not safe in several threads.
-        with self._lock:
-            client = session.create_client(
-                "dynamodb",
-                endpoint_url=endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None,
-                **botocore_options(self._options),
-            )
-        self._check_table(client)
-        return client
+        connection = _connect(self._options)
+        if self._table not in connection.tables:
+            self._check_table(connection.client)
+            connection.tables.add(self._table)
+        return connection.client
 
     def _check_table(self, client: Any) -> None:
         try:

@@ -17,6 +17,7 @@ from lance_engine.format.operations import (
     Project,
     Rewrite,
     Update,
+    UpdateBases,
     UpdateConfig,
 )
 
@@ -37,7 +38,7 @@ class Verdict(IntEnum):
 # - rebase: merge the deletions if the rows differ, else R
 # - tighten: R if the Project made a nullable field required
 # - keyed: R if keys are inserted
-# - shard: R or X for the same shard of the write-ahead log
+# - shard: R if rows of the same shard of the write-ahead log are moved into the table
 # - covered: R if an index covers a rewritten fragment
 # - name: R for the same index name
 # - column: R for the same column
@@ -48,6 +49,8 @@ class Verdict(IntEnum):
 # - key: X if both set the same key
 # - metadata: X if both touch the same metadata map
 # - base: X for the same id, name or path
+# What is not in the table counts as R. A clone begins a history, so nothing is committed before it; overlays
+# need a feature flag that is refused; and only others change the state of the write-ahead log.
 _TABLE: Final = """
 theirs            append  delete  update  rewrite  merge  project  overwrite  restore  create_index  data_replacement  config  metadata  reserve_fragments  update_bases  update_mem_wal_state
 append            ok      ok      ok      ok       R      tighten  X          X        ok            ok                ok      ok        ok                 ok            X
@@ -85,13 +88,8 @@ def check(mine: Operation, theirs: Operation) -> Verdict:
 
 
 def _check_pair(mine: Operation, row: str, theirs: Operation, column: str) -> Verdict:
-    # Operations outside the table, and conditions that cannot be judged, are treated as touching the same
-    # data.
     rule = RULES.get((row, column), "R")
-    if rule in _VERDICTS:
-        return _VERDICTS[rule]
-    condition = _CONDITIONS.get(rule)
-    return condition(mine, theirs) if condition else Verdict.RETRY
+    return _VERDICTS[rule] if rule in _VERDICTS else _CONDITIONS[rule](mine, theirs)
 
 
 def _names(operation: Operation) -> Iterable[str]:
@@ -235,6 +233,25 @@ def _metadata(mine: Operation, theirs: Operation) -> Verdict:
     return Verdict.INCOMPATIBLE if clash else Verdict.COMPATIBLE
 
 
+def _shard(mine: Operation, theirs: Operation) -> Verdict:
+    # Updates of ours move no rows of the log; of an update that is not understood this is not known.
+    return Verdict.COMPATIBLE if isinstance(mine, Update) else Verdict.RETRY
+
+
+def _base(mine: Operation, theirs: Operation) -> Verdict:
+    if not isinstance(mine, UpdateBases) or not isinstance(theirs, UpdateBases):
+        return Verdict.RETRY
+    clash = any(
+        # Id 0 asks for a free one.
+        (ours.id == other.id and ours.id)
+        or (ours.name == other.name and ours.name is not None)
+        or ours.path == other.path
+        for ours in mine.added
+        for other in theirs.added
+    )
+    return Verdict.INCOMPATIBLE if clash else Verdict.COMPATIBLE
+
+
 _CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
     "overlap": _overlap,
     "rebase": _rebase,
@@ -249,4 +266,6 @@ _CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
     "column": _column,
     "key": _key,
     "metadata": _metadata,
+    "shard": _shard,
+    "base": _base,
 }
