@@ -193,10 +193,14 @@ class Dataset:
     # the latest version; IncompatibleChangeError tells that it makes no sense there.
 
     def delete(
-        self, where: str | pc.Expression | Node | None = None, *, row_ids: npt.ArrayLike | None = None
+        self,
+        where: str | pc.Expression | Node | None = None,
+        *,
+        row_ids: npt.ArrayLike | None = None,
+        progress: ProgressOption = None,
     ) -> Self:
         """Delete the rows that pass a filter, or those with these row ids (RowNotFoundError if unknown)."""
-        return self._at(delete(self.snapshot, where, row_ids=row_ids))
+        return self._at(delete(self.snapshot, where, row_ids=row_ids, progress=progress))
 
     def truncate(self) -> Self:
         """Delete all rows."""
@@ -299,14 +303,25 @@ class Dataset:
         )
 
     def cleanup(
-        self, older_than: datetime.timedelta, *, dry_run: bool = False, delete_unverified: bool = False
+        self,
+        older_than: datetime.timedelta,
+        *,
+        dry_run: bool = False,
+        delete_unverified: bool = False,
+        progress: ProgressOption = None,
     ) -> CleanupReport:
         """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
-        The latest version and tagged ones stay. A dry run only reports. `delete_unverified` also removes
-        files that no version ever named; no writer may be at work then.
+        The latest version and tagged ones stay. A dry run only reports. Files that no version names go when
+        they are seven days old, with `delete_unverified` at once; no writer may be at work then.
         """
-        return cleanup(self.snapshot, older_than, dry_run=dry_run, delete_unverified=delete_unverified)
+        return cleanup(
+            self.snapshot,
+            older_than,
+            dry_run=dry_run,
+            delete_unverified=delete_unverified,
+            progress=progress,
+        )
 
     def create_index(
         self,

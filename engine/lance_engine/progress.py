@@ -21,7 +21,8 @@ class ProgressEvent:
     """How far an operation is.
 
     `stage` says in words what it does now. `rows` of `total_rows` (None where that is not known) are done in
-    this stage. `bytes` and `files` were written so far by the whole operation, `elapsed` is in seconds.
+    this stage; what is counted is rows unless `unit` names something else, such as files. `bytes` and `files`
+    were written so far by the whole operation, `elapsed` is in seconds.
     """
 
     stage: str
@@ -30,6 +31,7 @@ class ProgressEvent:
     bytes: int
     files: int
     elapsed: float
+    unit: str = "rows"
 
 
 class Progress(Protocol):
@@ -49,15 +51,20 @@ class Reporter:
         self._progress: Progress | None = _Printer() if progress is True else (progress or None)
         self._started = time.monotonic()
         self._last = -_INTERVAL
-        self._stage = ""
+        self._stage, self._unit = "", "rows"
         self._rows = 0
         self._total: int | None = None
         self.bytes = 0
         self.files = 0
 
-    def begin(self, stage: str, total_rows: int | None = None) -> None:
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody listens."""
+        return self._progress is None
+
+    def begin(self, stage: str, total_rows: int | None = None, unit: str = "rows") -> None:
         """A new stage; tells so at once."""
-        self._stage, self._rows, self._total = stage, 0, total_rows
+        self._stage, self._rows, self._total, self._unit = stage, 0, total_rows, unit
         self._emit()
 
     def advance(self, rows: int) -> None:
@@ -86,7 +93,9 @@ class Reporter:
             return
         self._last = time.monotonic()
         elapsed = self._last - self._started
-        self._progress(ProgressEvent(self._stage, self._rows, self._total, self.bytes, self.files, elapsed))
+        self._progress(
+            ProgressEvent(self._stage, self._rows, self._total, self.bytes, self.files, elapsed, self._unit)
+        )
 
 
 class _Printer:
@@ -103,7 +112,7 @@ class _Printer:
         self._stage = event.stage
         of = "" if event.total_rows is None else f" of {event.total_rows:,}"
         done = event.total_rows is not None and event.rows >= event.total_rows
-        stream.write(f"\r{event.stage}: {event.rows:,}{of} rows, {event.elapsed:.1f} s")
+        stream.write(f"\r{event.stage}: {event.rows:,}{of} {event.unit}, {event.elapsed:.1f} s")
         if done:
             stream.write("\n")
             self._stage = ""

@@ -86,10 +86,13 @@ def compact_command(
 @click.option("--older-than", type=Span(), default="7d", help="Age from which on versions go; 7d by default.")
 @click.option("--dry-run", is_flag=True, help="Only tell what would be removed.")
 @click.option(
-    "--delete-unverified", is_flag=True, help="Also files that no version names; no writer may be at work."
+    "--delete-unverified",
+    is_flag=True,
+    help="Also young files that no version names; no writer may be at work.",
 )
 @click.option("--branch", help="Branch to change; the main history by default.")
 @storage_option
+@yes_progress
 @json_option
 @reports_errors
 def cleanup_command(
@@ -97,6 +100,7 @@ def cleanup_command(
     older_than: datetime.timedelta,
     dry_run: bool,
     delete_unverified: bool,
+    progress: bool | None,
     as_json: bool,
     **which: Any,
 ) -> None:
@@ -106,10 +110,14 @@ def cleanup_command(
     lance-sql cleanup sales.lance --older-than 30d --dry-run
     """
     from lance_sql.cli.output import print_json
+    from lance_sql.progress import bar
     from lance_sql.query.display import counted, in_bytes
 
     dataset = open_dataset(path, **which)
-    report = dataset.cleanup(older_than, dry_run=dry_run, delete_unverified=delete_unverified)
+    with bar(progress) as told:
+        report = dataset.cleanup(
+            older_than, dry_run=dry_run, delete_unverified=delete_unverified, progress=told
+        )
     if as_json:
         print_json(asdict(report))
         return

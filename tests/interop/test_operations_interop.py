@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import time
 from pathlib import Path
 
 import lance
@@ -213,6 +215,44 @@ def test_cleaning_up(path: str) -> None:
     lance.dataset(path).delete("id = 60")
     lance_sql.open(path).cleanup(datetime.timedelta(0), delete_unverified=True)
     check(path)
+
+
+@pytest.mark.parametrize("delete_unverified", [False, True])
+def test_both_keep_and_remove_the_same_files_without_a_version(
+    tmp_path: Path, delete_unverified: bool
+) -> None:
+    """After a week by default; what neither has written stays."""
+    left = []
+    for name in ("ours", "theirs"):
+        folder = tmp_path / name
+        dataset = lance_sql.write(pa.table({"id": range(9)}), str(folder)).delete("id = 1")
+        for days in (6, 8):
+            uuid = f"{days}f8c5a2e-2f9c-4b0b-9d3b-0d2e4c1a7b5e"
+            for file in (
+                f"data/{days}.lance",
+                f"data/{days}.txt",
+                f"_deletions/0-1-{days}.bin",
+                f"_deletions/0-1-{days}.arrow",
+                f"_transactions/1-{uuid}.txn",
+                f"_indices/{uuid}/page_data.lance",
+                f"_versions/18446744073709551608.manifest-{uuid}",
+            ):
+                junk = folder / file
+                junk.parent.mkdir(parents=True, exist_ok=True)
+                junk.write_bytes(b"1234567")
+                written = time.time() - days * 24 * 60 * 60
+                os.utime(junk, (written, written))
+        before = [path for path in folder.rglob("*") if path.is_file()]
+        if name == "ours":
+            dataset.cleanup(datetime.timedelta(days=1), delete_unverified=delete_unverified)
+        else:
+            lance.dataset(str(folder)).cleanup_old_versions(
+                datetime.timedelta(days=1), delete_unverified=delete_unverified
+            )
+        junk_left = {str(path.relative_to(folder)) for path in before if path.exists()}
+        left.append({path for path in junk_left if (folder / path).stat().st_size == 7})
+    assert left[0] == left[1]
+    assert len(left[0]) == (4 if delete_unverified else 9)
 
 
 def test_merging(path: str) -> None:

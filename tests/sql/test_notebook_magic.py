@@ -117,8 +117,22 @@ def test_there_is_no_bar_where_nobody_looks():
         lambda ds, progress: ds.add_columns({"twice": "id * 2"}, progress=progress),
         lambda ds, progress: ds.create_index("id", progress=progress),
         lambda ds, progress: ds.replace_columns({"id": "id + 1"}, progress=progress),
+        lambda ds, progress: ds.delete("id = 1", progress=progress),
+        lambda ds, progress: ds.delete(row_ids=[0], progress=progress),
+        lambda ds, progress: ds.merge(ds, on="id").when_matched_update_all().execute(progress=progress),
+        lambda ds, progress: ds.alter_column("id", type=pa.float64(), progress=progress),
     ],
-    ids=["compact", "update", "add_columns", "create_index", "replace_columns"],
+    ids=[
+        "compact",
+        "update",
+        "add_columns",
+        "create_index",
+        "replace_columns",
+        "delete",
+        "delete row ids",
+        "merge",
+        "alter_column",
+    ],
 )
 def test_a_cancelled_operation_leaves_no_version(things, tmp_path, operation):
     class CancelledError(Exception):

@@ -9,6 +9,7 @@ between (2) and (4) leaves a version that is committed but staged: whoever sees 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,6 +91,9 @@ class ExternallyCommittedStore:
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         return self._files.read_ranges(path, ranges)
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        return self._files.modified(path)
 
     def put(self, path: str, data: bytes) -> None:
         self._files.put(path, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -64,6 +65,13 @@ class FsspecStore:
 
     def size(self, path: str) -> int:
         return int(self._fs.size(self._full(path)))
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        try:
+            written: datetime.datetime = self._fs.modified(self._full(path))
+        except NotImplementedError:
+            return None
+        return written if written.tzinfo else written.replace(tzinfo=datetime.UTC)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         data: bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import errno
 import os
 import uuid
@@ -32,6 +33,9 @@ class LocalStore:
 
     def size(self, path: str) -> int:
         return os.stat(self._full(path)).st_size
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        return datetime.datetime.fromtimestamp(os.stat(self._full(path)).st_mtime, datetime.UTC)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         with open(self._full(path), "rb", buffering=0) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import threading
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ class MemoryStore:
     def __init__(self, name: str = "") -> None:
         self._name = name
         self._files: dict[str, bytes] = {}
+        self._written: dict[str, datetime.datetime] = {}
         self._lock = threading.Lock()
         self.requests = 0
         self.bytes_read = 0
@@ -33,6 +35,10 @@ class MemoryStore:
 
     def size(self, path: str) -> int:
         return len(self._file(path))
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        self._file(path)
+        return self._written.get(path)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         content = self._file(path)
@@ -60,16 +66,19 @@ class MemoryStore:
     def put(self, path: str, data: bytes) -> None:
         with self._lock:
             self._files[checked_path(path)] = bytes(data)
+            self._written[path] = datetime.datetime.now(datetime.UTC)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         with self._lock:
             if checked_path(path) in self._files:
                 raise FileExistsError(path)
             self._files[path] = bytes(data)
+            self._written[path] = datetime.datetime.now(datetime.UTC)
 
     def delete(self, path: str) -> None:
         with self._lock:
             self._files.pop(checked_path(path), None)
+            self._written.pop(path, None)
 
     def create(self, path: str) -> Sink:
         return _MemorySink(self, checked_path(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -58,6 +59,10 @@ class Store(Protocol):
 
     def size(self, path: str) -> int:
         """Length of a file in bytes."""
+        ...
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        """When a file was written, with a time zone; None where storage does not tell."""
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 
 from lance_engine.io.external import ExternallyCommittedStore
@@ -25,6 +26,9 @@ class SubStore:
 
     def size(self, path: str) -> int:
         return self.base.size(self._full(path))
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        return self.base.modified(self._full(path))
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         return self.base.read(self._full(path), offset, length)
@@ -68,3 +72,8 @@ def files_uri(store: Store) -> str:
     if isinstance(store, ExternallyCommittedStore):
         return files_uri(store.files)
     return store.uri
+
+
+def is_externally_committed(store: Store) -> bool:
+    """Whether a database decides on the versions of a dataset or branch."""
+    return isinstance(store.base if isinstance(store, SubStore) else store, ExternallyCommittedStore)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from lance_engine.errors import DatasetNotFoundError
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import parse_manifest_file
-from lance_engine.io import Store, files_uri
+from lance_engine.io import Store, files_uri, is_externally_committed
 from lance_engine.io.manifest_names import ENDING, VERSIONS
+from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.branches import list_branches
 from lance_engine.table.commit import TRANSACTIONS
-from lance_engine.table.deletions import DELETIONS, deletion_path
-from lance_engine.table.hint import HINT_PATH
+from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import REFS, branch_store, root_store
 from lance_engine.table.snapshot import DATA, INDICES, Snapshot
 from lance_engine.table.tags import list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
+
+#: A file that no version names belongs to no writer at work any more when it is that old.
+UNVERIFIED_AGE: Final = datetime.timedelta(days=7)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,28 +45,34 @@ def cleanup(
     *,
     dry_run: bool = False,
     delete_unverified: bool = False,
+    progress: ProgressOption = None,
 ) -> CleanupReport:
     """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
     The latest version, tagged versions and those that branches began with stay, and so do files that a branch
-    refers to. Files that no version ever
-    named may belong to a writer at work; `delete_unverified` removes them too, and is safe only when there is
-    none. Whoever reads a removed version meanwhile fails.
+    refers to. Files that no version that is left, or is removed now, names may belong to a writer at work:
+    they go when they are older than `UNVERIFIED_AGE`. `delete_unverified` removes them at once, and is safe
+    only when there is no writer. Whoever reads a removed version meanwhile fails. An exception of `progress`
+    ends the work: versions that are left are whole, and files that are left without one count as unverified.
     """
-    store = snapshot.store
+    store, reporter = snapshot.store, Reporter(progress)
     versions = list_versions(store)
     if versions is None:
         raise DatasetNotFoundError("There is no Lance dataset at this path", path=store.uri)
-    cutoff = datetime.datetime.now(datetime.UTC) - older_than
+    location = _location(store)
+    now = datetime.datetime.now(datetime.UTC)
+    cutoff = now - older_than
     protected = {versions.latest, *_named_versions(snapshot)}
     needed, known = _Files(), _Files()
     removed: list[int] = []
+    reporter.begin("reading versions", len(versions.versions), "versions")
     for version in versions.versions:
         stored = _read(store, versions, version)
+        reporter.advance(1)
         if stored is None:
             continue
         old = stored.manifest.committed_at < cutoff and version not in protected
-        files = _files_of(stored)
+        files = _files_of(stored, location, location)
         known.add(files)
         if old:
             removed.append(version)
@@ -72,20 +82,22 @@ def cleanup(
         known.add(files)
         needed.add(files)
     for path in _detached(store):
-        files = _files_of(StoredVersion(*parse_manifest_file(store.read(path))))
+        detached = StoredVersion(*parse_manifest_file(store.read(path)))
+        files = _files_of(detached, location, location)
         known.add(files)
         needed.add(files)
     unused = known.without(needed)
-    paths = [
-        path
-        for folder in _FOLDERS
-        for path in store.list(folder)
-        if path in unused or (delete_unverified and path not in known)
-    ]
-    if delete_unverified:
-        paths += _leftovers(store)
+    oldest = None if delete_unverified else now - UNVERIFIED_AGE
+    paths: list[str] = []
+    for folder in _FOLDERS:
+        paths += [
+            path
+            for path in store.list(folder)
+            if path in unused or (path not in known and _is_abandoned(store, path, oldest))
+        ]
+    paths += [path for path in _leftovers(store) if _is_abandoned(store, path, oldest)]
     manifests = [versions.path(version) for version in removed]
-    return _remove(store, manifests, paths, tuple(removed), dry_run)
+    return _remove(store, manifests, paths, tuple(removed), dry_run, reporter)
 
 
 _FOLDERS: Final = (DATA, DELETIONS, TRANSACTIONS, INDICES)
@@ -109,21 +121,50 @@ class _Files:
         return path in self.paths or owner in self.paths or f"{owner}.lance" in self.paths
 
 
-def _files_of(stored: StoredVersion, base_id: int | None = None) -> _Files:
-    """The files that a version has in the dataset itself, or in one of its base paths."""
+def _files_of(stored: StoredVersion, home: str, location: str) -> _Files:
+    """The files that a version of the dataset or branch at `home` has in the one at `location`."""
+    bases = {base.id: base for base in stored.manifest.base_paths}
+    places: dict[tuple[int | None, str], str | None] = {}
+
+    def place(base_id: int | None, folder: str) -> str | None:
+        """The path below `location` where files lie, with a slash at the end; None if they lie elsewhere."""
+        if (base_id, folder) not in places:
+            root, inside = home, f"{folder}/"
+            if base_id is not None:
+                base = bases.get(base_id)
+                root = "" if base is None else _plain(base.path)
+                inside = f"{folder}/" if base is None or base.is_dataset_root else ""
+            path = f"{root}/{inside}"
+            here = path.startswith(f"{location}/")
+            places[base_id, folder] = path.removeprefix(f"{location}/") if here else None
+        return places[base_id, folder]
+
     files = _Files()
     for fragment in stored.manifest.fragments:
-        files.paths |= {f"{DATA}/{file.path}" for file in fragment.files if file.base_id == base_id}
+        for file in fragment.files:
+            if (folder := place(file.base_id, DATA)) is not None:
+                files.paths.add(folder + file.path)
         deletion = fragment.deletion_file
-        if deletion is not None and deletion.base_id == base_id:
-            files.paths.add(deletion_path(fragment.id, deletion))
-    if stored.manifest.transaction_file and base_id is None:
+        if deletion is not None and (folder := place(deletion.base_id, DELETIONS)) is not None:
+            files.paths.add(folder + deletion.file_name(fragment.id))
+    if stored.manifest.transaction_file and home == location:
         files.paths.add(f"{TRANSACTIONS}/{stored.manifest.transaction_file}")
     if stored.index_section is not None:
         for index in parse_index_section(stored.index_section):
-            if index.base_id == base_id:
-                files.paths.add(f"{INDICES}/{index.uuid}")
+            if (folder := place(index.base_id, INDICES)) is not None:
+                files.paths.add(f"{folder}{index.uuid}")
     return files
+
+
+def _location(store: Store) -> str:
+    return files_uri(store).rstrip("/")
+
+
+def _plain(path: str) -> str:
+    """A base path in the spelling of `_location`."""
+    if path.startswith("file://"):
+        path = unquote(urlsplit(path).path)
+    return path.rstrip("/")
 
 
 def _read(store: Store, versions: VersionList, version: int) -> StoredVersion | None:
@@ -142,7 +183,7 @@ def _named_versions(snapshot: Snapshot) -> set[int]:
 
 def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
     """What the other branches refer to in this one, even if the version they began with is gone."""
-    root, location = root_store(snapshot), files_uri(snapshot.store).rstrip("/")
+    root, location = root_store(snapshot), _location(snapshot.store)
     for branch in (None, *(branch.name for branch in list_branches(root))):
         if branch == snapshot.manifest.branch:
             continue
@@ -152,17 +193,36 @@ def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
             continue
         for version in versions.versions:
             stored = _read(store, versions, version)
-            if stored is None:
-                continue
-            for base in stored.manifest.base_paths:
-                if base.path.rstrip("/") == location:
-                    yield _files_of(stored, base.id)
+            if stored is not None:
+                yield _files_of(stored, _location(store), location)
+
+
+def _is_abandoned(store: Store, path: str, oldest: datetime.datetime | None) -> bool:
+    """Whether a file that no version names was written before `oldest` (None: whenever) by a writer."""
+    folder, name = path.split("/")[0], path.rpartition("/")[2]
+    # What else somebody has put among the data files is theirs. Hidden files are unfinished ones.
+    if folder == DATA and not name.startswith(".") and not name.endswith(_OF_WRITERS):
+        return False
+    if oldest is None:
+        return True
+    try:
+        written = store.modified(path)
+    except FileNotFoundError:
+        return False
+    return written is not None and written < oldest
+
+
+_OF_WRITERS: Final = (".lance", ".blob")
 
 
 def _leftovers(store: Store) -> list[str]:
     """What writers that were killed left beside manifests and references, under names that readers ignore."""
-    beside = [path for path in store.list(VERSIONS) if not path.endswith(ENDING) and path != HINT_PATH]
-    return beside + [path for path in store.list(REFS) if not path.endswith(".json")]
+    names = [*store.list(VERSIONS), *store.list(REFS)]
+    left = [path for path in names if not path.endswith((ENDING, ".json"))]
+    if is_externally_committed(store):
+        return left
+    # A manifest that is still staged may be a version, of which only the database knows.
+    return [path for path in left if f"{ENDING}-" not in path]
 
 
 def _detached(store: Store) -> list[str]:
@@ -171,12 +231,19 @@ def _detached(store: Store) -> list[str]:
 
 
 def _remove(
-    store: Store, manifests: list[str], paths: list[str], versions: tuple[int, ...], dry_run: bool
+    store: Store,
+    manifests: Sequence[str],
+    paths: Sequence[str],
+    versions: tuple[int, ...],
+    dry_run: bool,
+    reporter: Reporter,
 ) -> CleanupReport:
     removed = 0
+    reporter.begin("sizing files" if dry_run else "removing files", len(manifests) + len(paths), "files")
     counts = dict.fromkeys(_FOLDERS, 0)
     # Manifests first: an interruption leaves files that nothing names, but no version without its files.
     for path in [*manifests, *paths]:
+        reporter.advance(1)
         try:
             size = store.size(path)
         except FileNotFoundError:
@@ -187,6 +254,7 @@ def _remove(
         folder = path.split("/")[0]
         if folder in counts:
             counts[folder] += 1
+    reporter.end()
     return CleanupReport(
         versions=versions,
         data_files=counts[DATA],

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +16,18 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CommitConflictError, CorruptFileError, VersionNotFoundError
+from lance_engine.format.manifest import BasePath
 from lance_engine.format.operations import Append, Overwrite
 from lance_engine.io import MemoryStore
+from lance_engine.progress import ProgressEvent
 from lance_engine.table import CreateOptions, commit
 from lance_engine.types import Schema
+from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 
 NOW = datetime.timedelta(0)
+DAY = 24 * 60 * 60
 
 
 def create(rows: int = 40, fragment_rows: int = 10, *, stable: bool = False) -> Dataset:
@@ -159,3 +168,89 @@ def test_files_that_no_version_names_stay_unless_asked_for() -> None:
     report = dataset.cleanup(NOW, delete_unverified=True)
     assert (report.bytes_removed, report.data_files, report.index_files) == (28, 1, 1)
     assert files(dataset) == sorted([*known, f"data/{side}/1.blob"])
+
+
+def test_files_that_no_version_names_go_after_a_week(tmp_path: Path) -> None:
+    dataset = Dataset(write_dataset(pa.table({"id": range(10)}), tmp_path))
+    known = files(dataset)
+    old = {
+        "data/old.lance": True,
+        "data/.old.lance.12345678.tmp": True,
+        "data/stem/1.blob": True,
+        "_deletions/0-1-7.bin": True,
+        "_transactions/1-u.txn": True,
+        "_indices/u/page.lance": True,
+        "_versions/.18446744073709551613.manifest.12345678.tmp": True,
+        # Of somebody who keeps notes there; and perhaps a version, of which a database would know.
+        "data/notes.txt": False,
+        "_versions/18446744073709551613.manifest-0f8c5a2e-2f9c-4b0b-9d3b-0d2e4c1a7b5e": False,
+    }
+    store = dataset.snapshot.store
+    for path in old:
+        for name, age in ((path, 8), (f"{path.rpartition('/')[0]}/young.lance", 6)):
+            store.put(name, b"1234567")
+            written = time.time() - age * DAY
+            os.utime(tmp_path / name, (written, written))
+    before = files(dataset)
+    gone = [path for path, goes in old.items() if goes]
+    assert dataset.cleanup(NOW, dry_run=True).bytes_removed == 7 * len(gone)
+    assert files(dataset) == before
+    assert dataset.cleanup(NOW).bytes_removed == 7 * len(gone)
+    assert files(dataset) == sorted(set(before) - set(gone))
+    dataset.cleanup(NOW, delete_unverified=True)
+    assert files(dataset) == sorted([*known, *(path for path, goes in old.items() if not goes)])
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_old_files_that_a_base_path_of_the_dataset_itself_names_stay(tmp_path: Path, root: bool) -> None:
+    snapshot = write_dataset(pa.table({"id": range(10)}), tmp_path)
+    (fragment,) = snapshot.fragments
+    based = [dataclasses.replace(file, base_id=4) for file in fragment.files]
+    again = dataclasses.replace(fragment, files=tuple(based))
+    base = BasePath(4, f"file://{tmp_path}" if root else f"{tmp_path}/data/", root)
+    overwrite = Overwrite((again,), snapshot.schema, initial_bases=(base,))
+    dataset = Dataset(commit(tmp_path, overwrite, read_version=1))
+    for path in tmp_path.rglob("*.*"):
+        os.utime(path, (0, 0))
+    assert dataset.cleanup(NOW).data_files == 0
+    assert Dataset.open(str(tmp_path)).scan().to_table()["id"].to_pylist() == list(range(10))
+
+
+def test_cleaning_up_tells_how_far_it_is_and_can_be_cancelled() -> None:
+    dataset = create().delete("id < 10").delete("id = 11")
+    events: list[ProgressEvent] = []
+    dataset.cleanup(NOW, dry_run=True, progress=events.append)
+    assert [(event.stage, event.unit, event.total_rows) for event in events if not event.rows] == [
+        ("reading versions", "versions", 3),
+        ("sizing files", "files", 5),
+    ]
+    assert events[-1].rows == 5
+
+    def cancel_at(stage: str) -> Callable[[ProgressEvent], None]:
+        def cancel(event: ProgressEvent) -> None:
+            if event.stage == stage:
+                raise KeyboardInterrupt
+
+        return cancel
+
+    before = files(dataset)
+    for stage in ("reading versions", "removing files"):
+        with pytest.raises(KeyboardInterrupt):
+            dataset.cleanup(NOW, progress=cancel_at(stage))
+        assert files(dataset) == before
+    assert dataset.cleanup(NOW).versions == (1, 2)
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_deleting_tells_how_far_it_is(stable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lance_engine.progress._INTERVAL", 0.0)
+    monkeypatch.setattr("lance_engine.maintenance.delete._REPORTED_ROWS", 15)
+    events: list[ProgressEvent] = []
+    dataset = create(stable=stable)
+    after = dataset.delete("id % 7 = 1", progress=events.append)
+    told = [(event.stage, event.rows, event.total_rows) for event in events]
+    assert told[:4] == [("finding rows", rows, 40) for rows in (0, 20, 40, 40)]
+    assert told[4:] == [("deleting rows", 0, 6)]
+    assert after.scan().to_table().equals(dataset.delete("id % 7 = 1").scan().to_table())
+    empty = after.truncate().delete("id = 1", progress=events.append)
+    assert empty.count_rows() == 0
