@@ -41,7 +41,8 @@ class NativeFile:
 
         self.rows = self.reader.descriptor.length
         builder = FieldBuilder(find, self.rows)
-        self._columns = kernels.Columns([builder.build(field) for field in fields.fields])
+        self._fields = [builder.build(field) for field in fields.fields]
+        self._columns = kernels.Columns(self._fields)
         self._leaves = builder.leaves.get(self.reader, [])
         self._decoded_schema = pa.schema(
             [field.with_type(without_dictionaries(field.type)) for field in schema]
@@ -69,22 +70,38 @@ class NativeFile:
         ranges = [(row, row + 1) for row in rows]
         return self._decode(ranges, lambda overlays: self._columns.decode_rows(numbers, overlays))
 
+    def tested(self, column: str, test: kernels.ValueTest) -> list[bool | None]:
+        """Whether each value of a top-level column passes a test, which is done while decoding."""
+        field = self._fields[self.schema.get_field_index(column)].tested(test)
+        assert field is not None, "the column cannot be tested so"
+        columns = kernels.Columns([field])
+
+        def decode(overlays: Any) -> kernels.DecodedBatch:
+            return columns.decode_range(0, self.rows, overlays)
+
+        schema = pa.schema([(column, pa.bool_())])
+        found: list[bool | None] = self._decode([(0, self.rows)], decode, schema)[column].to_pylist()
+        return found
+
     def _decode(
-        self, ranges: list[tuple[int, int]], decode: Callable[[Any], kernels.DecodedBatch]
+        self,
+        ranges: list[tuple[int, int]],
+        decode: Callable[[Any], kernels.DecodedBatch],
+        schema: pa.Schema | None = None,
     ) -> pa.Table:
         with self.reader.placed():
             overlay = self.reader.overlay(self._leaves, ranges)
             while True:
                 try:
-                    return self._import(decode([overlay]))
+                    batch = decode([overlay])
+                    break
                 except (
                     kernels.NotResidentError
                 ) as missing:  # only the data could tell that this is needed too
                     _, offset, length, lasting = missing.args
                     self.reader.fetch(overlay[0 if lasting else 1], offset, length)
-
-    def _import(self, batch: kernels.DecodedBatch) -> pa.Table:
-        return pa.Table.from_batches([pa.RecordBatch._import_from_c(batch.address, self._decoded_schema)])
+        decoded = pa.RecordBatch._import_from_c(batch.address, schema or self._decoded_schema)
+        return pa.Table.from_batches([decoded])
 
     def table(self) -> pa.Table:
         """All rows."""

@@ -5,46 +5,35 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from lance_engine import kernels
 
-CHECK = """
-import numpy as np
-from lance_engine import kernels
-from lance_engine.reference import bitpacking
+SUPPORT = Path(__file__).parents[2] / "support"
+DECODE = Path(__file__).parents[3] / "engine" / "kernels" / "decode"
+CHECK = "import kernel_checks; kernel_checks.check_all(); print(kernel_checks.kernels.simd_level())"
+LEVEL = "from lance_engine import kernels; print(kernels.simd_level())"
 
-rng = np.random.default_rng(1)
-for bits in (8, 16, 32, 64):
-    for width in range(1, bits + 1):
-        top = (1 << width) - 1
-        values = rng.integers(0, top, 2048, dtype=np.uint64, endpoint=True).astype(f"<u{bits // 8}")
-        packed = [bitpacking.pack_block(values[at : at + 1024], width) for at in (0, 1024)]
-        outer = kernels.block_out_of_line_bitpacking(bits, width)
-        assert outer.decode(b"".join(packed), 2048) == values.tobytes(), (bits, width)
-        inner = kernels.block_inline_bitpacking(bits)
-        block = width.to_bytes(bits // 8, "little") + packed[1]
-        assert inner.decode(block, 1000) == values[1024:2024].tobytes(), (bits, width)
-print(kernels.simd_level())
-"""
+
+def run(level: str, code: str) -> subprocess.CompletedProcess[str]:
+    places = os.pathsep.join([*sys.path, str(SUPPORT)])
+    environment = os.environ | {"LANCE_SQL_SIMD": level, "PYTHONPATH": places}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
 
 
 @pytest.mark.parametrize("level", kernels.simd_levels())
 def test_a_forced_instruction_set(level: str) -> None:
-    forced = os.environ | {"LANCE_SQL_SIMD": level, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK],
-        env=forced,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(level, CHECK)
     assert done.stdout.strip() == level, done.stderr
 
 
 def test_an_unknown_instruction_set_is_ignored() -> None:
-    environment = os.environ | {"LANCE_SQL_SIMD": "abacus", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", "from lance_engine import kernels; print(kernels.simd_level())"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run("abacus", LEVEL)
     assert done.stdout.strip() == kernels.simd_levels()[-1], done.stderr
+
+
+def test_no_kernel_with_several_levels_is_left_out() -> None:
+    """A kernel that comes in several levels needs a check in tests/support/kernel_checks.py."""
+    assert {path.name for path in DECODE.rglob("*_avx2.cpp")} == {"unpack_avx2.cpp", "range_test_avx2.cpp"}
