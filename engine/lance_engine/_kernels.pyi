@@ -257,6 +257,18 @@ def encode_jsonb(data: _Bytes, offsets: npt.NDArray[np.int64], valid: _Bytes | N
 
 def xxhash64(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]: ...
 
+# ---- messages ---------------------------------------------------------------------------------------------
+
+def split_message(message: bytes, number: int) -> tuple[bytes, bytes]:
+    """The fields of a serialised message with this number and a length, and all others, in order."""
+
+def fragment_summaries(message: bytes) -> npt.NDArray[np.uint64]:
+    """Shape (5, fragments) of a message whose fields are all fragments.
+
+    The rows: size of the field, id, physical rows, deleted rows, flags (1: has a deletion file, 2: has spilled row
+    lineage).
+    """
+
 # ---- streams ---------------------------------------------------------------------------------------------
 
 def batch_stream(

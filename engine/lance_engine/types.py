@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -122,7 +123,7 @@ class Field:
             yield from child.walk()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """The top-level fields of a dataset, and the metadata of its Arrow schema."""
 
@@ -135,6 +136,10 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema; UnsupportedFeatureError names the column whose logical type is unknown."""
+        return self._arrow
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
         return pa.schema([top.to_arrow() for top in self.fields], metadata=arrow_metadata(self.metadata))
 
     @classmethod

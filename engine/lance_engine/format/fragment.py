@@ -6,11 +6,9 @@ the rows that are gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from operator import attrgetter, methodcaller
-from typing import Any, overload
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -225,107 +223,3 @@ def _deletion_file_from_message(message: Any) -> DeletionFile:
         message.num_deleted_rows or None,
         message.base_id if message.HasField("base_id") else None,
     )
-
-
-_ID = attrgetter("id")
-_PHYSICAL_ROWS = attrgetter("physical_rows")
-_HAS_DELETIONS = methodcaller("HasField", "deletion_file")
-
-
-class FragmentList(Sequence[Fragment]):
-    """The fragments of a parsed manifest, each converted when it is first asked for.
-
-    Opening a table of many thousand fragments to read a few of them would otherwise spend its time here.
-    """
-
-    def __init__(self, messages: Sequence[Any]) -> None:
-        # A list: the field of a message makes a new object for each element whenever it is walked.
-        self._messages = list(messages)
-        self._fragments: list[Fragment | None] = [None] * len(messages)
-        # What is not in the manifest that was parsed, see `changed`.
-        self.added: tuple[Fragment, ...] = ()
-
-    def ids(self) -> list[int]:
-        """The ids of all fragments, in order."""
-        return list(map(_ID, self._messages))
-
-    def all_rows_known(self) -> bool:
-        """Whether every fragment records its number of rows."""
-        if all(map(_PHYSICAL_ROWS, self._messages)):
-            return True
-        return all(message.physical_rows or not message.files for message in self._messages)
-
-    def any_deletions(self) -> bool:
-        """Whether some fragment has a deletion file."""
-        return any(map(_HAS_DELETIONS, self._messages))
-
-    def any_spilled(self) -> bool:
-        """Whether some fragment has row lineage in a data file."""
-        return any(message.HasField(name) for message in self._messages for name in _SPILLED)
-
-    def messages(self) -> Sequence[Any]:
-        """The `DataFragment` messages, with everything that the writer of each put there."""
-        return self._messages
-
-    def changed(
-        self, replaced: Mapping[int, Fragment], removed: Collection[int], added: Iterable[Fragment]
-    ) -> FragmentList:
-        """The list with some fragments, given by id, in another state or gone, and others at its end.
-
-        What stays is not converted: a commit costs what it changes, not what the table has.
-        """
-        messages, fragments = list(self._messages), list(self._fragments)
-        new, new_states = list(added), list[Fragment]()
-        if replaced or removed:
-            kept = [place for place, number in enumerate(self.ids()) if number not in removed]
-            messages, fragments = [messages[place] for place in kept], [fragments[place] for place in kept]
-            for place, message in enumerate(messages):
-                fragment = replaced.get(message.id)
-                if fragment is not None:
-                    messages[place], fragments[place] = fragment_to_message(fragment), fragment
-                    new_states.append(fragment)
-        result = FragmentList(messages + [fragment_to_message(fragment) for fragment in new])
-        result._fragments[: len(fragments)] = fragments
-        result._fragments[len(fragments) :] = new
-        result.added = (*self.added, *new_states, *new)
-        return result
-
-    def live_rows(self) -> int | None:
-        """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
-        total = 0
-        for message in self._messages:
-            total += message.physical_rows
-            if message.HasField("deletion_file"):
-                if not 0 < message.deletion_file.num_deleted_rows <= message.physical_rows:
-                    return None
-                total -= message.deletion_file.num_deleted_rows
-        return total
-
-    def __len__(self) -> int:
-        return len(self._fragments)
-
-    @overload
-    def __getitem__(self, index: int) -> Fragment: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Fragment, ...]: ...
-    def __getitem__(self, index: int | slice) -> Fragment | tuple[Fragment, ...]:
-        if isinstance(index, slice):
-            return tuple([self[position] for position in range(*index.indices(len(self)))])
-        found = self._fragments[index]
-        if found is None:
-            found = self._fragments[index] = fragment_from_message(self._messages[index])
-        return found
-
-    def __iter__(self) -> Iterator[Fragment]:
-        return (self[position] for position in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-    def __reduce__(self) -> tuple[type[tuple[Fragment, ...]], tuple[tuple[Fragment, ...]]]:
-        return tuple, (tuple(self),)

@@ -11,21 +11,22 @@ import datetime
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.fragment import (
     DataFile,
     DeletionFile,
     DeletionKind,
     Fragment,
-    FragmentList,
     fragment_from_bytes,
     fragment_to_bytes,
-    fragment_to_message,
 )
+from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
 from lance_engine.format.unknown import unknown_fields
@@ -52,6 +53,11 @@ _MAGIC = b"LANC"
 # The version that manifest files have always had, whatever the version of the data files.
 _FOOTER_VERSION = (0, 2)
 _NANOSECONDS = 1_000_000_000
+# Schemas of manifests that are kept for the next ones.
+_KEPT_SCHEMAS = 8
+_FIELDS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fields"].number
+_FRAGMENTS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fragments"].number
+_CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,10 @@ def parse_manifest_file(data: bytes) -> tuple[Manifest, bytes | None, bytes | No
     if position + _LENGTH.size + len(content) + _FOOTER.size != len(data):
         raise CorruptFileError("The manifest section does not end where the footer begins")
     try:
-        message = table_pb2.Manifest.FromString(content)
-    except DecodeError as error:
+        fragments, rest = kernels.split_message(content, _FRAGMENTS)
+        fields, rest = kernels.split_message(rest, _FIELDS)
+        message = table_pb2.Manifest.FromString(rest)
+    except (DecodeError, kernels.CorruptDataError) as error:
         raise CorruptFileError("The manifest message cannot be parsed") from error
     index_section = transaction = None
     if message.HasField("index_section"):
@@ -135,7 +143,7 @@ def parse_manifest_file(data: bytes) -> tuple[Manifest, bytes | None, bytes | No
         transaction = _section(data, message.transaction_section, "transaction")
     elif message.HasField("transaction_section_deprecated"):
         transaction = _section(data, message.transaction_section_deprecated, "transaction")
-    return _manifest_from_message(message), index_section, transaction
+    return _manifest_from_message(message, fields, fragments), index_section, transaction
 
 
 def serialize_manifest_file(
@@ -157,7 +165,9 @@ def serialize_manifest_file(
         message.index_section = add(index_section)
     if transaction is not None:
         message.transaction_section = add(transaction)
-    position = add(message.SerializeToString())
+    fragments = manifest.fragments
+    stored = fragments.stored if isinstance(fragments, FragmentList) else stored_fragments(fragments)
+    position = add(_stored_fields(manifest.schema) + stored + message.SerializeToString())
     parts.append(_FOOTER.pack(position, *_FOOTER_VERSION, _MAGIC))
     return b"".join(parts)
 
@@ -178,16 +188,16 @@ def _section(data: bytes, position: int, what: str) -> bytes:
 _INTERPRETED = frozenset((*range(1, 4), *range(5, 8), *range(9, 17), *range(18, 22), 23))
 
 
-def _manifest_from_message(message: Any) -> Manifest:
+def _manifest_from_message(message: Any, fields: bytes, stored: bytes) -> Manifest:
     if message.HasField("fragment_tree"):
         raise UnsupportedFeatureError(
             "The fragments are stored as a tree of buffers",
             version=message.version,
             remedy="Rewrite the dataset without this feature, or use a newer release",
         )
-    fragments = FragmentList(message.fragments)
-    ids = fragments.ids()
-    if ids != sorted(set(ids)):
+    fragments = FragmentList(stored)
+    ids = fragments.ids
+    if not (ids[1:] > ids[:-1]).all():
         raise CorruptFileError(
             "The fragments are not in ascending order of their ids", version=message.version
         )
@@ -202,7 +212,7 @@ def _manifest_from_message(message: Any) -> Manifest:
     writer = message.writer_version
     return Manifest(
         version=message.version,
-        schema=schema_from_messages(message.fields, message.schema_metadata),
+        schema=_schema(fields, tuple(message.schema_metadata.items())),
         fragments=fragments,
         timestamp=message.timestamp.seconds * _NANOSECONDS + message.timestamp.nanos,
         reader_feature_flags=message.reader_feature_flags,
@@ -227,19 +237,27 @@ def _manifest_from_message(message: Any) -> Manifest:
     )
 
 
-_CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
+@lru_cache(maxsize=_KEPT_SCHEMAS)
+def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
+    """The schema whose fields are stored like this; that of the version before, as a rule."""
+    try:
+        message = table_pb2.Manifest.FromString(stored)
+    except DecodeError as error:
+        raise CorruptFileError("The schema of the manifest cannot be parsed") from error
+    return schema_from_messages(message.fields, dict(metadata))
+
+
+def _stored_fields(schema: Schema) -> bytes:
+    """The fields of a schema as fields of a serialised manifest."""
+    stored: bytes = table_pb2.Manifest(fields=schema_to_messages(schema)).SerializeToString()
+    return stored
 
 
 def _manifest_to_message(manifest: Manifest) -> Any:
+    """The message without the schema's fields and without the fragments."""
     message = table_pb2.Manifest.FromString(manifest.uninterpreted)
     message.version = manifest.version
-    message.fields.extend(schema_to_messages(manifest.schema))
     message.schema_metadata.update(bytes_metadata(manifest.schema.metadata))
-    fragments = manifest.fragments
-    if isinstance(fragments, FragmentList):
-        message.fragments.extend(fragments.messages())
-    else:
-        message.fragments.extend([fragment_to_message(fragment) for fragment in fragments])
     message.timestamp.seconds, message.timestamp.nanos = divmod(manifest.timestamp, _NANOSECONDS)
     message.reader_feature_flags = manifest.reader_feature_flags
     message.writer_feature_flags = manifest.writer_feature_flags

@@ -14,7 +14,8 @@ from lance_engine.errors import (
     IncompatibleChangeError,
     UnsupportedFeatureError,
 )
-from lance_engine.format.fragment import TOMBSTONE, DataFile, Fragment, FragmentList
+from lance_engine.format.fragment import TOMBSTONE, DataFile, Fragment
+from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.index_section import replace_indices, retain_indices
 from lance_engine.format.manifest import Manifest, WriterVersion
 from lance_engine.format.operations import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.format.fragment import Fragment, FragmentList
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.manifest import Manifest
 
 

@@ -7,7 +7,8 @@ import dataclasses
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.reader import FileReader
-from lance_engine.format.fragment import Fragment, FragmentList
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment_list import FragmentList
 from lance_engine.table.snapshot import Snapshot
 
 

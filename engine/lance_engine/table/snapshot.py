@@ -193,12 +193,9 @@ class Snapshot:
     @cached_property
     def _fragment_ids(self) -> U64Array:
         fragments = self.fragments
-        ids = (
-            fragments.ids()
-            if isinstance(fragments, FragmentList)
-            else [fragment.id for fragment in fragments]
-        )
-        return np.array(ids, dtype=np.uint64)
+        if isinstance(fragments, FragmentList):
+            return fragments.ids
+        return np.array([fragment.id for fragment in fragments], dtype=np.uint64)
 
     @cached_property
     def _row_id_index(self) -> RowIdIndex:

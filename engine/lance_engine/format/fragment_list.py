@@ -1,0 +1,159 @@
+"""The fragments of a manifest, kept as they are stored there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf.message import DecodeError
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
+from lance_engine.format.fragment import Fragment, fragment_from_message, fragment_to_message
+from lance_engine.format.pb import table_pb2
+
+U64Array = npt.NDArray[np.uint64]
+
+# Some fragments as they are stored, and what the kernels say of each: size, id, rows, deleted rows, flags.
+_Part: TypeAlias = tuple[bytes, U64Array]
+
+# Flags of the summaries.
+_DELETIONS: Final = np.uint64(1)
+_SPILLED: Final = np.uint64(2)
+
+
+class FragmentList(Sequence[Fragment]):
+    """The fragments of a manifest, each converted when it is first asked for.
+
+    Opening a table of many thousand fragments to read a few of them, or to add one, would otherwise spend its
+    time here. `stored` holds the fragments as fields of the serialised manifest; CorruptFileError if it does
+    not. It is written back as it is.
+    """
+
+    def __init__(self, stored: bytes, summaries: U64Array | None = None) -> None:
+        self.stored = stored
+        self._summaries = _summaries(stored) if summaries is None else summaries
+        sizes, self._ids, self._rows, self._deleted, self._flags = self._summaries
+        # Where each fragment ends in what is stored.
+        self._ends = np.cumsum(sizes)
+        self._fragments: list[Fragment | None] = [None] * len(self._ids)
+        # What is not in the manifest that was parsed, see `changed`.
+        self.added: tuple[Fragment, ...] = ()
+
+    @property
+    def ids(self) -> U64Array:
+        """The ids of all fragments, in order."""
+        return self._ids
+
+    def all_rows_known(self) -> bool:
+        """Whether every fragment records its number of rows."""
+        unknown = np.flatnonzero(self._rows == 0).tolist()
+        return not any(self[place].files for place in unknown)
+
+    def any_deletions(self) -> bool:
+        """Whether some fragment has a deletion file."""
+        return bool((self._flags & _DELETIONS).any())
+
+    def any_spilled(self) -> bool:
+        """Whether some fragment has row lineage in a data file."""
+        return bool((self._flags & _SPILLED).any())
+
+    def changed(
+        self, replaced: Mapping[int, Fragment], removed: Collection[int], added: Iterable[Fragment]
+    ) -> FragmentList:
+        """The list with some fragments, given by id, in another state or gone, and others at its end.
+
+        What stays is not converted: a commit costs what it changes, not what the table has.
+        """
+        touched = np.array([*replaced, *removed], dtype=np.uint64)
+        places = np.flatnonzero(np.isin(self._ids, touched)).tolist() if len(touched) else []
+        parts, fragments, states = list[_Part](), list[Fragment | None](), list[Fragment]()
+        done = 0
+        for place in places:
+            parts.append(self._part(done, place))
+            fragments += self._fragments[done:place]
+            done = place + 1
+            number = int(self._ids[place])
+            if number not in removed:
+                states.append(replaced[number])
+                parts.append(_stored_part([replaced[number]]))
+                fragments.append(replaced[number])
+        new = list(added)
+        parts += [self._part(done, len(self)), _stored_part(new)]
+        stored, summaries = zip(*parts, strict=True)
+        result = FragmentList(b"".join(stored), np.concatenate(summaries, axis=1))
+        result._fragments = [*fragments, *self._fragments[done:], *new]
+        result.added = (*self.added, *states, *new)
+        return result
+
+    def live_rows(self) -> int | None:
+        """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
+        total = sum(self._rows.tolist())
+        with_deletions = (self._flags & _DELETIONS) != 0
+        if with_deletions.any():
+            rows, deleted = self._rows[with_deletions], self._deleted[with_deletions]
+            if not ((deleted > 0) & (deleted <= rows)).all():
+                return None
+            total -= sum(deleted.tolist())
+        return total
+
+    def __len__(self) -> int:
+        return len(self._fragments)
+
+    @overload
+    def __getitem__(self, index: int) -> Fragment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Fragment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Fragment | tuple[Fragment, ...]:
+        if isinstance(index, slice):
+            return tuple([self[position] for position in range(*index.indices(len(self)))])
+        found = self._fragments[index]
+        if found is None:
+            place = index % len(self)
+            field = self._part(place, place + 1)[0]
+            try:
+                message = table_pb2.Manifest.FromString(field).fragments[0]
+            except DecodeError as error:
+                raise CorruptFileError("The description of a fragment cannot be parsed") from error
+            found = self._fragments[place] = fragment_from_message(message)
+        return found
+
+    def __iter__(self) -> Iterator[Fragment]:
+        return (self[position] for position in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Fragment, ...]], tuple[tuple[Fragment, ...]]]:
+        return tuple, (tuple(self),)
+
+    def _part(self, first: int, last: int) -> _Part:
+        begin = int(self._ends[first - 1]) if first else 0
+        end = int(self._ends[last - 1]) if last else 0
+        return self.stored[begin:end], self._summaries[:, first:last]
+
+
+def stored_fragments(fragments: Iterable[Fragment]) -> bytes:
+    """Fragments as fields of a serialised manifest."""
+    messages = [fragment_to_message(fragment) for fragment in fragments]
+    stored: bytes = table_pb2.Manifest(fragments=messages).SerializeToString()
+    return stored
+
+
+def _stored_part(fragments: Iterable[Fragment]) -> _Part:
+    stored = stored_fragments(fragments)
+    return stored, _summaries(stored)
+
+
+def _summaries(stored: bytes) -> U64Array:
+    try:
+        return kernels.fragment_summaries(stored)
+    except kernels.CorruptDataError as error:
+        raise CorruptFileError(f"The fragments cannot be parsed: {error.args[0]}") from error
