@@ -265,8 +265,8 @@ def split_message(message: bytes, number: int) -> tuple[bytes, bytes]:
 def fragment_summaries(message: bytes) -> npt.NDArray[np.uint64]:
     """Shape (5, fragments) of a message whose fields are all fragments.
 
-    The rows: size of the field, id, physical rows, deleted rows, flags (1: has a deletion file, 2: has spilled row
-    lineage).
+    The rows: size of the field, id, physical rows, deleted rows, and flags (1: has a deletion file, 2: has
+    spilled row lineage).
     """
 
 # ---- streams ---------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceEr
 from lance_engine.expr import build, constants, operations, render
 from lance_engine.expr.coerce import duration_scalar, read_text
 from lance_engine.expr.constants import Interval
+from lance_engine.expr.integer_lists import NAME, without_integer_lists
 from lance_engine.expr.tree import Column, Literal, Node
 from lance_engine.expr.value_types import is_number, is_text, is_zoned
 
@@ -94,7 +95,8 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
 def parse_value(text: str, schema: pa.Schema) -> Node:
     """The value, of any type, that `text` computes from the columns of `schema`; errors as of `parse_sql`."""
     try:
-        return _Reader(text, schema).read(_parsed(text))
+        shortened, lists = without_integer_lists(text)
+        return _Reader(text, schema, lists).read(_parsed(shortened))
     except LanceError as error:
         error.at(filter=text)
         raise
@@ -149,9 +151,10 @@ def _position(text: str, parsed: Any) -> str | None:
 class _Reader:
     """Turns the parser's tree into nodes. Every method takes one node of the parser's tree."""
 
-    def __init__(self, text: str, schema: pa.Schema) -> None:
+    def __init__(self, text: str, schema: pa.Schema, lists: Sequence[pa.Int64Array]) -> None:
         self.text = text
         self.schema = schema
+        self.lists = {f"{NAME}{number}": values for number, values in enumerate(lists)}
 
     def read(self, parsed: Any) -> Node:
         try:
@@ -226,6 +229,9 @@ class _Reader:
         if isinstance(parsed.this, _sqlglot().exp.Tuple):
             raise InvalidFilterError("IN takes a single column here", remedy="Write (a = 1 AND b = 2) OR ...")
         operand = self.read(parsed.this)
+        long = self.lists.get(parsed.expressions[0].name) if len(parsed.expressions) == 1 else None
+        if long is not None:
+            return build.member(operand, long)
         values = [self.read(value) for value in parsed.expressions]
         known = [value.value for value in values if isinstance(value, Literal)]
         others = [build.compare("=", operand, value) for value in values if not isinstance(value, Literal)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,8 @@ def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> U32
 def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
     """The bytes of a deletion file with these offsets."""
     if kind is DeletionKind.BITMAP:
-        bitmap = BitMap(offsets)
+        # From an array of its own kind: a numpy array is walked number by number.
+        bitmap = BitMap(array("I", offsets.astype(np.uint32, copy=False).tobytes()))
         bitmap.run_optimize()
         data: bytes = bitmap.serialize()
         return data

@@ -34,18 +34,19 @@ class FragmentList(Sequence[Fragment]):
 
     def __init__(self, stored: bytes, summaries: U64Array | None = None) -> None:
         self.stored = stored
-        self._summaries = _summaries(stored) if summaries is None else summaries
-        sizes, self._ids, self._rows, self._deleted, self._flags = self._summaries
+        self._summaries: U64Array = _summaries(stored) if summaries is None else summaries
+        self._rows, self._deleted, self._flags = self._summaries[2:]
         # Where each fragment ends in what is stored.
-        self._ends = np.cumsum(sizes)
-        self._fragments: list[Fragment | None] = [None] * len(self._ids)
+        self._ends = np.cumsum(self._summaries[0])
+        self._fragments: list[Fragment | None] = [None] * len(self.ids)
         # What is not in the manifest that was parsed, see `changed`.
         self.added: tuple[Fragment, ...] = ()
 
     @property
     def ids(self) -> U64Array:
         """The ids of all fragments, in order."""
-        return self._ids
+        ids: U64Array = self._summaries[1]
+        return ids
 
     def all_rows_known(self) -> bool:
         """Whether every fragment records its number of rows."""
@@ -68,14 +69,14 @@ class FragmentList(Sequence[Fragment]):
         What stays is not converted: a commit costs what it changes, not what the table has.
         """
         touched = np.array([*replaced, *removed], dtype=np.uint64)
-        places = np.flatnonzero(np.isin(self._ids, touched)).tolist() if len(touched) else []
+        places = np.flatnonzero(np.isin(self.ids, touched)).tolist() if len(touched) else []
         parts, fragments, states = list[_Part](), list[Fragment | None](), list[Fragment]()
         done = 0
         for place in places:
             parts.append(self._part(done, place))
             fragments += self._fragments[done:place]
             done = place + 1
-            number = int(self._ids[place])
+            number = int(self.ids[place])
             if number not in removed:
                 states.append(replaced[number])
                 parts.append(_stored_part([replaced[number]]))
@@ -90,13 +91,13 @@ class FragmentList(Sequence[Fragment]):
 
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
-        total = sum(self._rows.tolist())
+        total = int(sum(self._rows.tolist()))
         with_deletions = (self._flags & _DELETIONS) != 0
         if with_deletions.any():
             rows, deleted = self._rows[with_deletions], self._deleted[with_deletions]
             if not ((deleted > 0) & (deleted <= rows)).all():
                 return None
-            total -= sum(deleted.tolist())
+            total -= int(sum(deleted.tolist()))
         return total
 
     def __len__(self) -> int:

@@ -21,22 +21,20 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.expr import Node, ZoneMatch
 from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Or
 from lance_engine.expr.value_types import is_bytes, is_text
-from lance_engine.format.row_id_map import serialize_row_id_map
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
 from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneIndexKind
 from lance_engine.index.zones import (
-    NULL_BITMAP,
-    ROWS_PER_ZONE,
+    ROWS_OPTION,
     LiveZone,
     in_fragments,
-    null_rows_in,
+    null_bitmap,
+    null_rows_of,
     parse_zones,
     rows_per_zone_in,
 )
 
 FILE: Final = "bloomfilter.lance"
-_ROWS: Final = "rows_per_zone"
 _ITEMS: Final = "bloomfilter_item"
 _PROBABILITY: Final = "bloomfilter_probability"
 # What the sizes of filters amount to.
@@ -157,7 +155,7 @@ def build(
     options: Mapping[str, Any],
 ) -> bytes:
     """Write the file of a segment: filters of existing segments, restricted to fragments, and new ones."""
-    rows_per_zone = int(options[_ROWS])
+    rows_per_zone = int(options[ROWS_OPTION])
     size = _filter_bytes(rows_per_zone)
     schema = pa.schema(
         [
@@ -169,40 +167,34 @@ def build(
         ]
     )
     file = output.create(FILE, schema)
-    nulls: dict[int, Any] = {}
-    complete = True
+    found: dict[int, Any] = {}
+    nulls: dict[int, Any] | None = {}
     for index, fragments in carried:
         assert isinstance(index, BloomFilterIndex)
-        complete &= _carry_over(index, fragments, file.write, nulls)
+        _carry_over(index, fragments, file.write)
+        listed = null_rows_of(index.file, fragments)
+        nulls = None if listed is None or nulls is None else nulls | listed
     for zone in zones:
         filled = np.zeros((size // (4 * _WORDS), _WORDS), dtype=np.uint32)
         _insert(filled, _hashes(zone.values.drop_null()))
         has_null = zone.values.null_count > 0
         if has_null:
-            zone.add_nulls(nulls)
+            zone.add_nulls(found)
         row = [zone.fragment_id, zone.start, zone.end - zone.start, has_null, filled.tobytes()]
         columns = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
         file.write(pa.RecordBatch.from_arrays(columns, schema=schema))
     metadata = {_ITEMS: str(rows_per_zone), _PROBABILITY: _FALSE_POSITIVES}
-    file.finish(
-        metadata | ({NULL_BITMAP: "1"} if complete else {}), [serialize_row_id_map(nulls)] if complete else []
-    )
+    place, buffers = null_bitmap(None if nulls is None else nulls | found)
+    file.finish(metadata | place, buffers)
     return b""
 
 
-def _carry_over(
-    index: BloomFilterIndex, fragments: frozenset[int], write: Any, nulls: dict[int, Any]
-) -> bool:
-    """Copy the filters of some fragments; False if the index does not list the rows that are null."""
+def _carry_over(index: BloomFilterIndex, fragments: frozenset[int], write: Any) -> None:
+    """Copy the filters of some fragments."""
     names = ["fragment_id", "zone_start", "zone_length", "has_null", "bloom_filter_data"]
     wanted = np.flatnonzero(in_fragments(index.zones, fragments).to_numpy(zero_copy_only=False))
     for start in range(0, len(wanted), 64):
         write(index.file.read_rows(names, wanted[start : start + 64].astype(np.uint32)))
-    listed = null_rows_in(index.file)
-    if listed is None:
-        return False
-    nulls |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
-    return all(rows is not None for rows in nulls.values())
 
 
 def _filter_bytes(rows: int) -> int:
@@ -266,10 +258,6 @@ def _probe(groups: list[U32Array], hashes: U64Array) -> npt.NDArray[np.bool_]:
     return np.concatenate(found)
 
 
-def _built_with(index: ZoneFinder) -> Mapping[str, int]:
-    return {_ROWS: index.statistics[_ROWS]}
-
-
 BLOOMFILTER: Final = ZoneIndexKind(
     name="bloomfilter",
     message="BloomFilter",
@@ -277,6 +265,4 @@ BLOOMFILTER: Final = ZoneIndexKind(
     supports=supports,
     open=BloomFilterIndex,
     build=build,
-    options={_ROWS: ROWS_PER_ZONE},
-    built_with=_built_with,
 )

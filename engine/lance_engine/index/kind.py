@@ -7,7 +7,7 @@ rows. Zone indices (`ZoneFinder`) describe sets of neighbouring rows, and find t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from lance_engine.expr import Node, ZoneMatch
 from lance_engine.expr.tree import Column, walk
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.zones import LiveZone, Zones
+from lance_engine.index.zones import ROWS_OPTION, ROWS_PER_ZONE, LiveZone, Zones
 
 U64Array = npt.NDArray[np.uint64]
 
@@ -130,6 +130,10 @@ class RowIndexKind:
     built_with: Callable[[RowFinder], Mapping[str, int]]
 
 
+def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
+    return {ROWS_OPTION: index.statistics[ROWS_OPTION]}
+
+
 @dataclass(frozen=True, slots=True)
 class ZoneIndexKind:
     """A kind of zone index; see `RowIndexKind`. Zones may be carried over from existing segments."""
@@ -150,8 +154,8 @@ class ZoneIndexKind:
         ],
         bytes,
     ]
-    options: Mapping[str, int]
-    built_with: Callable[[ZoneFinder], Mapping[str, int]]
+    options: Mapping[str, int] = field(default_factory=lambda: {ROWS_OPTION: ROWS_PER_ZONE})
+    built_with: Callable[[ZoneFinder], Mapping[str, int]] = _zone_rows
 
 
 IndexKind = RowIndexKind | ZoneIndexKind

@@ -14,24 +14,22 @@ import pyarrow.compute as pc
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.expr import ColumnStatistics, Node, ZoneMatch, match_zones
-from lance_engine.format.row_id_map import serialize_row_id_map
 from lance_engine.index.btree import supports
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
 from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneIndexKind, column_of
 from lance_engine.index.zones import (
-    NULL_BITMAP,
-    ROWS_PER_ZONE,
+    ROWS_OPTION,
     LiveZone,
     NullRows,
     Zones,
     in_fragments,
-    null_rows_in,
+    null_bitmap,
+    null_rows_of,
     parse_zones,
     rows_per_zone_in,
 )
 
 FILE: Final = "zonemap.lance"
-_ROWS: Final = "rows_per_zone"
 
 
 class ZoneMapIndex:
@@ -50,7 +48,7 @@ class ZoneMapIndex:
             if (sum(counts) > lengths).any():
                 raise CorruptFileError("A zone has more nulls than rows", path=self._file.path)
             self._statistics = ColumnStatistics.from_counts(lengths, minimum, maximum, *counts)
-            self.rows_per_zone = rows_per_zone_in(self._file.schema.metadata, _ROWS)
+            self.rows_per_zone = rows_per_zone_in(self._file.schema.metadata, ROWS_OPTION)
 
     @property
     def nbytes(self) -> int:
@@ -64,10 +62,10 @@ class ZoneMapIndex:
     def statistics(self) -> Mapping[str, int]:
         return {"zones": len(self.zones), "rows_per_zone": self.rows_per_zone}
 
-    def null_rows(self) -> NullRows | None:
-        """The rows that are null, None if the index does not list them."""
+    def null_rows(self, fragments: frozenset[int]) -> NullRows | None:
+        """The rows of some fragments that are null, None if the index does not list them."""
         with index_errors(self.segment.name):
-            return null_rows_in(self._file)
+            return null_rows_of(self._file, fragments)
 
     def match(self, node: Node) -> ZoneMatch | None:
         column = column_of(node)
@@ -83,17 +81,14 @@ def build(
     options: Mapping[str, Any],
 ) -> bytes:
     """Write the file of a segment: zones of existing segments, restricted to fragments, and new ones."""
-    rows_per_zone = int(options[_ROWS])
+    rows_per_zone = int(options[ROWS_OPTION])
     parts = []
     nulls: dict[int, Any] | None = {}
     for index, fragments in carried:
         assert isinstance(index, ZoneMapIndex)
         parts.append(_table(index.bounds.columns, index.zones).filter(in_fragments(index.zones, fragments)))
-        listed = index.null_rows()
-        if listed is None or nulls is None:
-            nulls = None
-        else:
-            nulls |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+        listed = index.null_rows(fragments)
+        nulls = None if listed is None or nulls is None else {**nulls, **listed}
     found = _Collected(kind)
     for zone in zones:
         found.add(zone)
@@ -101,14 +96,10 @@ def build(
     if nulls is not None:
         nulls |= found.nulls
     table = pa.concat_batches(parts).sort_by([("fragment_id", "ascending"), ("zone_start", "ascending")])
-    metadata = {_ROWS: str(rows_per_zone)}
-    complete = nulls is not None and all(rows is not None for rows in nulls.values())
     file = output.create(FILE, table.schema)
     file.write(table)
-    file.finish(
-        metadata | ({NULL_BITMAP: "1"} if complete else {}),
-        [serialize_row_id_map(nulls)] if nulls is not None and complete else [],
-    )
+    place, buffers = null_bitmap(nulls)
+    file.finish({ROWS_OPTION: str(rows_per_zone)} | place, buffers)
     return b""
 
 
@@ -177,10 +168,6 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
     return low, pa.scalar(float("nan"), kind) if nan_count else high, nan_count
 
 
-def _built_with(index: ZoneFinder) -> Mapping[str, int]:
-    return {_ROWS: index.statistics[_ROWS]}
-
-
 ZONEMAP: Final = ZoneIndexKind(
     name="zonemap",
     message="ZoneMap",
@@ -188,6 +175,4 @@ ZONEMAP: Final = ZoneIndexKind(
     supports=supports,
     open=ZoneMapIndex,
     build=build,
-    options={_ROWS: ROWS_PER_ZONE},
-    built_with=_built_with,
 )

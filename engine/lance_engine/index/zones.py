@@ -15,10 +15,12 @@ from pyroaring import BitMap
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.table import FileTable
-from lance_engine.format.row_id_map import parse_row_id_map
+from lance_engine.format.row_id_map import parse_row_id_map, serialize_row_id_map
 from lance_engine.index.files import number_in, whole_numbers
 
 ROWS_PER_ZONE: Final = 8192
+#: The option that sets another number, which ZONEMAP also records under this name.
+ROWS_OPTION: Final = "rows_per_zone"
 #: Metadata key of the number of the buffer with the rows that are null.
 NULL_BITMAP: Final = "null_bitmap"
 _PLACES: Final = ["fragment_id", "zone_start", "zone_length"]
@@ -129,3 +131,18 @@ def null_rows_in(file: FileTable) -> NullRows | None:
     if NULL_BITMAP not in metadata:
         return None
     return parse_row_id_map(file.buffer(number_in(metadata, NULL_BITMAP, 1, 1 << 16)))
+
+
+def null_rows_of(file: FileTable, fragments: frozenset[int]) -> dict[int, BitMap | None] | None:
+    """The rows of some fragments that are null, None if the index does not list them."""
+    listed = null_rows_in(file)
+    if listed is None:
+        return None
+    return {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+
+
+def null_bitmap(nulls: dict[int, Any] | None) -> tuple[dict[str, str], list[bytes]]:
+    """The metadata and the buffers by which a file lists the rows that are null, if all are known."""
+    if nulls is None or any(rows is None for rows in nulls.values()):
+        return {}, []
+    return {NULL_BITMAP: "1"}, [serialize_row_id_map(nulls)]

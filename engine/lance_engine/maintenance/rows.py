@@ -18,7 +18,6 @@ from lance_engine.io import delete_quietly
 from lance_engine.scan import Scanner, ScanSplit
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.plan import ScanPlan
-from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table import TakenRows
 from lance_engine.table.deletions import deletion_path, write_deletions
 from lance_engine.table.snapshot import Snapshot
@@ -88,8 +87,7 @@ def matching_addresses(
 
     `splits` restricts this to some ranges of rows, also ascending.
     """
-    batches = scan(snapshot, [ROW_ADDRESS], filter, splits=splits).to_batches()
-    return joined(batch.column(0).to_numpy() for batch in batches)
+    return joined(scan(snapshot, [], filter, splits=splits).addresses())
 
 
 def read_rows(

@@ -57,6 +57,26 @@ class PieceReader:
             return batches
         return [part for batch in batches for part in _bounded(batch, self._batch_bytes)]
 
+    def passing(self, piece: Piece, metrics: ScanMetrics) -> list[Selection]:
+        """The rows of a piece that pass the filter and are not deleted; no selection is empty."""
+        if not piece.tested:
+            live = live_mask(piece.reader, piece.selection)
+            if live is None:
+                return [piece.selection]
+            return [piece.selection.where(live)] if live.true_count else []
+        try:
+            with counting(metrics):
+                passing = self._test(piece, metrics, frozenset())
+        except kernels.BatchTooLargeError:
+            if piece.selection.count == 1:
+                raise
+            halves = piece.selection.halves()
+            return [s for half in halves for s in self.passing(piece._replace(selection=half), metrics)]
+        if not passing.count:
+            return []
+        passing.compress()
+        return [passing.selection]
+
     def count(self, piece: Piece, metrics: ScanMetrics) -> int:
         """How many rows of a piece pass the filter and are not deleted."""
         if not piece.tested:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +24,7 @@ from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.stream import ScanStream, native_stream
-from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.table.snapshot import Snapshot
 
@@ -104,12 +106,15 @@ class Scanner:
 
         Of scans without `limit` and `offset`.
         """
-        if self.limit is not None or self.offset:
-            raise ValueError("limit and offset are for streams")
+        self._require_no_limit()
         metrics = self.start()
         for piece in self.pieces(metrics):
             for part in piece.cut(self.batch_rows) if piece.projection else [piece]:
                 yield from self.reader.read(part, metrics)
+
+    def _require_no_limit(self) -> None:
+        if self.limit is not None or self.offset:
+            raise ValueError("limit and offset are for streams")
 
     def to_table(self) -> pa.Table:
         """The rows as one table."""
@@ -141,6 +146,24 @@ class Scanner:
         rows = rows if self.limit is None else min(rows, self.limit)
         metrics.add(rows_out=rows)
         return rows
+
+    def addresses(self) -> Iterator[npt.NDArray[np.uint64]]:
+        """The addresses of the rows, ascending, in parts; nothing is read but columns of the filter.
+
+        Of scans without `limit` and `offset`.
+        """
+        self._require_no_limit()
+        metrics = self.start()
+
+        def find(piece: Piece) -> list[npt.NDArray[np.uint64]]:
+            return [
+                piece.reader.system_values(ROW_ADDRESS, selection.offsets).to_numpy()
+                for selection in self.reader.passing(piece, metrics)
+            ]
+
+        for parts in ordered_map(find, self.pieces(metrics, counted=True), 2 * num_threads()):
+            metrics.add(rows_out=sum(map(len, parts)))
+            yield from parts
 
     def explain(self, analyze: bool = False) -> str:
         """What the scan reads, in words; with `analyze` it is run, and what it really read is told too."""

@@ -56,7 +56,9 @@ def test_fragments_are_found_in_what_is_stored(fragments: FragmentList) -> None:
     plain = (
         Fragment(0, (), 0),
         Fragment(3, fragments[0].files, 2**32 - 1, deletion, b"ids", b"updated", b"created"),
-        Fragment(2**32 - 1, fragments[0].files * 3, 300, dataclasses.replace(deletion, num_deleted_rows=None)),
+        Fragment(
+            2**32 - 1, fragments[0].files * 3, 300, dataclasses.replace(deletion, num_deleted_rows=None)
+        ),
     )
     # Among fields that are not known: a number, eight bytes, a group with a text in it, and four bytes.
     unknown = b"\xa0\x3f\xac\x02\xa9\x3f12345678\xab\x3f\xb2\x3f\x03abc\xac\x3f\xbd\x3f1234"

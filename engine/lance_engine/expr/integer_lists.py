@@ -1,0 +1,43 @@
+"""Long lists of whole numbers, taken out of SQL text: the parser needs microseconds for each number."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+#: What stands for the list with this number in a condition ``x IN (:integer_list_0)``.
+NAME: Final = "integer_list_"
+# Lists of fewer numbers are left to the parser.
+_FEW: Final = 32
+# Quoted text, or a list behind IN; numbers of so few digits fit 64 bits.
+_QUOTED_OR_LIST: Final = re.compile(
+    rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bIN\s*\(((?:\s*-?[0-9]{{1,18}}\s*,){{{_FEW},}}\s*-?[0-9]{{1,18}}\s*)\)""",
+    re.IGNORECASE,
+)
+# Comments and other ways of quoting, in which lists would have to be told from text.
+_UNCLEAR: Final = re.compile(rf"--|/\*|[$`\\#]|{NAME}")
+
+
+def without_integer_lists(text: str) -> tuple[str, list[pa.Int64Array]]:
+    """The text with names in the place of long lists of numbers, and these lists.
+
+    What is left has the positions that it had.
+    """
+    lists: list[pa.Int64Array] = []
+
+    def shortened(found: re.Match[str]) -> str:
+        whole, numbers = found.group(), found.group(1)
+        if numbers is None:
+            return whole
+        lists.append(pa.array(np.array(numbers.split(","), dtype=np.int64)))
+        name = f":{NAME}{len(lists) - 1}"
+        start = found.start(1) - found.start()
+        blank = "".join("\n" if character == "\n" else " " for character in numbers[len(name) :])
+        return whole[:start] + name + blank + whole[start + len(numbers) :]
+
+    if len(text) < 2 * _FEW or _UNCLEAR.search(text):
+        return text, lists
+    return _QUOTED_OR_LIST.sub(shortened, text), lists
