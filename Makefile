@@ -46,7 +46,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion fuzz lint format bench setup clean
+.PHONY: help demo test test-all test-datafusion fuzz lint format bench bench-spark setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -89,6 +89,9 @@ format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
 
 bench: $(STAMPS)/demo  ## Time scans, lookups and the TPC-H queries against Parquet (BENCH_SCALE=1 for more data)
 	@$(BIN)/python -m demo.bench --scale $(BENCH_SCALE)
+
+bench-spark: $(STAMPS)/demo  ## Time Spark writing and reading lineitem as Parquet and as Lance (BENCH_SCALE=1 for more)
+	@$(BIN)/python -m demo.spark_bench --scale $(BENCH_SCALE)
 
 setup: $(STAMPS)/dev  ## Only create .venv and build
 

@@ -7,24 +7,24 @@
 `table` and `sql` read tables by path, `narrow` makes a query read only what it needs, `write` knows all
 modes of saving; `compact`, `build_index`, `delete`, `update` and `merge` let Spark's tasks do what the
 operations of a dataset do. The page ``docs/spark.md`` lists the options.
+
+What is not used is not imported: every Python worker of Spark imports this package.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from lance_sql.spark.java import java_problem
 
-try:
+if TYPE_CHECKING:
     from lance_sql.spark.maintenance import build_index, compact, delete, update
     from lance_sql.spark.merging import merge
     from lance_sql.spark.narrow import narrow
     from lance_sql.spark.saving import write
     from lance_sql.spark.session import local_session, register
     from lance_sql.spark.tables import sql, table
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "pyspark":
-        raise
-    advice = "Spark support needs pyspark: pip install 'lance-sql[spark]'"
-    raise ModuleNotFoundError(advice, name=error.name) from error
 
 __all__ = [
     "build_index",
@@ -40,3 +40,32 @@ __all__ = [
     "update",
     "write",
 ]
+
+#: public name -> module
+_LAZY = {
+    "build_index": "lance_sql.spark.maintenance",
+    "compact": "lance_sql.spark.maintenance",
+    "delete": "lance_sql.spark.maintenance",
+    "local_session": "lance_sql.spark.session",
+    "merge": "lance_sql.spark.merging",
+    "narrow": "lance_sql.spark.narrow",
+    "register": "lance_sql.spark.session",
+    "sql": "lance_sql.spark.tables",
+    "table": "lance_sql.spark.tables",
+    "update": "lance_sql.spark.maintenance",
+    "write": "lance_sql.spark.saving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'lance_sql.spark' has no attribute {name!r}")
+    try:
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyspark":
+            raise
+        advice = "Spark support needs pyspark: pip install 'lance-sql[spark]'"
+        raise ModuleNotFoundError(advice, name=error.name) from error
+    globals()[name] = value
+    return value

@@ -24,6 +24,7 @@ from lance_sql.spark.catalyst import class_name, scala_items, to_filter
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
+from lance_sql.spark.session import ensure_registered
 
 # Nodes whose output is made of their own expressions.
 _RESET: Final = {"Project", "Aggregate"}
@@ -71,6 +72,7 @@ def narrow(frame: DataFrame) -> DataFrame:
     optimized = execution.optimizedPlan()
     _visit(optimized, _ids(optimized.output()), uses)
     spark = frame.sparkSession
+    ensure_registered(spark)
     replacements = {}
     for table in tables:
         first = min(_ids(table.output()), default=None)

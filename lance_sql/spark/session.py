@@ -50,6 +50,11 @@ def register(spark: SparkSession) -> None:
 
 
 def ensure_registered(spark: SparkSession) -> None:
-    """Register with a session that `register` has not seen."""
+    """Register with a session that `register` has not seen, and make it the active one of this thread.
+
+    Spark looks names of data sources up in the active session, which new threads lack.
+    """
     if id(spark) not in _registered:
         register(spark)
+    if hasattr(spark, "_jsparkSession"):  # not on Spark Connect
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)

@@ -26,6 +26,7 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from lance_sql.spark.job import WriteJob, WrittenFragments, fragments_of
@@ -115,7 +116,7 @@ def _transaction(store: Store, path: str, version: int) -> Transaction | None:
         return None  # cleaned up since it was listed
 
 
-class LanceStreamReader(DataSourceStreamReader):
+class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The source. An offset is a version: a batch is what the versions after one up to another appended.
 
     The first batch is the whole dataset, or begins after the option ``start_version``.
@@ -124,12 +125,16 @@ class LanceStreamReader(DataSourceStreamReader):
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
+        self._last: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = self._options.open().version
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"version": self._options.start_version or 0}
 
     def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: N802
-        latest = self._options.open().version
+        latest = self._options.open().version if self._last is None else self._last
         step = self._options.versions_per_batch
         return {"version": latest if step is None else min(latest, start["version"] + step)}
 

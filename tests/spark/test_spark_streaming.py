@@ -65,24 +65,24 @@ def test_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
     assert ids(target) == list(range(110))
 
 
-def test_a_start_and_a_limit_of_versions(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trigger", ["continuous", "available now"])
+def test_a_start_and_a_limit_of_versions(spark: SparkSession, tmp_path: Path, trigger: str) -> None:
     source, target = tmp_path / "source.lance", tmp_path / "target.lance"
     for start in (0, 10, 20, 30):
         lance_sql.write(
             pa.table({"id": range(start, start + 10)}), source, mode="append" if start else "create"
         )
-    query = (
-        spark.readStream.format("lance")
-        .options(start_version=2, versions_per_batch=1)
-        .load(str(source))
-        .writeStream.format("lance")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .start(str(target))
-    )
-    try:
-        query.processAllAvailable()
-    finally:
-        query.stop()
+    stream = spark.readStream.format("lance").options(start_version=2, versions_per_batch=1)
+    writer = stream.load(str(source)).writeStream.format("lance")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    if trigger == "available now":
+        writer.trigger(availableNow=True).start(str(target)).awaitTermination()
+    else:
+        query = writer.start(str(target))
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
     assert (ids(target), lance_sql.open(target).version) == (list(range(20, 40)), 2)
 
 
@@ -99,25 +99,24 @@ query.awaitTermination()
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # starts Spark three times
 def test_a_job_that_is_killed_and_started_again(tmp_path: Path) -> None:
     source, target = tmp_path / "source.lance", tmp_path / "target.lance"
-    for start in range(0, 3000, 100):
+    for start in range(0, 1200, 100):
         lance_sql.write(
             pa.table({"id": range(start, start + 100)}), source, mode="append" if start else "create"
         )
     command = [sys.executable, "-c", COPY, str(source), str(target), str(tmp_path / "checkpoint")]
-    for versions in (3, 9):
+    for versions in (3, 6):
         running = subprocess.Popen([*command, "on"], start_new_session=True, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 240
             while len(list((target / "_versions").glob("*.manifest"))) < versions:
-                assert time.monotonic() < deadline
                 assert running.poll() is None
                 time.sleep(0.05)
         finally:
-            # The JVM and its Python workers are of this new group.
+            # The JVM is of this new group, its Python workers end with it.
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
-    subprocess.run([*command, "once"], check=True, timeout=400, stderr=subprocess.DEVNULL)
-    assert ids(target) == list(range(3000))
+    subprocess.run([*command, "once"], check=True, stderr=subprocess.DEVNULL)
+    assert ids(target) == list(range(1200))
     assert lance_sql.open(target).verify().num_rows == 0
