@@ -1,40 +1,39 @@
-"""The facade of the engine: one version of a dataset, and what can be done with it."""
+"""The facade of the engine: one version of a dataset, and what can be done with it.
+
+Each operation is imported when it is called: a command that only looks at a dataset then starts without what
+scans, writes and maintains one.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lance_engine.expr import Node
-from lance_engine.inspection import Inspector
-from lance_engine.inspection.indices import index_statistics
-from lance_engine.maintenance.add_columns import NewColumns, add_columns
-from lance_engine.maintenance.alter_columns import alter_column, drop_columns
-from lance_engine.maintenance.branches import Branches, shallow_clone
-from lance_engine.maintenance.cleanup import CleanupReport, cleanup
-from lance_engine.maintenance.compact import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS, compact
-from lance_engine.maintenance.delete import delete, truncate
-from lance_engine.maintenance.indices import create_index, drop_index, optimize_indices
-from lance_engine.maintenance.merge import MergeBuilder
-from lance_engine.maintenance.metadata import update_metadata
-from lance_engine.maintenance.replace_columns import replace_columns
-from lance_engine.maintenance.restore import restore
-from lance_engine.maintenance.tags import Tags, select_snapshot
-from lance_engine.maintenance.update import update
-from lance_engine.maintenance.values import Compiler, Value
-from lance_engine.progress import ProgressOption
-from lance_engine.scan import Scanner, ScanSplit, take
-from lance_engine.scan.extremes import Extremes, min_max
-from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.splits import split_rows
+from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
+from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
 
-__all__ = ["Dataset", "ScanSplit"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow.compute as pc
+
+    from lance_engine.expr.tree import Node
+    from lance_engine.inspection.inspector import Inspector
+    from lance_engine.maintenance.add_columns import NewColumns
+    from lance_engine.maintenance.branches import Branches
+    from lance_engine.maintenance.cleanup import CleanupReport
+    from lance_engine.maintenance.merge import MergeBuilder
+    from lance_engine.maintenance.tags import Tags
+    from lance_engine.maintenance.values import Compiler, Value
+    from lance_engine.progress import ProgressOption
+    from lance_engine.scan import Scanner, ScanSplit
+    from lance_engine.scan.extremes import Extremes
+    from lance_engine.scan.fragment import FragmentReader
+
+__all__ = ["Dataset"]
 
 
 class Dataset:
@@ -90,6 +89,8 @@ class Dataset:
     @property
     def inspect(self) -> Inspector:
         """What this version consists of, as Arrow tables: ``inspect.fragments()`` and so on."""
+        from lance_engine.inspection.inspector import Inspector
+
         return Inspector(self.snapshot)
 
     def verify(self, *, values: bool = False) -> pa.Table:
@@ -138,6 +139,8 @@ class Dataset:
         `read_ahead` bytes of batches are decoded before they are asked for, by default a quarter of the limit
         of memory (see `lance_engine.cache`).
         """
+        from lance_engine.scan import Scanner
+
         return Scanner(
             self.snapshot,
             self._reader,
@@ -166,6 +169,8 @@ class Dataset:
         An id that does not exist or whose row was deleted is a RowNotFoundError that lists such ids, or left
         out with ``missing="skip"``. Threads may take at the same time.
         """
+        from lance_engine.scan import take
+
         return take(self.snapshot, self._reader, row_ids, columns, missing=missing)
 
     def min_max(self, column: str) -> Extremes:
@@ -174,6 +179,8 @@ class Dataset:
         Known from zone maps where these are exact: rows are read only of zones with deleted rows, long
         strings or no zone map, and only if they can matter. UnsupportedTypeError if the values have no order.
         """
+        from lance_engine.scan.extremes import min_max
+
         return min_max(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
@@ -185,6 +192,8 @@ class Dataset:
 
     def splits(self, count: int) -> list[ScanSplit]:
         """Up to about `count` ranges of rows of similar size that together are the dataset."""
+        from lance_engine.scan.splits import split_rows
+
         return split_rows(self.snapshot.fragments, count)
 
     # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
@@ -200,10 +209,14 @@ class Dataset:
         progress: ProgressOption = None,
     ) -> Self:
         """Delete the rows that pass a filter, or those with these row ids (RowNotFoundError if unknown)."""
+        from lance_engine.maintenance.delete import delete
+
         return self._at(delete(self.snapshot, where, row_ids=row_ids, progress=progress))
 
     def truncate(self) -> Self:
         """Delete all rows."""
+        from lance_engine.maintenance.delete import truncate
+
         return self._at(truncate(self.snapshot))
 
     def update(
@@ -218,6 +231,8 @@ class Dataset:
         `values` maps a column to SQL text over the columns of the row as it was, or to a function from the
         batch of these rows to an array.
         """
+        from lance_engine.maintenance.update import update
+
         return self._at(update(self.snapshot, values, where, compiler=self._compiler, progress=progress))
 
     def merge(self, source: Any, on: str | Sequence[str]) -> MergeBuilder[Self]:
@@ -225,6 +240,8 @@ class Dataset:
 
         `source` is whatever can be written; see the methods of the result for what can be done with it.
         """
+        from lance_engine.maintenance.merge import MergeBuilder
+
         return MergeBuilder(self.snapshot, source, on, self._at, self._compiler)
 
     def replace_columns(self, values: Mapping[str, Value], *, progress: ProgressOption = None) -> Self:
@@ -233,6 +250,8 @@ class Dataset:
         `values` are those of `update`; row ids and addresses stay. Rows that others append meanwhile keep
         their values.
         """
+        from lance_engine.maintenance.replace_columns import replace_columns
+
         return self._at(replace_columns(self.snapshot, values, compiler=self._compiler, progress=progress))
 
     def add_columns(
@@ -249,16 +268,22 @@ class Dataset:
         function from a batch to the batch of all new columns. `read` names the columns that functions get,
         all by default.
         """
+        from lance_engine.maintenance.add_columns import add_columns
+
         return self._at(
             add_columns(self.snapshot, columns, read=read, compiler=self._compiler, progress=progress)
         )
 
     def drop_columns(self, columns: Sequence[str]) -> Self:
         """Remove columns; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
+        from lance_engine.maintenance.alter_columns import drop_columns
+
         return self._at(drop_columns(self.snapshot, columns))
 
     def rename_column(self, column: str, name: str) -> Self:
         """Give a column, or with ``a.b`` a field of a struct, another name."""
+        from lance_engine.maintenance.alter_columns import alter_column
+
         return self._at(alter_column(self.snapshot, column, name=name))
 
     def alter_column(
@@ -273,10 +298,14 @@ class Dataset:
 
         InvalidFilterError if a value does not fit, SchemaMismatchError if there are nulls.
         """
+        from lance_engine.maintenance.alter_columns import alter_column
+
         return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable, progress=progress))
 
     def restore(self, version: int | None = None) -> Self:
         """Make an earlier version, by default the one this object shows, the content of a new version."""
+        from lance_engine.maintenance.restore import restore
+
         return self._at(restore(self.snapshot, self.version if version is None else version))
 
     def compact(
@@ -292,6 +321,8 @@ class Dataset:
         Fragments with more than `deleted_share` of deleted rows are rewritten without these. Stable row ids
         stay; row ids that are addresses change. The result has the same version if there was nothing to do.
         """
+        from lance_engine.maintenance.compact import compact
+
         return self._at(
             compact(
                 self.snapshot,
@@ -315,6 +346,8 @@ class Dataset:
         The latest version and tagged ones stay. A dry run only reports. Files that no version names go when
         they are seven days old, with `delete_unverified` at once; no writer may be at work then.
         """
+        from lance_engine.maintenance.cleanup import cleanup
+
         return cleanup(
             self.snapshot,
             older_than,
@@ -341,6 +374,8 @@ class Dataset:
         or bloomfilter.
         UnsupportedTypeError if the values have no order, or no hash.
         """
+        from lance_engine.maintenance.indices import create_index
+
         return self._at(
             create_index(
                 self.snapshot, column, kind, name=name, replace=replace, progress=progress, **options
@@ -349,14 +384,20 @@ class Dataset:
 
     def drop_index(self, name: str) -> Self:
         """Remove an index of any kind; IndexNotFoundError lists those that there are."""
+        from lance_engine.maintenance.indices import drop_index
+
         return self._at(drop_index(self.snapshot, name))
 
     def optimize_indices(self, *, progress: ProgressOption = None) -> Self:
         """Make indices cover the rows that came after them, reading only these; one commit per index."""
+        from lance_engine.maintenance.indices import optimize_indices
+
         return self._at(optimize_indices(self.snapshot, progress=progress))
 
     def index_statistics(self, name: str) -> dict[str, Any]:
         """What an index covers and consists of, in numbers; IndexNotFoundError if there is none."""
+        from lance_engine.inspection.indices import index_statistics
+
         return index_statistics(self.snapshot, name)
 
     def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
@@ -364,26 +405,36 @@ class Dataset:
 
         With `replace` all other keys are removed.
         """
+        from lance_engine.maintenance.metadata import update_metadata
+
         return self._at(update_metadata(self.snapshot, "config", entries, replace=replace))
 
     def update_metadata(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
         """As `update_config`, for the metadata of the table."""
+        from lance_engine.maintenance.metadata import update_metadata
+
         return self._at(update_metadata(self.snapshot, "table", entries, replace=replace))
 
     def update_schema_metadata(
         self, entries: Mapping[str, str | None], *, column: str | None = None, replace: bool = False
     ) -> Self:
         """As `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
+        from lance_engine.maintenance.metadata import update_metadata
+
         return self._at(update_metadata(self.snapshot, "schema", entries, replace=replace, column=column))
 
     @property
     def tags(self) -> Tags:
         """The names of versions."""
+        from lance_engine.maintenance.tags import Tags
+
         return Tags(self.snapshot)
 
     @property
     def branches(self) -> Branches:
         """Histories beside the main one."""
+        from lance_engine.maintenance.branches import Branches
+
         return Branches(self.snapshot)
 
     def shallow_clone(
@@ -399,6 +450,8 @@ class Dataset:
         `storage_options` are those of the clone, by default the ones of this dataset. DatasetExistsError if
         there is a dataset at `uri`.
         """
+        from lance_engine.maintenance.branches import shallow_clone
+
         return self._at(shallow_clone(self.snapshot, uri, version, storage_options))
 
     # Computes SQL text that the engine's own filters do not know; None refuses it.
@@ -410,6 +463,8 @@ class Dataset:
     def _reader(self, fragment_id: int) -> FragmentReader:
         found = self._readers.get(fragment_id)
         if found is None:
+            from lance_engine.scan.fragment import FragmentReader
+
             reader = FragmentReader(self.snapshot, self.snapshot.fragment(fragment_id))
             found = self._readers.setdefault(fragment_id, reader)
         return found

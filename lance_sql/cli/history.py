@@ -138,7 +138,7 @@ def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def _indices(snapshot: Snapshot) -> dict[str, str]:
-    from lance_engine.inspection import indices
+    from lance_engine.inspection.indices import indices
 
     return {
         row["name"]: f"{row['kind']} on {', '.join(row['columns'])}" for row in indices(snapshot).to_pylist()

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
-from lance_engine.expr import Node, columns_of
-from lance_engine.expr.build import conjunction
-from lance_engine.expr.from_duckdb import from_duckdb
 from lance_engine.scan.system import ROW_NUMBERS
 
 from lance_sql.engines.selectivity import estimated_share
@@ -24,6 +21,7 @@ from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
+    from lance_engine.expr.tree import Node
 
 try:
     from duckdb._sources import ArrowScanSource
@@ -76,6 +74,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
         if self.pushdown == "none":
             return False
+        from lance_engine.expr.from_duckdb import from_duckdb
+        from lance_engine.expr.tree import columns_of
+
         try:
             tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
@@ -101,9 +102,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        predicates = [from_duckdb(predicate, self.table.filter_schema) for predicate in filters]
-        filter = conjunction(predicates) if predicates else None
-        return self.table.stream(names, filter), True
+        return self.table.stream(names, self._conjunction(filters) if filters else None), True
+
+    def _conjunction(self, filters: Sequence[Any]) -> Node:
+        from lance_engine.expr.build import conjunction
+        from lance_engine.expr.from_duckdb import from_duckdb
+
+        return conjunction([from_duckdb(predicate, self.table.filter_schema) for predicate in filters])
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:

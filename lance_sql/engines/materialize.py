@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datafusion import SessionContext, Table
 from lance_engine.errors import LanceError
-from lance_engine.expr import columns_of, from_arrow
+from lance_engine.expr.from_arrow import from_arrow
+from lance_engine.expr.tree import columns_of
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.datafusion import DataFusionTable

@@ -15,7 +15,7 @@ from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import ScanSplit
+    from lance_engine.scan.splits import ScanSplit
 
 #: Rows below which a further partition costs more than it brings.
 _ROWS_PER_PARTITION = 1 << 16

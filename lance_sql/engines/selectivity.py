@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from lance_engine.dataset import Dataset, ScanSplit
-from lance_engine.expr import Node
+from typing import TYPE_CHECKING
+
+from lance_engine.scan.splits import ScanSplit
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+    from lance_engine.expr.tree import Node
 
 #: A sample is this many rows at each of this many places spread over the dataset.
 _SAMPLED_ROWS = 64

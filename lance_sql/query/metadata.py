@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.dataset import Dataset
-from lance_engine.inspection import Inspector
+from lance_engine.inspection.inspector import Inspector
 
 
 def _inspections() -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.expr import Node, build
+from lance_engine.expr import build
 from lance_engine.expr.from_spark import from_spark
+from lance_engine.expr.tree import Node
 from pyspark.sql import datasource as filters
 
 _COMPARISONS: Final[Mapping[str, tuple[type[Any], type[Any]]]] = {

@@ -21,16 +21,9 @@ from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import RowIndexKind
 from lance_engine.index.segments import CoveringSegment
 from lance_engine.maintenance.changes import commit_change, write_options
-from lance_engine.maintenance.compact import (
-    DELETED_SHARE,
-    TARGET_BYTES,
-    TARGET_ROWS,
-    Rewritten,
-    commit_rewrite,
-    plan,
-    rewrite_options,
-)
+from lance_engine.maintenance.compact import Rewritten, commit_rewrite, plan, rewrite_options
 from lance_engine.maintenance.delete import delete_rows
+from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.maintenance.index_build import build_segment
 from lance_engine.maintenance.indices import index_target, replaced_segments
 from lance_engine.maintenance.retry import redo_on_conflict

@@ -1,4 +1,4 @@
-"""What short commands import: packages that are slow to import stay out."""
+"""What short commands import: packages, and parts of our own, that are slow to import stay out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 
 import lance_sql
 
-SLOW = ("datafusion", "fsspec", "pandas", "pyarrow.dataset", "rich", "sqlglot", "typer")
+SLOW = ("datafusion", "fsspec", "pandas", "polars", "prompt_toolkit", "pyarrow.dataset", "rich", "sqlglot")
+#: what writes and changes datasets
+WRITING = ("lance_engine.maintenance.merge_rows", "lance_engine.table.commit", "lance_engine.write.data_file")
+#: what reads rows, and what filters them
+SCANNING = ("lance_engine.scan.scanner",)
+FILTERING = ("lance_engine.expr.evaluate", "lance_engine.index.search", "lance_engine.scan.prune")
 
 
 @pytest.fixture(scope="module")
@@ -20,25 +25,38 @@ def things(tmp_path_factory):
     return uri
 
 
-@pytest.mark.parametrize(
-    ("arguments", "also"),
-    [
-        (["inspect", "{}", "--json"], ("duckdb", "prompt_toolkit")),
-        (["SELECT count(*) FROM '{}'"], ("prompt_toolkit",)),
-        (["head", "{}"], ("duckdb",)),
-        (["--help"], ("duckdb",)),
-    ],
-    ids=["inspect", "count", "head", "help"],
-)
-def test_short_commands_leave_slow_packages_out(things, arguments, also):
-    code = (
-        "import sys\n"
-        "sys.argv = ['lance-sql', *sys.argv[1:]]\n"
-        "from lance_sql.cli import main\n"
-        "try:\n    main()\n"
-        f"finally:\n    print([name for name in {SLOW + also} if name in sys.modules], file=sys.stderr)\n"
+def loaded(code: str, names: tuple[str, ...], *arguments: str) -> str:
+    """Those of the modules `names` that a new interpreter has imported after `code`."""
+    told = (
+        f"import sys\ntry:\n    {code}\n"
+        f"finally:\n    print([name for name in {names} if name in sys.modules], file=sys.stderr)"
     )
-    command = [sys.executable, "-c", code, *(argument.format(things) for argument in arguments)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stderr == "[]\n"
-    assert found.stdout
+    found = subprocess.run(
+        [sys.executable, "-c", told, *arguments], capture_output=True, text=True, check=True
+    )
+    return found.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (["inspect", "{}", "--json"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
+        (["history", "{}"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
+        (["SELECT count(*) FROM '{}'"], (*WRITING, *FILTERING)),
+        (["head", "{}"], ("duckdb", *WRITING, *FILTERING)),
+        (["--help"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
+    ],
+    ids=["inspect", "history", "count", "head", "help"],
+)
+def test_short_commands_leave_slow_modules_out(things, arguments, absent):
+    code = "from lance_sql.cli import main; sys.argv[0] = 'lance-sql'; main()"
+    assert loaded(code, SLOW + absent, *(argument.format(things) for argument in arguments)) == "[]"
+
+
+def test_importing_the_package_imports_no_library():
+    assert loaded("import lance_sql", ("duckdb", "numpy", "pyarrow", "google.protobuf", *SLOW)) == "[]"
+
+
+def test_opening_a_dataset_imports_nothing_that_reads_or_writes_rows(things):
+    names = ("duckdb", "lance_engine.encodings.registry", *WRITING, *SCANNING, *FILTERING)
+    assert loaded(f"from lance_engine.dataset import Dataset; Dataset.open({str(things)!r})", names) == "[]"

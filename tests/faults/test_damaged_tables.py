@@ -27,7 +27,8 @@ from lance_engine.format.row_ids import encode_row_id_range
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import LocalStore, MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
-from lance_engine.table import commit, open_snapshot
+from lance_engine.table.commit import commit
+from lance_engine.table.versions import open_snapshot
 from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.string())]))]))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.errors import CommitConflictError
-from lance_engine.table import open_snapshot
+from lance_engine.table.versions import open_snapshot
 from lance_engine.write.dataset import write_dataset
 
 COMMITS, ROWS = 8, 20

@@ -16,8 +16,10 @@ from lance_engine.errors import CommitConflictError, IncompatibleChangeError, Ro
 from lance_engine.format.manifest import DataFile, DeletionKind, Fragment
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io.manifest_names import NamingScheme
-from lance_engine.table import CreateOptions, Snapshot, commit, open_snapshot
-from lance_engine.table.versions import list_versions, read_latest
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import list_versions, open_snapshot, read_latest
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 import pytest
 from hypothesis import HealthCheck, given, settings
-from lance_engine.expr import ColumnStatistics, evaluate, match_zones, parse_sql
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_sql import parse_sql
+from lance_engine.expr.statistics import ColumnStatistics, match_zones
 from lance_engine.expr.value_types import value_type
 
 NAN, INFINITY = float("nan"), float("inf")

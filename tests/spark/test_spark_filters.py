@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import evaluate, parse_sql
+from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_spark import from_spark
+from lance_engine.expr.from_sql import parse_sql
 
 SCHEMA = pa.schema(
     {

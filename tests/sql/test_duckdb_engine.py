@@ -11,7 +11,7 @@ import sql_tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import parse_sql
+from lance_engine.expr.from_sql import parse_sql
 
 import lance_sql
 from lance_sql.engines.selectivity import estimated_share

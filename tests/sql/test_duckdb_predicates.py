@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from duckdb._sources import ArrowScanSource, nodes
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import evaluate
+from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_duckdb import from_duckdb
 from test_pushed_filters import CONDITIONS, DUCKDB_ONLY, TABLE
 

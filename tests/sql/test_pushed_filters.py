@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pytest
-from lance_engine.expr import evaluate, from_arrow
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_arrow import from_arrow
 
 NAN = float("nan")
 CENTS = (5, 7, None, 1000, 310, -100)

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
-from lance_engine.expr import Node, evaluate
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.tree import Node
 from lance_engine.format.row_id_map import ids_of, parse_row_id_map, row_id_map, serialize_row_id_map
 from lance_engine.index.btree import supports
 from lance_engine.index.cache import CACHE

@@ -18,8 +18,8 @@ import pyarrow.types as at
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import Node, ZoneMatch
-from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Or
+from lance_engine.expr.statistics import ZoneMatch
+from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Node, Or
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors

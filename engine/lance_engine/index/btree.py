@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import ColumnStatistics, Node, ZoneMatch, evaluate, match_zones
-from lance_engine.expr.tree import Column
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
+from lance_engine.expr.tree import Column, Node
 from lance_engine.expr.value_types import is_comparable, value_type
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors, number_in, whole_numbers

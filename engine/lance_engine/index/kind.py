@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.expr import Node, ZoneMatch
-from lance_engine.expr.tree import Column, walk
+from lance_engine.expr.statistics import ZoneMatch
+from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.zones import ROWS_OPTION, ROWS_PER_ZONE, LiveZone, Zones

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import Node, ZoneMatch
-from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Not, Or, walk
+from lance_engine.expr.statistics import ZoneMatch
+from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or, walk
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
 from lance_engine.index.files import index_errors

@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_engine.errors import IndexNotFoundError, LanceError
-from lance_engine.format.index_section import IndexSegment, parse_index_section
+from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import IndexKind, RowFinder, RowIndexKind, ZoneFinder, is_usable
+from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 
 if TYPE_CHECKING:
@@ -58,16 +58,6 @@ class TableIndex:
 Indices = Mapping[tuple[str, ...], tuple[TableIndex, ...]]
 
 _KNOWN: WeakKeyDictionary[Snapshot, Indices] = WeakKeyDictionary()
-
-
-def all_segments(snapshot: Snapshot) -> tuple[IndexSegment, ...]:
-    """Every segment of every index, usable or not."""
-    if not snapshot.index_section:
-        return ()
-    try:
-        return parse_index_section(snapshot.index_section)
-    except LanceError as error:
-        raise error.at(path=snapshot.uri, version=snapshot.version) from None
 
 
 def usable_indices(snapshot: Snapshot) -> Indices:
@@ -132,14 +122,3 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
 def holds_addresses(snapshot: Snapshot, kind: RowIndexKind, segment: IndexSegment) -> bool:
     """Whether a segment of a row index holds row addresses, and not stable row ids."""
     return not snapshot.has_stable_row_ids or kind.holds_addresses(segment.index_version)
-
-
-def index_not_found(snapshot: Snapshot, name: str) -> IndexNotFoundError:
-    """The error that lists the indices that there are."""
-    names = sorted({segment.name for segment in all_segments(snapshot)})
-    return IndexNotFoundError(
-        f"There is no index '{name}'",
-        path=snapshot.uri,
-        version=snapshot.version,
-        remedy="The indices are: " + (", ".join(names) or "none"),
-    )

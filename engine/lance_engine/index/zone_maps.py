@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError
-from lance_engine.expr import ColumnStatistics
+from lance_engine.expr.statistics import ColumnStatistics
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import COLUMN_ENCODING, ColumnMetadata

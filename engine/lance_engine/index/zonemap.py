@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import ColumnStatistics, Node, ZoneMatch, match_zones
+from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
+from lance_engine.expr.tree import Node
 from lance_engine.index.btree import supports
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
 from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneIndexKind, column_of

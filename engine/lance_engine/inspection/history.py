@@ -9,13 +9,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.format.transaction import parse_transaction
+from lance_engine.format.transaction_summary import summarize_transaction
 from lance_engine.io import Store, open_store
 from lance_engine.table.features import feature_names
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import StoredVersion, list_versions, read_version
-
-_MESSAGE_KEY: Final = "__lance_commit_message"
 
 VERSIONS_SCHEMA: Final = pa.schema(
     [
@@ -61,9 +59,7 @@ def _describe(store: Store, stored: StoredVersion) -> dict[str, Any]:
     writer = manifest.writer_version
     operation = message = None
     if stored.transaction is not None:
-        transaction = parse_transaction(stored.transaction)
-        operation = transaction.operation.kind.value
-        message = transaction.properties.get(_MESSAGE_KEY)
+        operation, message = summarize_transaction(stored.transaction)
     try:
         live = Snapshot(store, manifest).num_rows
     except LanceError:

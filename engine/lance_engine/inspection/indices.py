@@ -7,10 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.files import SegmentFiles
-from lance_engine.index.kind import is_usable
-from lance_engine.index.registry import kind_of
-from lance_engine.index.segments import all_segments, index_not_found
+from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.table.snapshot import Snapshot
 
 INDICES_SCHEMA: Final = pa.schema(
@@ -98,6 +95,10 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
     """What the files of a segment tell about it."""
+    from lance_engine.index.files import SegmentFiles
+    from lance_engine.index.kind import is_usable
+    from lance_engine.index.registry import kind_of
+
     kind = kind_of(segment.kind)
     if kind is None or not is_usable(segment, kind):
         return {}

@@ -1,20 +1,9 @@
-"""The inspections of one opened version, as methods."""
+"""The inspections of one opened version, as methods; each is imported when it is called."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from lance_engine.inspection.health import health
-from lance_engine.inspection.history import versions
-from lance_engine.inspection.indices import indices
-from lance_engine.inspection.layout import deletions, files, fragments
-from lance_engine.inspection.refs import refs
-from lance_engine.inspection.statistics import statistics
-from lance_engine.inspection.storage import columns, pages
-from lance_engine.inspection.transactions import transactions
-from lance_engine.inspection.verify import verify
-from lance_engine.inspection.zones import zones
-from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot
 
 
@@ -26,52 +15,79 @@ class Inspector:
 
     def versions(self) -> pa.Table:
         """One row per version of the dataset that still exists, oldest first."""
+        from lance_engine.inspection.history import versions
+
         return versions(self._snapshot.store)
 
     def transactions(self) -> pa.Table:
         """One row per version that still exists: what it changed, on the basis of which version."""
+        from lance_engine.inspection.transactions import transactions
+
         return transactions(self._snapshot.store)
 
     def refs(self) -> pa.Table:
         """One row per tag: the version that it names."""
+        from lance_engine.inspection.refs import refs
+        from lance_engine.table.refs import root_store
+
         return refs(root_store(self._snapshot))
 
     def fragments(self) -> pa.Table:
         """One row per fragment: rows, deleted rows, files, bytes."""
+        from lance_engine.inspection.layout import fragments
+
         return fragments(self._snapshot)
 
     def files(self) -> pa.Table:
         """One row per data file: path, format version, bytes, columns."""
+        from lance_engine.inspection.layout import files
+
         return files(self._snapshot)
 
     def deletions(self) -> pa.Table:
         """One row per deletion file: fragment, kind, rows, bytes."""
+        from lance_engine.inspection.layout import deletions
+
         return deletions(self._snapshot)
 
     def columns(self) -> pa.Table:
         """One row per stored column: type, pages, bytes, encodings."""
+        from lance_engine.inspection.storage import columns
+
         return columns(self._snapshot)
 
     def pages(self, column: str | None = None) -> pa.Table:
         """One row per page, of all columns or of one: rows, bytes, encoding."""
+        from lance_engine.inspection.storage import pages
+
         return pages(self._snapshot, column)
 
     def statistics(self) -> pa.Table:
         """One row per stored column: bounds and nulls by its zone maps, and how well it is compressed."""
+        from lance_engine.inspection.statistics import statistics
+
         return statistics(self._snapshot)
 
     def zones(self, column: str | None = None) -> pa.Table:
         """One row per zone of the columns with zone maps, or of one: bounds and null count."""
+        from lance_engine.inspection.zones import zones
+
         return zones(self._snapshot, column)
 
     def indices(self) -> pa.Table:
         """One row per index segment: kind, columns, coverage, bytes."""
+        from lance_engine.inspection.indices import indices
+
         return indices(self._snapshot)
 
     def verify(self, *, values: bool = False) -> pa.Table:
         """One row per problem of this version, none if it is sound; `values` also decodes every value."""
+        from lance_engine.inspection.verify import verify
+
         return verify(self._snapshot, values=values)
 
     def health(self) -> pa.Table:
         """One row per measure of upkeep, such as small fragments, with the command that mends it."""
+        from lance_engine.inspection.health import health
+
         return health(self._snapshot)

@@ -20,7 +20,7 @@ from lance_engine.format.operations import (
 )
 from lance_engine.format.transaction import Transaction, parse_transaction
 from lance_engine.io import Store, open_store
-from lance_engine.table.commit import TRANSACTIONS
+from lance_engine.table.snapshot import TRANSACTIONS
 from lance_engine.table.versions import StoredVersion, list_versions, read_version
 
 TRANSACTIONS_SCHEMA: Final = pa.schema(

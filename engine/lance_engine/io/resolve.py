@@ -1,4 +1,4 @@
-"""From what the user writes to a store."""
+"""From what the user writes to a store, whose module is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.io.dynamodb import DynamoDBManifestStore
-from lance_engine.io.external import ExternallyCommittedStore
-from lance_engine.io.fsspec_store import FsspecStore
 from lance_engine.io.local import LocalStore
-from lance_engine.io.sqlite import SQLiteManifestStore
 from lance_engine.io.storage_options import option
 from lance_engine.io.store import Store
 
@@ -65,6 +61,8 @@ def _plain_store(text: str, options: Mapping[str, Any]) -> Store:
         return LocalStore(os.path.expanduser(text))
     if scheme.lower() == "file":
         return LocalStore(unquote(urlsplit(text).path))
+    from lance_engine.io.fsspec_store import FsspecStore
+
     return FsspecStore(text, options)
 
 
@@ -82,6 +80,10 @@ def _parameter(uri: str, rest: str, name: str) -> tuple[str, str]:
 
 
 def _with_dynamodb(location: str, table: str, uri: str, options: Mapping[str, Any]) -> Store:
+    from lance_engine.io.dynamodb import DynamoDBManifestStore
+    from lance_engine.io.external import ExternallyCommittedStore
+    from lance_engine.io.fsspec_store import FsspecStore
+
     # The official implementation names datasets by their paths in the bucket.
     key = urlsplit(location).path.strip("/")
     return ExternallyCommittedStore(
@@ -90,6 +92,9 @@ def _with_dynamodb(location: str, table: str, uri: str, options: Mapping[str, An
 
 
 def _with_sqlite(store: Store, database: str, uri: str) -> Store:
+    from lance_engine.io.external import ExternallyCommittedStore
+    from lance_engine.io.sqlite import SQLiteManifestStore
+
     manifests = SQLiteManifestStore(os.path.expanduser(database))
     root = store.local_path("_")
     # A shared disk may be mounted anywhere: what counts is where the dataset lies from the database's folder.

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from lance_engine.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
-from lance_engine.expr import build, evaluate_value
+from lance_engine.expr import build
+from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.operations import Merge, Project
 from lance_engine.maintenance.changes import commit_change

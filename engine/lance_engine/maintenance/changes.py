@@ -12,7 +12,9 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
 from lance_engine.io import Store, delete_quietly
 from lance_engine.progress import Reporter
-from lance_engine.table import Snapshot, TakenRows, commit
+from lance_engine.table.commit import commit
+from lance_engine.table.rebase import TakenRows
+from lance_engine.table.snapshot import Snapshot
 from lance_engine.types import Schema
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.fragments import write_fragments

@@ -15,10 +15,9 @@ from lance_engine.io import Store, files_uri, is_externally_committed
 from lance_engine.io.manifest_names import ENDING, VERSIONS
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.branches import list_branches
-from lance_engine.table.commit import TRANSACTIONS
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import REFS, branch_store, root_store
-from lance_engine.table.snapshot import DATA, INDICES, Snapshot
+from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 from lance_engine.table.tags import list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
 

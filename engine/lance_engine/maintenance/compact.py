@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from pyroaring import BitMap
@@ -19,6 +19,7 @@ from lance_engine.maintenance.changes import (
     write_options,
     write_reported,
 )
+from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.maintenance.index_remap import follows_rows, remap_indices
 from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import live_offsets, scan
@@ -27,10 +28,6 @@ from lance_engine.table.index_coverage import uses_row_ids
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.fragments import data_paths
 from lance_engine.write.options import WriteOptions
-
-TARGET_ROWS: Final = 1 << 20
-TARGET_BYTES: Final = 90 << 30
-DELETED_SHARE: Final = 0.1
 
 #: Neighbouring fragments, and those that replace them.
 Rewritten: TypeAlias = tuple[Sequence[Fragment], list[Fragment]]

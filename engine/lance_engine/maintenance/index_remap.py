@@ -12,8 +12,9 @@ from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import RewriteGroup, RewrittenIndex
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import RowIndexKind, is_usable
+from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
-from lance_engine.index.segments import CoveringSegment, all_segments, holds_addresses
+from lance_engine.index.segments import CoveringSegment, holds_addresses
 from lance_engine.io import delete_quietly
 from lance_engine.maintenance.index_build import Relocate, rebuild_moved
 from lance_engine.maintenance.rows import live_offsets

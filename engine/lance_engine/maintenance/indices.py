@@ -14,14 +14,13 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
 from lance_engine.index.kind import RowIndexKind
+from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.index.registry import KINDS, kind_of
 from lance_engine.index.segments import (
     CoveringSegment,
     TableIndex,
-    all_segments,
     column_paths,
     holds_addresses,
-    index_not_found,
     known_indices,
 )
 from lance_engine.maintenance.changes import commit_change

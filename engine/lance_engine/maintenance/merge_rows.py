@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.errors import AmbiguousMergeError, InvalidFilterError, SchemaMismatchError
-from lance_engine.expr import Node, build
+from lance_engine.expr import build
 from lance_engine.expr import tree as nodes
+from lance_engine.expr.tree import Node
 from lance_engine.maintenance.changes import (
     removed_on_failure,
     write_options,

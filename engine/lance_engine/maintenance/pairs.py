@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.errors import InvalidFilterError, LanceError
-from lance_engine.expr import Node, evaluate, parse_sql, parse_value
-from lance_engine.expr.tree import Column, walk
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_sql import parse_sql, parse_value
+from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.maintenance.values import ColumnValues, Compiler, Value, column_values
 
 BoolArray = npt.NDArray[np.bool_]

@@ -1,19 +1,11 @@
-"""Selecting a version by number, tag, time or branch, and naming versions."""
+"""Naming versions."""
 
 from __future__ import annotations
 
-import datetime
-import os
-from collections.abc import Mapping
-from typing import Any
-
-from lance_engine.errors import VersionNotFoundError
-from lance_engine.io import Store, open_store
-from lance_engine.table.branches import read_branch
-from lance_engine.table.refs import branch_store, root_store
+from lance_engine.io import Store
+from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.tags import Tag, create_tag, delete_tag, list_tags, read_tag, update_tag
-from lance_engine.table.versions import open_snapshot, version_as_of
 
 
 class Tags:
@@ -51,39 +43,3 @@ class Tags:
 
     def _version(self, version: int | None) -> int:
         return self._snapshot.version if version is None else version
-
-
-def select_snapshot(
-    uri: str | os.PathLike[str] | Store,
-    version: int | None = None,
-    tag: str | None = None,
-    as_of: datetime.datetime | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    branch: str | None = None,
-) -> Snapshot:
-    """Open the version that at most one of `version`, `tag` and `as_of` selects, the latest if none does.
-
-    Versions and times are those of `branch`; None and "main" are the main history.
-    """
-    if sum(choice is not None for choice in (version, tag, as_of)) > 1:
-        raise ValueError("give only one of version, tag and as_of")
-    root = open_store(uri, storage_options)
-    branch = None if branch == "main" else branch
-    if tag is not None:
-        found = read_tag(root, tag)
-        if branch is not None and found.branch != branch:
-            raise VersionNotFoundError(
-                f"The tag '{tag}' names a version of {_described(found.branch)}, not of {_described(branch)}",
-                path=root.uri,
-            )
-        version, branch = found.version, found.branch
-    if branch is not None:
-        read_branch(root, branch)
-    store = branch_store(root, branch)
-    if as_of is not None:
-        version = version_as_of(store, as_of)
-    return open_snapshot(store, version, storage_options=storage_options)
-
-
-def _described(branch: str | None) -> str:
-    return "the main history" if branch is None else f"the branch '{branch}'"

@@ -14,8 +14,10 @@ from lance_engine.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_engine.expr import columns_of, evaluate_value, parse_value
 from lance_engine.expr.convert import convert
+from lance_engine.expr.evaluate import evaluate_value
+from lance_engine.expr.from_sql import parse_value
+from lance_engine.expr.tree import columns_of
 from lance_engine.expr.value_types import value_type
 from lance_engine.types import Schema
 

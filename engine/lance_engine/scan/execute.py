@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,12 @@ import pyarrow.types as at
 from lance_engine import kernels
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.metrics import ScanMetrics, counting
-from lance_engine.scan.filter import FilterSteps, Passing
 from lance_engine.scan.fragment import FragmentReader, Projection
 from lance_engine.scan.plan import Piece
 from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
+
+if TYPE_CHECKING:
+    from lance_engine.scan.filter import FilterSteps, Passing
 
 # Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
 PICKED_DISTANCE = 2
@@ -104,6 +107,8 @@ class PieceReader:
 
     def _test(self, piece: Piece, metrics: ScanMetrics, wanted: frozenset[str]) -> Passing:
         """The rows that pass, with those of the columns read on the way that are wanted."""
+        from lance_engine.scan.filter import Passing
+
         begin = time.perf_counter()
         reader = piece.reader
         assert self._steps is not None

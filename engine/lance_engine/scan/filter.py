@@ -8,9 +8,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.expr import Node, columns_of, conjuncts, evaluate
 from lance_engine.expr.build import conjunction
-from lance_engine.expr.tree import Arithmetic, Cast, Column, Comparison, Function, In, IsNull, Match, walk
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.tree import (
+    Arithmetic,
+    Cast,
+    Column,
+    Comparison,
+    Function,
+    In,
+    IsNull,
+    Match,
+    Node,
+    columns_of,
+    conjuncts,
+    walk,
+)
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.native_tests import native_tests
 from lance_engine.scan.selection import Selection

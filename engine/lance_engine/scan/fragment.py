@@ -17,10 +17,7 @@ from lance_engine.errors import CorruptFileError, LanceError, Placed
 from lance_engine.file.contents import FileContents
 from lance_engine.file.decoding import Overlays, decode_fetched
 from lance_engine.file.fields import FieldBuilder
-from lance_engine.file.legacy import LegacyFile
-from lance_engine.file.legacy_fields import LegacyFieldBuilder
 from lance_engine.file.reader import FileReader
-from lance_engine.index.zone_maps import ZoneMap, read_zone_map
 from lance_engine.metrics import Touched, count_read, note_pages
 from lance_engine.scan.blobs import BlobReader
 from lance_engine.scan.layout import ProjectedColumns, layout_of
@@ -29,7 +26,10 @@ from lance_engine.scan.system import ROW_ADDRESS, ROW_CREATED_AT, ROW_ID, ROW_NU
 from lance_engine.scan.types import to_declared
 
 if TYPE_CHECKING:
+    from lance_engine.file.legacy import LegacyFile
+    from lance_engine.file.legacy_fields import LegacyFieldBuilder
     from lance_engine.format.fragment import Fragment
+    from lance_engine.index.zone_maps import ZoneMap
     from lance_engine.table.snapshot import Snapshot
     from lance_engine.types import Field
 
@@ -143,6 +143,8 @@ class FragmentReader:
             store, path = self._snapshot.data_file_location(data_file)
             reader: FileReader | LegacyFile
             if data_file.storage_version == "0.1":
+                from lance_engine.file.legacy import LegacyFile
+
                 reader = LegacyFile(store, path, data_file.fields, size=data_file.file_size)
             else:
                 reader = FileReader(store, path, size=data_file.file_size)
@@ -155,6 +157,8 @@ class FragmentReader:
         if found is None:
             builder: FieldBuilder | LegacyFieldBuilder
             if self._layout.is_legacy(field):
+                from lance_engine.file.legacy_fields import LegacyFieldBuilder
+
                 builder = LegacyFieldBuilder(self._legacy_file, self.rows)
             else:
                 builder = FieldBuilder(self._place, self.rows)
@@ -199,14 +203,14 @@ class FragmentReader:
     def _place(self, field: Field) -> tuple[FileReader, int]:
         number, column = self._layout.places[field.id]
         file = self.file(number)
-        if isinstance(file, LegacyFile):
+        if not isinstance(file, FileReader):
             raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
         return file, column
 
     def _legacy_file(self, field: Field) -> LegacyFile:
         number, _ = self._layout.places[field.id]
         file = self.file(number)
-        if not isinstance(file, LegacyFile):
+        if isinstance(file, FileReader):
             raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
         return file
 
@@ -219,6 +223,8 @@ class FragmentReader:
         if leaf.is_json:
             return None  # the order of binary values is not that of their texts
         if leaf.id not in self._zone_maps:
+            from lance_engine.index.zone_maps import read_zone_map
+
             with self.placed():
                 if self._layout.is_legacy(leaf):
                     return None

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.expr import Node
 from lance_engine.expr.build import conjunction, disjunction, negate
-from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Match, Not, Or
+from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.scan.fragment import FragmentReader, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS

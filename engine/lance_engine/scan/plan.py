@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lance_engine.expr import Node
 from lance_engine.index.ranges import intersection
-from lance_engine.index.search import IndexSearch, search
 from lance_engine.metrics import IndexMetrics, ScanMetrics
 from lance_engine.scan.fragment import FragmentReader, Projection
-from lance_engine.scan.prune import Pruner
-from lance_engine.scan.row_ids import match_row_ids
 from lance_engine.scan.selection import I64Array, Selection
 from lance_engine.scan.splits import ScanSplit, batch_ranges
 
 if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
+    from lance_engine.index.search import IndexSearch
+    from lance_engine.scan.prune import Pruner
+    from lance_engine.scan.row_ids import RowIdMatches
     from lance_engine.table.snapshot import Snapshot
 
 # So few rows are read faster than the zone maps of their fragment.
@@ -66,11 +66,11 @@ class ScanPlan:
         self._snapshot = snapshot
         self._reader_for = reader_for
         self._splits = splits
-        self._lookup = match_row_ids(filter, snapshot) if filter is not None else None
+        self._lookup = _lookup(snapshot, filter) if filter is not None else None
         #: what has to be tested on rows, where neither an index nor a zone map makes that needless
         self.filter = filter if self._lookup is None else self._lookup.residual
         self._indexed = _search(snapshot, self.filter) if indices and self.filter is not None else None
-        self._pruner = Pruner(self.filter, snapshot) if zone_maps and self.filter is not None else None
+        self._pruner = _pruner(snapshot, self.filter) if zone_maps and self.filter is not None else None
 
     @property
     def has_zones(self) -> bool:
@@ -152,8 +152,27 @@ class ScanPlan:
         return parts
 
 
+# What narrows a filter down is imported with the first filter: scans of all rows do without it.
+
+
+def _lookup(snapshot: Snapshot, filter: Node) -> RowIdMatches | None:
+    from lance_engine.scan.row_ids import match_row_ids
+
+    return match_row_ids(filter, snapshot)
+
+
 def _search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
-    return search(snapshot, filter) if snapshot.index_section is not None else None
+    if snapshot.index_section is None:
+        return None
+    from lance_engine.index.search import search
+
+    return search(snapshot, filter)
+
+
+def _pruner(snapshot: Snapshot, filter: Node) -> Pruner:
+    from lance_engine.scan.prune import Pruner
+
+    return Pruner(filter, snapshot)
 
 
 def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, int, int]]:

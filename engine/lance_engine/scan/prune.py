@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.expr import ColumnStatistics, Node, match_zones
-from lance_engine.expr.tree import Column, walk
+from lance_engine.expr.statistics import ColumnStatistics, match_zones
+from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:

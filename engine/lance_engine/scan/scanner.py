@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_engine.cache import read_ahead_bytes
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.expr import Node, from_arrow, parse_sql
 from lance_engine.expr.value_types import is_text
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
-from lance_engine.scan.explain import explain
-from lance_engine.scan.filter import FilterSteps
 from lance_engine.scan.fragment import FragmentReader, Projection
 from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import num_threads, ordered_map
@@ -27,6 +24,13 @@ from lance_engine.scan.stream import ScanStream, native_stream
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.table.snapshot import Snapshot
+
+# What filters need is imported with the first filter: a count of all rows does without it.
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.filter import FilterSteps
 
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
 DEFAULT_BATCH_ROWS = 122_880
@@ -75,7 +79,7 @@ class Scanner:
         self._splits = splits
         self._plan = ScanPlan(snapshot, reader_for, self.filter, splits, zone_maps=zone_maps, indices=indices)
         tested = self._plan.filter
-        self._steps = FilterSteps(tested) if tested is not None else None
+        self._steps = _filter_steps(tested) if tested is not None else None
         self._batch_bytes = batch_bytes
         self.row_bytes = max(1, estimated_row_bytes(self.schema))
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
@@ -178,6 +182,8 @@ class Scanner:
             for _ in self.pieces(metrics):
                 pass
             self._metrics = None
+        from lance_engine.scan.explain import explain
+
         return explain(self, self._snapshot, self._steps, metrics, analyze=analyze)
 
     def start(self) -> ScanMetrics:
@@ -241,9 +247,21 @@ def projected_schema(snapshot: Snapshot, names: Sequence[str], coded: Collection
     return pa.schema(fields)
 
 
+def _filter_steps(filter: Node) -> FilterSteps:
+    from lance_engine.scan.filter import FilterSteps
+
+    return FilterSteps(filter)
+
+
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
     """The filter tree of whatever states a filter over the columns of a snapshot and the system columns."""
-    if filter is None or isinstance(filter, Node):
+    if filter is None:
+        return None
+    from lance_engine.expr.from_arrow import from_arrow
+    from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr.tree import Node
+
+    if isinstance(filter, Node):
         return filter
     kept = _parsed.setdefault(snapshot, {})
     if isinstance(filter, str) and filter in kept:

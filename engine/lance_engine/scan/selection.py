@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_engine.index.ranges import ranges_of
 
@@ -149,6 +148,8 @@ class Selection:
 
 def _places(mask: pa.BooleanArray) -> npt.NDArray[np.uint64]:
     """Where a mask without nulls is true."""
+    import pyarrow.compute as pc
+
     buffer = mask.buffers()[1]
     if mask.true_count * _SPARSE_BITS > len(mask) or mask.offset or buffer is None:
         places: npt.NDArray[np.uint64] = pc.indices_nonzero(mask).to_numpy()

@@ -22,11 +22,9 @@ from lance_engine.errors import (
 )
 from lance_engine.io import Store, delete_quietly
 from lance_engine.io.manifest_names import VERSIONS, parse_manifest_name
-from lance_engine.table.clones import write_clone
-from lance_engine.table.commit import TRANSACTIONS
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import ENDING, TREE, branch_store, list_refs, read_ref, root_store
-from lance_engine.table.snapshot import DATA, INDICES, Snapshot
+from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 
 BRANCHES: Final = "_refs/branches"
 _FOLDERS: Final = (VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES)
@@ -78,6 +76,8 @@ def read_branch(root: Store, name: str) -> Branch:
 
 def create_branch(source: Snapshot, name: str) -> Branch:
     """Begin a branch with the version `source`. BranchExistsError if the name is taken."""
+    from lance_engine.table.clones import write_clone  # what writes versions; readers do without it
+
     root, parent = root_store(source), source.manifest.branch
     lineage = read_branch(root, parent).lineage if parent is not None else ()
     path = _path(name)

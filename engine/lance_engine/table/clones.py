@@ -14,10 +14,9 @@ from lance_engine.format.operations import Clone
 from lance_engine.format.transaction import Transaction, serialize_transaction
 from lance_engine.io import Store, files_uri
 from lance_engine.io.manifest_names import NamingScheme
-from lance_engine.table.commit import TRANSACTIONS
 from lance_engine.table.features import check_writable, derived_flags
 from lance_engine.table.hint import write_hint
-from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 
 
 def write_clone(source: Snapshot, target: Store, branch: str | None = None) -> int:

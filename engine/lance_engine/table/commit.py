@@ -30,7 +30,7 @@ from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
 from lance_engine.table.hint import write_hint
 from lance_engine.table.rebase import TakenRows, rebase
-from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 from lance_engine.table.versions import (
     StoredVersion,
     VersionList,
@@ -38,7 +38,6 @@ from lance_engine.table.versions import (
     read_version,
 )
 
-TRANSACTIONS: Final = "_transactions"
 MAX_ATTEMPTS: Final = 20
 _LONGEST_PAUSE: Final = 5.0
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.file.legacy import LegacyFile
-from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.fragment_list import FragmentList
 from lance_engine.table.snapshot import Snapshot
@@ -24,6 +22,10 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
 def _counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
     if fragment.physical_rows or not fragment.files:
         return fragment
+    # Rare, so that opening a dataset need not load what reads files.
+    from lance_engine.file.legacy import LegacyFile
+    from lance_engine.file.reader import FileReader
+
     for file in fragment.files:
         if file.storage_version == "0.1":
             store, path = snapshot.data_file_location(file)

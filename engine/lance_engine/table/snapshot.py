@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError
+from lance_engine.format.fragment import SPILLED_CREATED_AT, SPILLED_LAST_UPDATED_AT, SPILLED_ROW_IDS
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
 from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
@@ -18,16 +19,11 @@ from lance_engine.io import Store, SubStore, files_uri, open_store
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
 from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
-from lance_engine.table.spilled_lineage import (
-    CREATED_AT,
-    LAST_UPDATED_AT,
-    ROW_IDS,
-    read_spilled,
-)
 from lance_engine.types import Schema
 
 DATA: Final = "data"
 INDICES: Final = "_indices"
+TRANSACTIONS: Final = "_transactions"
 _OFFSET_BITS: Final = 32
 _OFFSET_MASK: Final = np.uint64(2**_OFFSET_BITS - 1)
 _MISSING_SHOWN: Final = 10
@@ -151,11 +147,11 @@ class Snapshot:
 
     def created_at_versions(self, fragment: Fragment) -> U64Array:
         """The version in which each physical row was created; 1 where that is not recorded."""
-        return self._row_versions(fragment, fragment.created_at_versions, CREATED_AT)
+        return self._row_versions(fragment, fragment.created_at_versions, SPILLED_CREATED_AT)
 
     def last_updated_at_versions(self, fragment: Fragment) -> U64Array:
         """The version in which each physical row was last changed; 1 where that is not recorded."""
-        return self._row_versions(fragment, fragment.last_updated_at_versions, LAST_UPDATED_AT)
+        return self._row_versions(fragment, fragment.last_updated_at_versions, SPILLED_LAST_UPDATED_AT)
 
     def find_row_ids(self, ids: npt.ArrayLike) -> U64Array:
         """The address of each row id that exists, in order, repetitions included."""
@@ -215,7 +211,7 @@ class Snapshot:
                 if fragment.row_ids is not None:
                     known = parse_row_ids(fragment.row_ids, fragment.physical_rows)
                 elif fragment.has_spilled_lineage:
-                    known = [IdArray(self._spilled(fragment, ROW_IDS))]
+                    known = [IdArray(self._spilled(fragment, SPILLED_ROW_IDS))]
                 else:
                     raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
             self._segments[fragment.id] = known
@@ -231,6 +227,8 @@ class Snapshot:
             return np.ones(fragment.physical_rows, dtype=np.uint64)
 
     def _spilled(self, fragment: Fragment, column: int) -> U64Array:
+        from lance_engine.table.spilled_lineage import read_spilled  # rare, and needs all that reads files
+
         locations = [self.data_file_location(file) for file in fragment.files]
         return read_spilled(fragment, column, locations)
 

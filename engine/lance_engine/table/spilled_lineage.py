@@ -13,19 +13,19 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.file.decoding import decode_fetched
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
-from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment import (
+    SPILLED_CREATED_AT,
+    SPILLED_LAST_UPDATED_AT,
+    SPILLED_ROW_IDS,
+    Fragment,
+)
 from lance_engine.io import Store
 from lance_engine.types import NO_PARENT, Field
 
-# The ids under which data files list these columns.
-ROW_IDS: Final = -3
-CREATED_AT: Final = -4
-LAST_UPDATED_AT: Final = -5
-
 _NAMES: Final = {
-    ROW_IDS: "_rowid",
-    CREATED_AT: "_row_created_at_version",
-    LAST_UPDATED_AT: "_row_last_updated_at_version",
+    SPILLED_ROW_IDS: "_rowid",
+    SPILLED_CREATED_AT: "_row_created_at_version",
+    SPILLED_LAST_UPDATED_AT: "_row_last_updated_at_version",
 }
 
 

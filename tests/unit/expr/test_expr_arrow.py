@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import evaluate, from_arrow
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_arrow import from_arrow
 
 F = pc.field
 NAN = float("nan")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
-from lance_engine.expr import columns_of, parse_sql
+from lance_engine.expr.from_sql import parse_sql
 from lance_engine.expr.render import identifier
+from lance_engine.expr.tree import columns_of
 
 ODD = ["a.b", 'quo"te', "it's", "with space", "1st", "Ünï", "UPPER", "a-b", "*", "", "_", "x;y", "--c"]
 

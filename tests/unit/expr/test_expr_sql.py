@@ -11,7 +11,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import columns_of, conjuncts, evaluate, evaluate_value, parse_sql, parse_value
+from lance_engine.expr.evaluate import evaluate, evaluate_value
+from lance_engine.expr.from_sql import parse_sql, parse_value
+from lance_engine.expr.tree import columns_of, conjuncts
 
 NAN = float("nan")
 DAY = datetime.date

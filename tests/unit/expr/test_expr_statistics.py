@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.expr import ColumnStatistics, match_zones, parse_sql
+from lance_engine.expr.from_sql import parse_sql
+from lance_engine.expr.statistics import ColumnStatistics, match_zones
 
 SCHEMA = pa.schema(
     {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import evaluate, parse_sql
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_sql import parse_sql
 from lance_engine.expr.integer_lists import without_integer_lists
 
 SCHEMA = pa.schema(

@@ -12,7 +12,7 @@ import pytest
 from lance_engine import kernels
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError
-from lance_engine.expr import parse_sql
+from lance_engine.expr.from_sql import parse_sql
 from lance_engine.format.index_section import parse_index_section, replace_indices
 from lance_engine.format.pb import table_pb2
 from lance_engine.index.bloomfilter import equal_to

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine import inspection
 from lance_engine.dataset import Dataset
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError
 from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.inspection import history, indices, layout, storage
 from lance_engine.io import MemoryStore
-from lance_engine.table import Snapshot, commit, open_snapshot
+from lance_engine.table.commit import commit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 
@@ -38,7 +40,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 def test_versions_tell_what_changed(snapshot: Snapshot) -> None:
     commit(snapshot.store, Append(()), read_version=2, properties={"__lance_commit_message": "nothing new"})
-    versions = inspection.versions(snapshot.uri)
+    versions = history.versions(snapshot.uri)
     assert versions["version"].to_pylist() == [1, 2, 3]
     assert versions["operation"].to_pylist() == ["overwrite", "append", "append"]
     assert versions["rows"].to_pylist() == [1000, 1010, 1010]
@@ -55,7 +57,7 @@ def test_versions_tell_what_changed(snapshot: Snapshot) -> None:
 
 def test_versions_of_nothing_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError):
-        inspection.versions(tmp_path)
+        history.versions(tmp_path)
 
 
 def test_versions_with_lost_deletion_files_are_still_listed() -> None:
@@ -67,18 +69,18 @@ def test_versions_with_lost_deletion_files_are_still_listed() -> None:
     lost = Fragment(0, (), 5, DeletionFile(DeletionKind.ARROW, 1, 1, None))
     damaged = dataclasses.replace(manifest, version=2, fragments=(lost,))
     store.put(NamingScheme.V2.path(2), serialize_manifest_file(damaged))
-    versions = inspection.versions(store)
+    versions = history.versions(store)
     assert versions["rows"].to_pylist() == [0, None]
     assert versions["operation"].to_pylist() == ["overwrite", None]
 
 
 def test_fragments_and_files_have_sizes(snapshot: Snapshot) -> None:
-    fragments = inspection.fragments(snapshot)
+    fragments = layout.fragments(snapshot)
     assert fragments["fragment_id"].to_pylist() == [0, 1, 2, 3]
     assert fragments["rows"].to_pylist() == fragments["physical_rows"].to_pylist() == [400, 400, 200, 10]
     assert fragments["deleted_rows"].to_pylist() == [0] * 4
     assert fragments["deletion_file"].to_pylist() == [None] * 4
-    files = inspection.files(snapshot)
+    files = layout.files(snapshot)
     assert files["bytes"].to_pylist() == [snapshot.store.size(path) for path in files["path"].to_pylist()]
     assert fragments["bytes"].to_pylist() == files["bytes"].to_pylist()
     assert set(files["version"].to_pylist()) == {"2.1"}
@@ -93,11 +95,11 @@ def test_sizes_that_are_not_recorded_are_looked_up(snapshot: Snapshot) -> None:
         for part in snapshot.fragments
     )
     other = Snapshot(snapshot.store, dataclasses.replace(snapshot.manifest, fragments=unsized))
-    assert inspection.files(other) == inspection.files(snapshot)
+    assert layout.files(other) == layout.files(snapshot)
 
 
 def test_columns_sum_up_their_pages(snapshot: Snapshot) -> None:
-    columns, pages = inspection.columns(snapshot), inspection.pages(snapshot)
+    columns, pages = storage.columns(snapshot), storage.pages(snapshot)
     assert columns["column"].to_pylist() == ["number", "text", "pair.x", "pair.tags.item"]
     assert columns["type"].to_pylist() == ["int64", "string", "int32", "string"]
     assert columns["fragments"].to_pylist() == [4] * 4
@@ -111,28 +113,28 @@ def test_columns_sum_up_their_pages(snapshot: Snapshot) -> None:
 
 
 def test_pages_of_one_column_and_what_is_below(snapshot: Snapshot) -> None:
-    assert set(inspection.pages(snapshot, "pair")["column"].to_pylist()) == {"pair.x", "pair.tags.item"}
-    pages = inspection.pages(snapshot, "number")
+    assert set(storage.pages(snapshot, "pair")["column"].to_pylist()) == {"pair.x", "pair.tags.item"}
+    pages = storage.pages(snapshot, "number")
     assert set(pages["column"].to_pylist()) == {"number"}
     assert [page["first_row"] for page in pages.to_pylist() if page["page"] == 0] == [0] * 4
     with pytest.raises(ColumnNotFoundError, match="Did you mean 'number'"):
-        inspection.pages(snapshot, "nuber")
+        storage.pages(snapshot, "nuber")
 
 
 def test_a_dataset_offers_its_inspections(snapshot: Snapshot) -> None:
     inspector = Dataset(snapshot).inspect
-    assert inspector.versions() == inspection.versions(snapshot.uri)
-    assert inspector.fragments() == inspection.fragments(snapshot)
-    assert inspector.files() == inspection.files(snapshot)
-    assert inspector.columns() == inspection.columns(snapshot)
-    assert inspector.pages() == inspection.pages(snapshot)
-    assert inspector.pages("text") == inspection.pages(snapshot, "text")
-    assert inspector.indices() == inspection.indices(snapshot)
+    assert inspector.versions() == history.versions(snapshot.uri)
+    assert inspector.fragments() == layout.fragments(snapshot)
+    assert inspector.files() == layout.files(snapshot)
+    assert inspector.columns() == storage.columns(snapshot)
+    assert inspector.pages() == storage.pages(snapshot)
+    assert inspector.pages("text") == storage.pages(snapshot, "text")
+    assert inspector.indices() == indices.indices(snapshot)
 
 
 def test_empty_datasets_have_empty_tables() -> None:
     schema = Schema.from_arrow(TABLE.schema)
     empty = commit(MemoryStore(), Overwrite((), schema), read_version=0)
-    assert inspection.fragments(empty).num_rows == inspection.files(empty).num_rows == 0
-    assert inspection.pages(empty).num_rows == 0
-    assert inspection.columns(empty)["pages"].to_pylist() == [0] * 4
+    assert layout.fragments(empty).num_rows == layout.files(empty).num_rows == 0
+    assert storage.pages(empty).num_rows == 0
+    assert storage.columns(empty)["pages"].to_pylist() == [0] * 4

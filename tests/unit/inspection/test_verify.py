@@ -15,11 +15,14 @@ from lance_engine.format.deletion import encode_deletions
 from lance_engine.format.manifest import DeletionKind, Fragment, serialize_manifest_file
 from lance_engine.format.operations import Overwrite
 from lance_engine.format.row_ids import encode_row_id_range, encode_uniform_version
-from lance_engine.inspection import health, verify
+from lance_engine.inspection.health import health
+from lance_engine.inspection.verify import verify
 from lance_engine.io import MemoryStore
 from lance_engine.io.store import Store
-from lance_engine.table import CreateOptions, Snapshot, commit, open_snapshot
-from lance_engine.table.versions import NamingScheme
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import NamingScheme, open_snapshot
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments

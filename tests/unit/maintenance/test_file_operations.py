@@ -20,7 +20,8 @@ from lance_engine.format.manifest import BasePath
 from lance_engine.format.operations import Append, Overwrite
 from lance_engine.io import MemoryStore
 from lance_engine.progress import ProgressEvent
-from lance_engine.table import CreateOptions, commit
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments

@@ -17,7 +17,8 @@ from lance_engine.io import MemoryStore
 from lance_engine.maintenance.keys import Keys
 from lance_engine.maintenance.source_rows import SourceRows
 from lance_engine.progress import ProgressEvent
-from lance_engine.table import CreateOptions, commit
+from lance_engine.table.build import CreateOptions
+from lance_engine.table.commit import commit
 from lance_engine.types import Schema
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions

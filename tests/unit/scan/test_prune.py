@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from lance_engine.dataset import Dataset
-from lance_engine.expr import parse_sql
+from lance_engine.expr.from_sql import parse_sql
 from lance_engine.format.fragment import Fragment
 from lance_engine.index.zone_maps import ZoneMap
 from lance_engine.io.memory import MemoryStore

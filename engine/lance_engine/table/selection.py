@@ -1,0 +1,54 @@
+"""Selecting a version by number, tag, time or branch."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lance_engine.errors import VersionNotFoundError
+from lance_engine.io import Store, open_store
+from lance_engine.table.refs import branch_store
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot, version_as_of
+
+
+def select_snapshot(
+    uri: str | os.PathLike[str] | Store,
+    version: int | None = None,
+    tag: str | None = None,
+    as_of: datetime.datetime | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    branch: str | None = None,
+) -> Snapshot:
+    """Open the version that at most one of `version`, `tag` and `as_of` selects, the latest if none does.
+
+    Versions and times are those of `branch`; None and "main" are the main history.
+    """
+    if sum(choice is not None for choice in (version, tag, as_of)) > 1:
+        raise ValueError("give only one of version, tag and as_of")
+    root = open_store(uri, storage_options)
+    branch = None if branch == "main" else branch
+    if tag is not None:
+        from lance_engine.table.tags import read_tag
+
+        found = read_tag(root, tag)
+        if branch is not None and found.branch != branch:
+            raise VersionNotFoundError(
+                f"The tag '{tag}' names a version of {_described(found.branch)}, not of {_described(branch)}",
+                path=root.uri,
+            )
+        version, branch = found.version, found.branch
+    if branch is not None:
+        from lance_engine.table.branches import read_branch
+
+        read_branch(root, branch)
+    store = branch_store(root, branch)
+    if as_of is not None:
+        version = version_as_of(store, as_of)
+    return open_snapshot(store, version, storage_options=storage_options)
+
+
+def _described(branch: str | None) -> str:
+    return "the main history" if branch is None else f"the branch '{branch}'"
