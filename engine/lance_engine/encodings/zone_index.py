@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +35,8 @@ class Bounds:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    encoding: pb.ArrayEncoding
+class _Page(NamedTuple):
+    encoding: file_v2_pb2.Encoding
     buffers: tuple[bytes, ...]
 
 
@@ -45,17 +46,21 @@ def serialize_zone_map(
     """The zone map of a column; `bits` is the width of its values, 0 for strings and binary."""
     pages = [_bounds_page(bits, minimum), _bounds_page(bits, maximum)]
     counts = null_counts.astype("<u4").tobytes()
-    pages.append(_Page(_without_nulls(_flat(32, 0)), (counts,)))
+    pages.append(_Page(_plain(32), (counts,)))
     content = bytearray()
     columns = []
     for page in pages:
-        column = file_v2_pb2.ColumnMetadata(encoding=_column_encoding())
-        entry = column.pages.add(length=len(null_counts))
-        entry.encoding.CopyFrom(direct_encoding(_ARRAY_ENCODING, page.encoding.SerializeToString()))
+        offsets = []
         for buffer in page.buffers:
-            entry.buffer_offsets.append(len(content))
-            entry.buffer_sizes.append(len(buffer))
+            offsets.append(len(content))
             content += buffer
+        entry = file_v2_pb2.ColumnMetadata.Page(
+            length=len(null_counts),
+            encoding=page.encoding,
+            buffer_offsets=offsets,
+            buffer_sizes=map(len, page.buffers),
+        )
+        column = file_v2_pb2.ColumnMetadata(encoding=_column_encoding(), pages=[entry])
         columns.append(column.SerializeToString())
     first_column = len(content)
     table = bytearray()
@@ -70,17 +75,16 @@ def serialize_zone_map(
 
 def _bounds_page(bits: int, bounds: Bounds) -> _Page:
     if not bounds.known.any():
-        return _Page(pb.ArrayEncoding(nullable=pb.Nullable(all_nulls=pb.Nullable.AllNull())), ())
+        return _Page(_all_null(), ())
     if bits == 0:
         return _binary_page(bounds)
     data = bounds.data
     if bits == 1:
         data = np.packbits(np.frombuffer(data, np.uint8), bitorder="little").tobytes()
     if bounds.known.all():
-        return _Page(_without_nulls(_flat(bits, 0)), (data,))
-    some = pb.Nullable.SomeNull(validity=_flat(1, 0), values=_flat(bits, 1))
+        return _Page(_plain(bits), (data,))
     validity = np.packbits(bounds.known, bitorder="little").tobytes()
-    return _Page(pb.ArrayEncoding(nullable=pb.Nullable(some_nulls=some)), (validity, data))
+    return _Page(_with_nulls(bits), (validity, data))
 
 
 def _binary_page(bounds: Bounds) -> _Page:
@@ -88,7 +92,30 @@ def _binary_page(bounds: Bounds) -> _Page:
     adjustment = len(bounds.data) + 1
     ends = bounds.ends + np.where(bounds.known, np.uint64(0), np.uint64(adjustment))
     encoding = pb.Binary(indices=_without_nulls(_flat(64, 0)), bytes=_flat(8, 1), null_adjustment=adjustment)
-    return _Page(pb.ArrayEncoding(binary=encoding), (ends.astype("<u8").tobytes(), bounds.data))
+    return _Page(_stored(pb.ArrayEncoding(binary=encoding)), (ends.astype("<u8").tobytes(), bounds.data))
+
+
+# Every column of every file asks for these few again. They are not changed.
+
+
+@cache
+def _all_null() -> file_v2_pb2.Encoding:
+    return _stored(pb.ArrayEncoding(nullable=pb.Nullable(all_nulls=pb.Nullable.AllNull())))
+
+
+@cache
+def _plain(bits: int) -> file_v2_pb2.Encoding:
+    return _stored(_without_nulls(_flat(bits, 0)))
+
+
+@cache
+def _with_nulls(bits: int) -> file_v2_pb2.Encoding:
+    some = pb.Nullable.SomeNull(validity=_flat(1, 0), values=_flat(bits, 1))
+    return _stored(pb.ArrayEncoding(nullable=pb.Nullable(some_nulls=some)))
+
+
+def _stored(encoding: pb.ArrayEncoding) -> file_v2_pb2.Encoding:
+    return direct_encoding(_ARRAY_ENCODING, encoding.SerializeToString())
 
 
 def _flat(bits: int, buffer: int) -> pb.ArrayEncoding:
@@ -99,6 +126,7 @@ def _without_nulls(values: pb.ArrayEncoding) -> pb.ArrayEncoding:
     return pb.ArrayEncoding(nullable=pb.Nullable(no_nulls=pb.Nullable.NoNull(values=values)))
 
 
+@cache
 def _column_encoding() -> file_v2_pb2.Encoding:
     values = pb.ColumnEncoding(values=pb.Empty())
     return direct_encoding(COLUMN_ENCODING, values.SerializeToString())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from lance_engine.encodings.v2_0.encode import struct_header
 from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
@@ -39,7 +40,8 @@ class FileWriter:
         self._position = 0
         self._fields = fields = columns_of(schema, version)
         self._columns = [
-            file_v2_pb2.ColumnMetadata(encoding=_stored(self._column_encoding(field))) for field in fields
+            file_v2_pb2.ColumnMetadata(encoding=_stored_column_encoding(self._holds_blobs(field)))
+            for field in fields
         ]
         self._rows = [0] * len(fields)
         # In version 2.0 the columns below a list count items.
@@ -94,7 +96,7 @@ class FileWriter:
             buffer_index=len(self._columns[column].buffer_offsets), buffer_type=encodings_pb2.Buffer.COLUMN
         )
         self.write_column_buffer(column, buffer)
-        inner = self._column_encoding(self._fields[column])
+        inner = _column_encoding(self._holds_blobs(self._fields[column]))
         wrapped = encodings_pb2.ZoneIndex(rows_per_zone=rows_per_zone, zone_map_buffer=place, inner=inner)
         encoding = encodings_pb2.ColumnEncoding(zone_index=wrapped)
         self._columns[column].encoding.CopyFrom(_stored(encoding))
@@ -129,11 +131,9 @@ class FileWriter:
         )
         return self._position
 
-    def _column_encoding(self, field: Field) -> encodings_pb2.ColumnEncoding:
-        encoding = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
-        if field.is_blob and self._version < (2, 1):
-            encoding = encodings_pb2.ColumnEncoding(blob=encodings_pb2.Blob(inner=encoding))
-        return encoding
+    def _holds_blobs(self, field: Field) -> bool:
+        """Whether the encoding of the column has to say so."""
+        return field.is_blob and self._version < (2, 1)
 
     def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:
         data = memoryview(buffer)
@@ -151,6 +151,16 @@ class FileWriter:
 
     def _write_table(self, ranges: Sequence[tuple[int, int]]) -> int:
         return self._write_raw(b"".join(_RANGE.pack(*item) for item in ranges))[0]
+
+
+def _column_encoding(blobs: bool) -> encodings_pb2.ColumnEncoding:
+    encoding = encodings_pb2.ColumnEncoding(values=encodings_pb2.Empty())
+    return encodings_pb2.ColumnEncoding(blob=encodings_pb2.Blob(inner=encoding)) if blobs else encoding
+
+
+@cache
+def _stored_column_encoding(blobs: bool) -> file_v2_pb2.Encoding:
+    return _stored(_column_encoding(blobs))
 
 
 def _stored(encoding: encodings_pb2.ColumnEncoding) -> file_v2_pb2.Encoding:

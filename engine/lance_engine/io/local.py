@@ -94,7 +94,7 @@ class LocalStore:
         return self._full(path)
 
     def _full(self, path: str) -> str:
-        return os.path.join(self._root, checked_path(path))
+        return f"{self._root}{os.sep}{checked_path(path)}"
 
     @staticmethod
     def _pread(descriptor: int, path: str, offset: int, length: int | None) -> bytes:

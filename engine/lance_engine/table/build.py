@@ -117,15 +117,16 @@ def build_version(
     _refuse_dictionaries(changed.schema)
     if index_section is not None:
         index_section = _index_section(index_section, operation, changed)
+    reader, writer = derived_flags(changed, stable_row_ids=_has_stable_row_ids(changed))
     changed = dataclasses.replace(
         changed,
         version=base.version + 1,
         timestamp=time.time_ns(),
         transaction_file=transaction_file,
         writer_version=WriterVersion("lance-sql", __version__),
+        reader_feature_flags=reader,
+        writer_feature_flags=writer,
     )
-    reader, writer = derived_flags(changed, stable_row_ids=_has_stable_row_ids(changed))
-    changed = dataclasses.replace(changed, reader_feature_flags=reader, writer_feature_flags=writer)
     return VersionContent(changed, index_section)
 
 

@@ -43,6 +43,8 @@ class Settings:
     def of(cls, leaf: Field, top: Field) -> Settings:
         """Those of a leaf; its top-level field may state the structure for it."""
         metadata = leaf.metadata
+        if not metadata and not top.metadata:
+            return _DEFAULT
         return cls(
             compression=_one_of(metadata, "compression", (*GENERAL_SCHEMES, "fsst", "none"), ""),
             level=_integer(metadata, "compression-level"),
@@ -59,6 +61,9 @@ class Settings:
             dictionary_level=_integer(metadata, "dict-values-compression-level"),
             chunk_bytes=_integer(metadata, "minichunk-size"),
         )
+
+
+_DEFAULT = Settings()
 
 
 def _one_of(metadata: Mapping[str, str], key: str, known: tuple[str, ...], default: str) -> str:
