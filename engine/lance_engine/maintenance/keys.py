@@ -81,9 +81,11 @@ class _TablePositions:
         self._low = low
         self._present = np.zeros(high - low + 1, dtype=np.bool_)
         self._present[values - low] = True
-        self.count = int(np.count_nonzero(self._present))
-        self._table = np.full(len(self._present), -1, dtype=np.int32)
-        self._table[self._present] = np.arange(self.count, dtype=np.int32)
+        distinct = np.flatnonzero(self._present)
+        self.count = len(distinct)
+        # Places of other values are never looked at: memory that is not written costs nothing.
+        self._table = np.empty(len(self._present), dtype=np.int32)
+        self._table[distinct] = np.arange(self.count, dtype=np.int32)
 
     def find(self, column: pa.Array) -> I64Array:
         rows, numbers = self.matches(column)

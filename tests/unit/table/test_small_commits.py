@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError
-from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
+from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment, fragment_from_message
 from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.manifest import parse_manifest_file, serialize_manifest_file
 from lance_engine.format.pb import table_pb2
@@ -184,3 +184,22 @@ def test_what_only_other_writers_know_stays_in_what_changes(fragments: FragmentL
     assert changed.fragments[0].deletion_file is not None
     assert changed.fragments[0].uninterpreted == unknown
     assert changed.uninterpreted == unknown
+
+
+def test_a_commit_converts_only_the_fragments_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    write_dataset(TABLE, store, max_rows_per_file=1)
+    converted: list[int] = []
+
+    def counted(message: table_pb2.DataFragment) -> Fragment:
+        converted.append(message.id)
+        return fragment_from_message(message)
+
+    monkeypatch.setattr("lance_engine.format.fragment_list.fragment_from_message", counted)
+    write_dataset(TABLE, store, "append")
+    assert converted == []
+    snapshot = open_recent(store)
+    assert (snapshot.num_rows, len(snapshot.fragments)) == (20, 11)
+    assert converted == []
+    Dataset(snapshot).delete(row_ids=[3 << 32, 10 << 32])
+    assert sorted(set(converted)) == [3, 10]
