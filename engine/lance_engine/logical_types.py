@@ -398,7 +398,6 @@ def _fixed_size_list_logical_type(arrow_type: pa.FixedSizeListType, path: str) -
     if (
         (types.is_nested(value) and not (types.is_struct(value) or types.is_fixed_size_list(value)))
         or types.is_dictionary(value)
-        or types.is_null(value)
         or _LOGICAL.get(value) in ("string", "binary", "large_string", "large_binary")
     ):
         raise UnsupportedTypeError(

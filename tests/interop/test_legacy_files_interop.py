@@ -22,7 +22,8 @@ import lance_sql
 
 def is_in_0_1(case: Case) -> bool:
     """Whether pylance writes the case: no maps, fixed-size lists of structs, dictionaries without rows."""
-    refused = "map" in case.kind or "fixed_size_list<struct" in case.kind
+    never = ("map", "fixed_size_list<struct", "fixed_size_list<item: null", "values=bool", "values=float")
+    refused = any(kind in case.kind for kind in never)
     return not refused and not ("dictionary" in case.kind and case.mix == "no rows")
 
 

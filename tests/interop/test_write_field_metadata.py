@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from corpus import difference
 from lance.file import LanceFileReader
+from lance_engine.dataset import Dataset
 from lance_engine.encodings.registry import describe_page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.file.reader import FileReader
@@ -152,6 +153,21 @@ def test_null_fields_of_packed_structs_are_refused(tmp_path: Path) -> None:
 
 BLOB = {PREFIX + "blob": "true"}
 VALUES = [b"first", None, b"", b"x" * 100_000, *[bytes([n]) * n for n in range(1, 90)], None]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.2"])
+@pytest.mark.parametrize("large", [False, True])
+def test_lists_of_blobs(large: bool, version: str, tmp_path: Path) -> None:
+    """Version 2.1 has no form that pylance reads."""
+    kind = (pa.large_list if large else pa.list_)(pa.field("item", pa.large_binary(), metadata=BLOB))
+    lists = pa.array([VALUES[:4], None, [], VALUES[4:], [None], [b"x"] * 3] * 20, kind)
+    table = pa.table([lists, range(len(lists))], schema=pa.schema([("c", kind), ("n", pa.int64())]))
+    write_dataset(table, tmp_path / "d", data_storage_version=version)
+    theirs, ours = lance.dataset(tmp_path / "d"), Dataset.open(str(tmp_path / "d"))
+    assert theirs.to_table(blob_handling="all_binary")["c"].to_pylist() == lists.to_pylist()
+    assert ours.scan().to_table()["c"].to_pylist() == lists.to_pylist()
+    assert ours.take([3, 1, 117])["c"].to_pylist() == lists.take([3, 1, 117]).to_pylist()
+    assert ours.scan(filter="n = 65").to_table()["c"].to_pylist() == [lists[65].as_py()]
 
 
 @pytest.mark.parametrize("nested", [False, True])

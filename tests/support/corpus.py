@@ -74,7 +74,12 @@ LEAF_TYPES: dict[str, pa.DataType] = {
             pa.list_(pa.bool_(), 8),
         ]
         + [pa.list_(pa.float64(), 40), pa.list_(pa.list_(pa.int16(), 2), 3), pa.list_(pa.timestamp("us"), 2)]
-        + [pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int32(), pa.int64())]
+        + [
+            pa.list_(pa.null(), 2),
+            pa.dictionary(pa.int8(), pa.string()),
+            pa.dictionary(pa.int32(), pa.int64()),
+        ]
+        + [pa.dictionary(pa.uint16(), pa.bool_()), pa.dictionary(pa.int64(), pa.float32())]
     )
 }
 

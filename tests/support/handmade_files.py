@@ -152,16 +152,18 @@ def fsst(values: Sequence[bytes], offset_bits: int) -> Encoded:
     return Encoded(pb.CompressiveEncoding(fsst=message), inner.buffers)
 
 
-def compress(data: bytes, scheme: str) -> bytes:
+def compress(data: bytes, scheme: str, level: int | None = None) -> bytes:
     if scheme == "lz4":
         return struct.pack("<I", len(data)) + bytes(pa.Codec("lz4_raw").compress(data, asbytes=True))
-    return struct.pack("<Q", len(data)) + bytes(pa.Codec("zstd").compress(data, asbytes=True))
+    codec = pa.Codec("zstd", compression_level=level)
+    return struct.pack("<Q", len(data)) + bytes(codec.compress(data, asbytes=True))
 
 
-def general(inner: Encoded, scheme: str) -> Encoded:
-    compression = pb.BufferCompression(scheme=pb.BufferCompression.Scheme.Value(scheme.upper()))
+def general(inner: Encoded, scheme: str, level: int | None = None) -> Encoded:
+    scheme_number = pb.BufferCompression.Scheme.Value(scheme.upper())
+    compression = pb.BufferCompression(scheme=scheme_number, level=level)
     message = pb.General(compression=compression, values=inner.encoding)
-    buffers = [compress(inner.buffers[0], scheme), *inner.buffers[1:]]
+    buffers = [compress(inner.buffers[0], scheme, level), *inner.buffers[1:]]
     return Encoded(pb.CompressiveEncoding(general=message), buffers)
 
 

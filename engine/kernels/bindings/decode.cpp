@@ -482,6 +482,13 @@ void bind_v2_0(nb::module_& m) {
       },
       "buffer"_a, "bits_per_value"_a, "compression"_a);
   m.def("array_all_null", &make_all_null);
+  m.def(
+      "array_constant",
+      [](const nb::bytes& value) {
+        const auto* bytes = static_cast<const uint8_t*>(value.data());
+        return v2_0::make_constant({bytes, bytes + value.size()});
+      },
+      "value"_a);
   m.def("array_nullable", &make_nullable, "validity"_a, "values"_a);
   m.def(
       "array_fixed_size_list",
@@ -519,18 +526,19 @@ void bind_v2_0(nb::module_& m) {
       "buffer"_a, "packed_bits"_a, "bits"_a);
   m.def("array_page", &make_page, "rows"_a, "decoder"_a);
   m.def("array_struct_field", &make_struct_field, "children"_a);
+  m.def("array_string_field", &make_string_field, "lists"_a);
   m.def(
       "array_list_field",
       [](std::string name,
          const std::vector<std::tuple<uint64_t, ArrayDecoderPtr, uint64_t, uint64_t>>& pages,
-         std::shared_ptr<const Source> source, FieldPtr items, bool large, bool inner) {
+         std::shared_ptr<const Source> source, FieldPtr items, bool large) {
         std::vector<ListPage> list_pages;
         for (const auto& [rows, offsets, adjustment, num_items] : pages)
           list_pages.push_back({rows, offsets, adjustment, num_items});
         return make_list_field(std::move(name), std::move(list_pages), std::move(source), std::move(items),
-                               large, inner);
+                               large);
       },
-      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a, "inner"_a = false);
+      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a);
 }
 
 void bind_legacy(nb::module_& m) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace lance {
 
@@ -108,6 +109,18 @@ void ArrayBuilder::add_child(ArrayBuilder&& child) {
   held_->children.push_back(std::make_unique<ArrowArray>());
   child.move_to(*held_->children.back());
   held_->child_pointers.push_back(held_->children.back().get());
+}
+
+void ArrayBuilder::join_bytes() {
+  check(held_->children.size() == 1 && held_->children[0]->n_buffers == 2, "only lists of bytes are strings");
+  check(held_->children[0]->null_count == 0, "the bytes of strings must not be null");
+  Held& child = *static_cast<Held*>(held_->children[0]->private_data);
+  held_->buffers.push_back(child.buffers[1]);
+  std::move(child.bytes.begin(), child.bytes.end(), std::back_inserter(held_->bytes));
+  std::move(child.aliases.begin(), child.aliases.end(), std::back_inserter(held_->aliases));
+  held_->children[0]->release(held_->children[0].get());
+  held_->children.clear();
+  held_->child_pointers.clear();
 }
 
 void ArrayBuilder::set_dictionary(ArrayBuilder&& dictionary) {

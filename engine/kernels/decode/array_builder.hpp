@@ -23,6 +23,8 @@ class ArrayBuilder {
   // Makes decimals of 128 bits, which are all of the array, decimals of 64 bits: throws CorruptData where a
   // value that is not null has more bits.
   void narrow_decimals();
+  // Makes lists of bytes strings: the values of the only child become values of its own.
+  void join_bytes();
   void set_dictionary(ArrayBuilder&& dictionary);
   // Hands everything over to `out`, whose release callback frees it.
   void move_to(ArrowArray& out);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bitmap.hpp"
 #include "decode/unpack.hpp"
 
 namespace lance {
@@ -10,12 +11,13 @@ namespace {
 class BlockFlat : public BlockDecoder {
  public:
   explicit BlockFlat(uint64_t bits) : bits_(bits) {
-    check(bits % 8 == 0 && bits > 0 && bits <= (1 << 20), "block values must be whole bytes wide");
+    check(bits == 1 || (bits % 8 == 0 && bits > 0 && bits <= (1 << 20)),
+          "block values must be 1 bit or whole bytes wide");
   }
   uint64_t bits() const override { return bits_; }
   void decode(Span input, uint64_t count, Bytes& out, Scratch&) const override {
-    check(count <= input.size, "a block is shorter than its values");
-    Span bytes = input.sub(0, count * (bits_ / 8));
+    check(count / 8 <= input.size, "a block is shorter than its values");
+    Span bytes = input.sub(0, bytes_for_bits(count * bits_));
     copy_bytes(out.extend(bytes.size), bytes.data, bytes.size);
   }
 

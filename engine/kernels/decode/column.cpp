@@ -71,9 +71,20 @@ void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
 
 // Rows that stand in one place of a mapped file as Arrow wants them are pointed at, not copied.
 bool LeafColumn::alias(const RowRange& range, const Source& source, LeafOutput& out) const {
-  if (!source.aliasable() || type_.kind != LeafKind::kFixed) return false;
+  if (!source.aliasable()) return false;
   uint64_t rows = range.end - range.begin;
   Span bytes;
+  if (type_.variable()) {
+    if (out.coded || rows == 0) return false;
+    visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
+      if (to - from != rows) return;
+      pages_[i]->prepare(source);
+      bytes = pages_[i]->alias_strings(source, from, to, out);
+    });
+    if (bytes.data) out.values.alias(bytes, source_, rows);
+    return bytes.data != nullptr;
+  }
+  if (type_.kind != LeafKind::kFixed) return false;
   visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
     if (to - from == rows) bytes = pages_[i]->alias_range(source, from, to);
   });

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include "decode/value_test.hpp"
+
 namespace lance {
 
 Dictionary::Dictionary(const LeafType& type, const BlockDecoder& decoder, Span buffer, uint64_t count,
@@ -16,6 +18,11 @@ Dictionary::Dictionary(const LeafType& type, const BlockDecoder& decoder, Span b
     Bytes block;
     decoder.decode(buffer, count, block, scratch);
     read_strings({block.data(), block.size()});
+  } else if (type.kind == LeafKind::kBits) {
+    check(decoder.bits() == 1, "the width of dictionary values does not fit the type of the column");
+    Bytes block;
+    decoder.decode(buffer, count, block, scratch);
+    read_bits(block.data());
   } else {
     check(type.kind == LeafKind::kFixed && decoder.bits() == uint64_t{type.width} * 8,
           "the width of dictionary values does not fit the type of the column");
@@ -41,8 +48,18 @@ Dictionary::Dictionary(LeafValues&& values, uint64_t count) : count_(count), wid
       longest_ = std::max(longest_, length);
     }
   }
-  values_ = std::move(values.data);
-  values_.reserve(1);  // fixed-size copies read past the end, even of nothing
+  if (values.type().kind == LeafKind::kBits)
+    read_bits(values.bits.data());
+  else
+    values_ = std::move(values.data);
+  values_.reserve(1);  // there may be no bytes at all
+  if (starts_) make_cells();
+}
+
+// Booleans take a byte each, so that they are looked up like other values.
+void Dictionary::read_bits(const uint8_t* bits) {
+  uint8_t* bytes = values_.extend(count_);
+  for (uint64_t i = 0; i < count_; ++i) bytes[i] = get_bit(bits, i);
 }
 
 // Width of an offset in bits, start of the bytes, count + 1 offsets, bytes.
@@ -70,6 +87,7 @@ void Dictionary::read_strings(Span block) {
   }
   longest_ = longest;
   copy_bytes(values_.extend(bytes.size), bytes.data, bytes.size);
+  make_cells();
 }
 
 namespace {
@@ -90,8 +108,17 @@ void gather_fixed(const Index* indices, uint64_t count, const uint8_t* values, u
 
 }  // namespace
 
+template <typename Index>
+uint64_t Dictionary::total_length(const Index* indices, uint64_t count) const {
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < count; ++i) total += lengths_[indices[i]];
+  return total;
+}
+
 template <typename Index, typename Offset>
 void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues& out) const {
+  if (cell_ == 16) return gather_cells<16, Index, Offset>(indices, count, out);
+  if (cell_ == 32) return gather_cells<32, Index, Offset>(indices, count, out);
   uint64_t base = out.data.size();
   uint64_t total = 0;
   Offset* offsets = out.extend_offsets<Offset>(count);
@@ -100,10 +127,8 @@ void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues
     offsets[i] = static_cast<Offset>(base + total);
   }
   check_offset_range<Offset>(base + total);
-  if (total == 0) return;  // no memory, and so no slack, need exist on either side
+  if (total == 0) return;  // no memory need exist on either side
   uint8_t* at = out.data.extend(total);
-  if (longest_ <= 16) return copy_strings<16>(indices, count, at);
-  if (longest_ <= 32) return copy_strings<32>(indices, count, at);
   const uint8_t* values = values_.data();
   for (uint64_t i = 0; i < count; ++i) {
     uint32_t length = lengths_[indices[i]];
@@ -112,14 +137,37 @@ void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues
   }
 }
 
-// Copies of a fixed size: the dictionary and the output both have slack behind their ends.
-template <size_t Size, typename Index>
-void Dictionary::copy_strings(const Index* indices, uint64_t count, uint8_t* at) const {
+// Whole cells are copied, each over the rest of the one before: the output has slack behind its end.
+template <size_t Size, typename Index, typename Offset>
+void Dictionary::gather_cells(const Index* indices, uint64_t count, LeafValues& out) const {
   static_assert(Size <= kSlack);
-  const uint8_t* values = values_.data();
+  const uint64_t base = out.data.size();
+  uint64_t room = count * longest_;
+  if (base + room > out.data.capacity()) room = total_length(indices, count);
+  Offset* offsets = out.extend_offsets<Offset>(count);
+  out.data.reserve(1);  // what is copied needs a place even where it has no bytes
+  uint8_t* begin = out.data.extend(room);
+  const uint8_t* cells = cells_.data();
+  uint64_t at = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    std::memcpy(at, values + starts_[indices[i]], Size);
-    at += lengths_[indices[i]];
+    const uint8_t* cell = cells + uint64_t{indices[i]} * Size;
+    std::memcpy(begin + at, cell, Size);
+    at += cell[Size - 1];
+    offsets[i] = static_cast<Offset>(base + at);
+  }
+  out.data.shrink_to(base + at);
+  check_offset_range<Offset>(base + at);
+}
+
+// Strings that with their length fit into few bytes get such a cell each.
+void Dictionary::make_cells() {
+  if (longest_ > 31) return;
+  cell_ = longest_ <= 15 ? 16 : 32;
+  uint8_t* cells = cells_.extend(count_ * cell_);
+  zero_bytes(cells, count_ * cell_);
+  for (uint64_t i = 0; i < count_; ++i) {
+    copy_bytes(cells + i * cell_, values_.data() + starts_[i], lengths_[i]);
+    cells[i * cell_ + cell_ - 1] = static_cast<uint8_t>(lengths_[i]);
   }
 }
 
@@ -128,8 +176,12 @@ void Dictionary::gather_from(const Index* indices, uint64_t count, LeafValues& o
   check_indices(indices, count, count_);
   if (out.type().kind == LeafKind::kVariable32) return gather_strings<Index, uint32_t>(indices, count, out);
   if (out.type().kind == LeafKind::kVariable64) return gather_strings<Index, uint64_t>(indices, count, out);
-  uint8_t* target = out.extend_fixed(count);
   const uint8_t* values = values_.data();
+  if (out.type().kind == LeafKind::kBits) {
+    append_tests(out.bits, count, [=](uint64_t i) { return values[indices[i]]; });
+    return out.add_length(count);
+  }
+  uint8_t* target = out.extend_fixed(count);
   switch (width_) {
     case 4:
       return gather_fixed<Index, 4>(indices, count, values, target);

@@ -30,14 +30,20 @@ class Dictionary {
   void gather_from(const Index* indices, uint64_t count, LeafValues& out) const;
   template <typename Index, typename Offset>
   void gather_strings(const Index* indices, uint64_t count, LeafValues& out) const;
-  template <size_t Size, typename Index>
-  void copy_strings(const Index* indices, uint64_t count, uint8_t* at) const;
+  template <size_t Size, typename Index, typename Offset>
+  void gather_cells(const Index* indices, uint64_t count, LeafValues& out) const;
+  template <typename Index>
+  uint64_t total_length(const Index* indices, uint64_t count) const;
   void read_strings(Span block);
+  void make_cells();
+  void read_bits(const uint8_t* bits);
 
   uint64_t count_;
   uint64_t width_ = 0;    // bytes of a fixed-width value
   uint64_t longest_ = 0;  // bytes of the longest string
   Bytes values_;
+  Bytes cells_;  // of short strings: all equally long, the value first and its length in the last byte
+  uint64_t cell_ = 0;
   std::unique_ptr<uint64_t[]> starts_;
   std::unique_ptr<uint32_t[]> lengths_;
 };

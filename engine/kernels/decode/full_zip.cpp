@@ -61,6 +61,10 @@ class FullZip : public Page {
     check(std::equal(d_.dims.begin(), d_.dims.end(), type.dims.begin(),
                      shorter ? type.dims.begin() + static_cast<ptrdiff_t>(d_.dims.size()) : type.dims.end()),
           "a fixed-size list page does not fit the type of the column");
+    if (type.kind == LeafKind::kNull) {
+      check(!type.dims.empty() && d_.bits_per_item == 0, "values stand where nothing but nulls should");
+      return;
+    }
     bool bits = type.kind == LeafKind::kBits;
     check(bits || type.kind == LeafKind::kFixed, "fixed-width values stand where strings should");
     uint64_t wanted = !bits               ? uint64_t{type.width} * 8

@@ -14,6 +14,7 @@ void repeat_last_offset(LeafValues& out, uint64_t count) {
 }  // namespace
 
 void LeafValues::append_placeholders(uint64_t count) {
+  if (!type_->dims.empty()) check_placeholders(bytes_for_bits(count * items_));
   switch (type_->kind) {
     case LeafKind::kNull:
       length_ += count;

@@ -95,7 +95,8 @@ class LeafValues {
   }
   void append_placeholders(uint64_t count);
 
-  // Points to bytes in the file instead of copying them; these are then all the values there are.
+  // Points to bytes in the file instead of copying them; these are then all the values there are. Of strings,
+  // they are the bytes that the offsets count.
   void alias(Span bytes, std::shared_ptr<const Source> owner, uint64_t count) {
     aliased = bytes;
     alias_owner = std::move(owner);

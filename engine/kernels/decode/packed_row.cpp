@@ -93,7 +93,9 @@ std::vector<LeafValues> unpack_rows(const LeafValues& rows, const std::vector<Le
   std::vector<LeafValues> values;
   values.reserve(children.size());
   for (const LeafType& child : children) {
-    check(child.variable() || child.kind == LeafKind::kFixed, "a packed struct cannot hold such a field");
+    check(child.variable() || child.kind == LeafKind::kFixed ||
+              (child.kind == LeafKind::kBits && !child.dims.empty()),
+          "a packed struct cannot hold such a field");
     values.emplace_back(child);
   }
   Span bytes{rows.data.data(), rows.data.size()};
@@ -112,9 +114,13 @@ std::vector<LeafValues> unpack_rows(const LeafValues& rows, const std::vector<Le
           out.item_validity[layer].append_bits(row.sub(at, bytes_for_bits(items)).data, 0, items);
           at += bytes_for_bits(items);
         }
-        uint64_t width = out.value_bytes();
+        const bool bits = out.type().kind == LeafKind::kBits;
+        uint64_t width = bits ? bytes_for_bits(items) : out.value_bytes();
         Span value = row.sub(at, width);
-        copy_bytes(out.extend_fixed(1), value.data, width);
+        if (bits)
+          out.extend_bits(value.data, 0, 1);
+        else
+          copy_bytes(out.extend_fixed(1), value.data, width);
         at += width;
       } else {
         auto length = row.at<uint64_t>(at);

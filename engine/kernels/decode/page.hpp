@@ -79,6 +79,9 @@ class Page {
   // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
   // span.
   virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
+  // The same for the bytes of the strings of rows [begin, end); their offsets and validity are appended to
+  // `out`, which has no values so far.
+  virtual Span alias_strings(const Source&, uint64_t, uint64_t, LeafOutput&) const { return {}; }
   // The end of a run of rows from `row` on that is well tested at once: its values stay in the cache, and no
   // chunk is decoded twice.
   virtual uint64_t run_end(uint64_t row) const { return std::min(rows_, row + kRunRows); }

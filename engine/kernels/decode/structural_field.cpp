@@ -1,5 +1,7 @@
 #include "decode/structural_field.hpp"
 
+#include <algorithm>
+
 #include "decode/packed_row.hpp"
 
 namespace lance {
@@ -21,7 +23,10 @@ void add_values(ArrayBuilder& array, LeafValues& values) {
       break;
     default:
       array.add_buffer(std::move(values.offsets));
-      array.add_buffer(std::move(values.data));
+      if (values.aliased.data)
+        array.add_alias(values.aliased, values.alias_owner);
+      else
+        array.add_buffer(std::move(values.data));
   }
 }
 
@@ -31,8 +36,10 @@ ArrayBuilder export_items(LeafValues& values, size_t layer) {
   for (size_t i = 0; i <= layer; ++i) length *= values.type().dims[i];
   ArrayBuilder items(length);
   check(values.item_validity[layer].length() == length, "a fixed-size list has too few items");
+  const bool innermost = layer + 1 == values.type().dims.size();
+  if (innermost && values.type().kind == LeafKind::kNull) return items;  // has no buffers
   items.add_validity(values.item_validity[layer]);
-  if (layer + 1 < values.type().dims.size())
+  if (!innermost)
     items.add_child(export_items(values, layer + 1));
   else
     add_values(items, values);
@@ -72,7 +79,7 @@ ArrayBuilder export_leaf(LeafOutput& output) {
   Validity& validity = output.layers.front().validity;
   check(validity.length() == values.length(), "the levels and the values of a page disagree");
   ArrayBuilder array(values.length());
-  if (values.type().kind == LeafKind::kNull) return array;
+  if (values.type().kind == LeafKind::kNull && values.type().dims.empty()) return array;
   array.add_validity(validity);
   if (values.type().dims.empty())
     add_values(array, values);
@@ -127,15 +134,25 @@ ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
   return array;
 }
 
+// Structs of nothing but structs without fields: no column tells of their nulls.
+bool has_leaves(const Node& node) {
+  return node.kind == Node::Kind::kLeaf ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [](const NodePtr& child) { return has_leaves(*child); });
+}
+
+ArrayBuilder export_structs_without_leaves(const Node& node, uint64_t rows) {
+  ArrayBuilder array(rows);
+  array.add_all_valid();
+  for (const NodePtr& child : node.children) array.add_child(export_structs_without_leaves(*child, rows));
+  return array;
+}
+
 ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>& outputs, size_t& leaf,
                          uint64_t rows) {
   if (node.kind == Node::Kind::kLeaf)
     return node.packed.empty() ? export_leaf(outputs[leaf++]) : export_packed(node, outputs[leaf++]);
-  if (node.kind == Node::Kind::kStruct && node.children.empty()) {
-    ArrayBuilder array(rows);
-    array.add_all_valid();
-    return array;
-  }
+  if (!has_leaves(node)) return export_structs_without_leaves(node, rows);
   // Every leaf below repeats the levels of this node; the first one speaks for all.
   std::vector<LayerValues>& layers = outputs[leaf].layers;
   LayerValues& own = layers[layers.size() - 1 - depth];
@@ -187,6 +204,8 @@ FieldPtr StructuralField::tested(ValueTestPtr test) const {
 }
 
 void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
+  check(node.kind == Node::Kind::kStruct || has_leaves(node),
+        "a list of structs without fields has no column");
   if (node.kind == Node::Kind::kFixedSizeList) {
     check(node.dimension > 0 && items_per_row <= UINT32_MAX / node.dimension,
           "a fixed-size list is impossibly long");

@@ -70,7 +70,8 @@ FullZipPage encode_full_zip_fixed(const Bytes& values, uint64_t bits, uint64_t o
     if (layer.validity.present()) validity_bytes += (items + 7) / 8;
   }
   require((items * bits) % 8 == 0, "rows of a full-zip page are whole bytes");
-  values.require_values(bits, offset, count * items);
+  if (bits != 0)
+    values.require_values(bits, offset, count * items);  // lists of nothing but nulls have no items
   const uint64_t row_bytes = items * bits / 8;
 
   FullZipPage page;

@@ -16,6 +16,7 @@ from lance_engine.encodings.v2_0 import (
     binary,
     bitpacked,
     bitpacked_for_non_neg,
+    constant,
     dictionary,
     fixed_size_binary,
     fixed_size_list,
@@ -42,6 +43,7 @@ ARRAY: Final[dict[str, ModuleType]] = {
     "bitpacked": bitpacked,
     "fixed_size_binary": fixed_size_binary,
     "bitpacked_for_non_neg": bitpacked_for_non_neg,
+    "constant": constant,
 }
 
 

@@ -30,8 +30,8 @@ def leaf_shape(arrow_type: pa.DataType) -> LeafShape:
         arrow_type = arrow_type.value_type
     if pa.types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type
-    if pa.types.is_null(arrow_type) and not dims:
-        return LeafShape("null", 0)
+    if pa.types.is_null(arrow_type):
+        return LeafShape("null", 0, tuple(dims))
     if pa.types.is_boolean(arrow_type):
         return LeafShape("bits", 0, tuple(dims))
     if not dims and (pa.types.is_string(arrow_type) or pa.types.is_binary(arrow_type)):

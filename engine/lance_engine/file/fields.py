@@ -24,6 +24,7 @@ from lance_engine.types import Field
 FindColumn = Callable[[Field], tuple[FileReader, int]]
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
+_STRINGS: Final = ("string", "large_string", "binary", "large_binary")
 PackedChildren = list[tuple[str, int, tuple[int, ...]]]
 # Kind, position, size, file number and URI of a blob of the second kind (format 2.2, blob v2).
 _BLOB_DESCRIPTOR: Final[PackedChildren] = [
@@ -68,6 +69,11 @@ class FieldBuilder:
                 [self._node(child, below, f"{name}.{child.name}") for child in node.children]
             )
         (child,) = node.children
+        if all(leaf.logical_type == "struct" and not leaf.children for leaf in child.leaves()):
+            # No column tells how long the lists are.
+            raise UnsupportedFeatureError(
+                "Lists of structs without fields cannot be read", column=name, remedy=_REMEDY
+            )
         if kind in _LISTS or kind == "map":
             large = kind.startswith("large")
             below = ("large_list" if large else "list", *above)
@@ -143,27 +149,38 @@ class FieldBuilder:
             ]
             return kernels.array_struct_field(children)
         if kind in _LISTS:
-            return self._list_2_0(node, name, at_top=at_top)
+            (child,) = node.children
+            items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
+            return self._list_2_0(node, name, items, at_top=at_top)
         if kind == "map" or kind.startswith("fixed_size_list:struct"):
             raise CorruptFileError(f"Version 2.0 cannot hold a column of type '{kind}'", column=name)
         reader, index = self._find_2_0(node, name)
+        if kind in _STRINGS and _is_list_2_0(reader, index, name):
+            # Early writers stored strings as lists of bytes, whose items are the column behind.
+            items_column = self._column_2_0(reader, index + 1, name, LeafShape("fixed", 1))
+            items = kernels.structural_field(kernels.leaf_node(items_column), False)
+            return kernels.array_string_field(self._list_2_0(node, name, items, at_top=at_top))
         shape, packed = _packed_shape(node, name) if kind == "struct" else (_shape(node, name), [])
-        is_dictionary = kind.startswith("dict:")
-        build = self._blob_page_2_0 if node.is_blob else self._array_page
+        column = self._column_2_0(reader, index, name, shape, node)
+        if at_top:
+            self._check_rows(reader, name, column.rows, ())
+            self.leaves.setdefault(reader, []).append(column)
+        return kernels.structural_field(kernels.leaf_node(column, packed), coded)
+
+    def _column_2_0(
+        self, reader: FileReader, index: int, name: str, shape: LeafShape, node: Field | None = None
+    ) -> kernels.LeafColumn:
+        """Column `index` of the file; `node` is its field unless it belongs to a part of one."""
+        is_dictionary = node is not None and node.logical_type.startswith("dict:")
+        build = self._blob_page_2_0 if node is not None and node.is_blob else self._array_page
         pages = []
         for number, page in enumerate(reader.pages(index, name)):
             if page.rows == 0:
                 continue
             with reader.placed(column=name, page=number):
-                context = PageContext(
-                    page.buffers, reader.column_metadata(index).buffers, shape, is_dictionary
-                )
-                pages.append(build(page, context))
-        column = self._column(reader, name, shape, ("item",), pages)
-        if at_top:
-            self._check_rows(reader, name, column.rows, ())
-            self.leaves.setdefault(reader, []).append(column)
-        return kernels.structural_field(kernels.leaf_node(column, packed), coded)
+                buffers = reader.column_metadata(index).buffers
+                pages.append(build(page, PageContext(page.buffers, buffers, shape, is_dictionary)))
+        return self._column(reader, name, shape, ("item",), pages)
 
     @staticmethod
     def _array_page(page: PageMetadata, context: PageContext) -> kernels.Page:
@@ -201,10 +218,8 @@ class FieldBuilder:
         except KeyError:
             raise CorruptFileError("A field of version 2.0 has no column of its own", column=name) from None
 
-    def _list_2_0(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
+    def _list_2_0(self, node: Field, name: str, items: kernels.Field, *, at_top: bool) -> kernels.Field:
         reader, index = self._find_2_0(node, name)
-        (child,) = node.children
-        items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
         pages = []
         for number, page in enumerate(reader.pages(index, name)):
             if page.rows == 0:
@@ -221,7 +236,16 @@ class FieldBuilder:
             self._check_rows(reader, name, sum(page[0] for page in pages), ())
         large = node.logical_type.startswith("large")
         with reader.placed(column=name):
-            return kernels.array_list_field(name, pages, reader.source, items, large, inner=not at_top)
+            return kernels.array_list_field(name, pages, reader.source, items, large)
+
+
+def _is_list_2_0(reader: FileReader, index: int, name: str) -> bool:
+    pages = reader.pages(index, name)
+    if not pages or pages[0].encoding.name != array.ARRAY_ENCODING:
+        return False
+    with reader.placed(column=name, page=0):
+        message = array.parse_array_encoding(pages[0].encoding)
+    return bool(message.WhichOneof("array_encoding") == "list")
 
 
 @lru_cache(_KEPT_SHAPES)
@@ -239,7 +263,7 @@ def _packed_shape(node: Field, name: str) -> tuple[LeafShape, PackedChildren]:
     children = _packed_children(node, name)
     if any(kind != "fixed" for kind, _, _ in children):
         raise UnsupportedFeatureError(
-            "A packed struct with children of variable width cannot be read", column=name, remedy=_REMEDY
+            "A packed struct with children of such types cannot be read", column=name, remedy=_REMEDY
         )
     width = sum(width * prod(dims) for _, width, dims in children)
     return LeafShape("fixed", width), children
@@ -257,7 +281,7 @@ def _packed_children(node: Field, name: str) -> PackedChildren:
     children = []
     for child in node.children:
         shape = _shape(child, f"{name}.{child.name}")
-        if shape.kind in ("null", "bits"):
+        if shape.kind == "null" or (shape.kind == "bits" and not shape.dims):
             raise UnsupportedFeatureError(
                 f"A packed struct with a field of type '{child.logical_type}' cannot be read",
                 column=f"{name}.{child.name}",

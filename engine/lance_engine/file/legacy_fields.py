@@ -98,7 +98,7 @@ class LegacyFieldBuilder:
             self._check_rows(file, name, sum(page[0] for page in pages))
         items_field = self._build(child, f"{name}.{child.name}", at_top=False)
         with file.placed(column=name):
-            return kernels.array_list_field(name, pages, file.source, items_field, large, inner=not at_top)
+            return kernels.array_list_field(name, pages, file.source, items_field, large)
 
     def _items(self, node: Field, name: str, batch: int) -> int:
         """How many items a batch has below a list."""

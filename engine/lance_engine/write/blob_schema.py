@@ -18,8 +18,13 @@ def with_blobs_v2(schema: pa.Schema) -> pa.Schema:
 
 
 def _with_blob_v2(field: pa.Field) -> pa.Field:
-    if pa.types.is_struct(field.type):
-        return field.with_type(pa.struct([_with_blob_v2(child) for child in field.type]))
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_with_blob_v2(child) for child in kind]))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_with_blob_v2(kind.value_field)))
+    if pa.types.is_large_list(kind):
+        return field.with_type(pa.large_list(_with_blob_v2(kind.value_field)))
     metadata = dict(field.metadata or {})
     if not pa.types.is_large_binary(field.type) or metadata.get(BLOB_ENCODING.encode()) != b"true":
         return field

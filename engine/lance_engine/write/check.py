@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.types import NO_PARENT, Field, Schema
-from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed
+from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed, packed_bits
 from lance_engine.write.values import is_variable
 
 _LISTS = ("list", "large_list", "map")
@@ -47,8 +47,8 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
 
 def _check_blob(field: Field, path: str, version: tuple[int, int], in_list: bool) -> None:
     name = f"{version[0]}.{version[1]}"
-    if in_list:
-        what = "Lists of blobs cannot be stored"
+    if in_list and version == (2, 1):
+        what = f"Lists of blobs cannot be written in file version {name}"
     elif field.is_blob_v2 and version < (2, 2):
         what = f"Blobs of the second kind cannot be written in file version {name}"
     elif field.is_blob_v2:
@@ -97,6 +97,8 @@ def _check_packed(field: Field, path: str, version: tuple[int, int]) -> None:
             while pa.types.is_fixed_size_list(kind):
                 kind = kind.value_type
         if is_variable(kind) and version >= (2, 2):
+            continue
+        if pa.types.is_boolean(kind) and version >= (2, 2) and packed_bits(child.arrow_type) % 8 == 0:
             continue
         bits = 0 if pa.types.is_fixed_size_list(kind) or pa.types.is_dictionary(kind) else _bit_width(kind)
         width += bits // 8

@@ -31,7 +31,8 @@ def fixed_size_list_page(context: PageContext, array: pa.Array) -> EncodedPage:
     nulls = any(has_validity for _, has_validity in described)
     can_zip = row_bits % 8 == 0 and not (items.bits == 1 and nulls)
     wide = row_bits >= FULL_ZIP_BYTES * 8 and context.settings.structure != "miniblock"
-    if can_zip and (context.full_zip or wide or row_bits > _WIDEST_CHUNKED_ROW):
+    # Chunks hold values; lists of the type null have none.
+    if can_zip and (context.full_zip or wide or row_bits > _WIDEST_CHUNKED_ROW or items.bits == 0):
         return _full_zip(context, layers, items, encoding)
     if context.must_zip or row_bits > _WIDEST_CHUNKED_ROW:
         raise UnsupportedTypeError(

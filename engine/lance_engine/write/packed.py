@@ -103,7 +103,8 @@ def variable_packed_page(
             fields.append(stored_values)
             encodings.append((encoding, stored_values.offset_bits, True))
         else:
-            content, width, offset, encoding = _fixed(values)
+            path = f"{context.leaf.path}.{child.name}" if child is not None else context.leaf.path
+            content, width, offset, encoding = _fixed(values, path)
             fields.append((content, width, offset))
             encodings.append((encoding, width * 8, False))
     rows = kernels.pack_rows(fields, context.levels.slots)
@@ -137,7 +138,7 @@ def _strings(
     return coded.values, v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
 
 
-def _fixed(values: pa.Array) -> tuple[Buffer, int, int, pb.CompressiveEncoding]:
+def _fixed(values: pa.Array, path: str) -> tuple[Buffer, int, int, pb.CompressiveEncoding]:
     """Bytes, width, first row and encoding of a field of fixed width, lists with validity of their items."""
     if not pa.types.is_fixed_size_list(values.type):
         fixed = fixed_values(values)
@@ -146,6 +147,12 @@ def _fixed(values: pa.Array) -> tuple[Buffer, int, int, pb.CompressiveEncoding]:
     builder.add_item(None, 0, len(values))
     levels = builder.finish()
     layers, items = list_layers(values, levels)
+    if items.bits == 1 and any(bitmap is not None for _, bitmap, _ in layers):
+        raise UnsupportedTypeError(
+            "Lists of booleans in a packed struct cannot hold nulls",
+            column=path,
+            remedy="Cast the items to int8, or remove the packed marker from the field metadata",
+        )
     page = kernels.encode_full_zip_fixed(items.buffer, items.bits, items.offset, len(values), layers, levels)
     rows = page.take_data()
     encoding = v2_1.fixed_size_list(

@@ -88,6 +88,8 @@ def list_layers(array: pa.Array, levels: Levels) -> tuple[list[ListLayer], Fixed
             visible = valid if visible is None else visible & valid
         layers.append((dimension, bitmap, items.offset))
         array = items
+    if pa.types.is_null(array.type):
+        return layers, FixedValues(b"", 0, 0, len(array))
     return layers, fixed_values(array)
 
 

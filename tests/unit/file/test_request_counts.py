@@ -61,7 +61,10 @@ NESTED = {
     "lists": lists(pa.int32(), 7),
     "lists with nulls": with_nulls(lists(pa.int64(), 2**40)),
     "lists of text": lists(pa.string(), "some text"),
-    "lists of structs": lists(pa.struct([("a", pa.int16())]), {"a": 5}),
+    "lists of structs": lists(pa.struct([("a", pa.int16()), ("b", pa.string())]), {"a": 5, "b": "text"}),
+    "lists of lists of structs": lists(
+        pa.list_(pa.struct([("a", pa.int32()), ("b", pa.int64())])), [{"a": 1, "b": 2}]
+    ),
     "lists of lists": lists(pa.list_(pa.int32()), [1, 2, 3]),
     "lists of lists of text": lists(pa.list_(pa.string()), ["a", "bc"]),
     "vectors in lists": lists(pa.list_(pa.float32(), 3), [1.0, 2.0, 3.0]),

@@ -31,6 +31,8 @@ class ArrayDecoder {
   // Points at the bytes of slots [begin, end) when they stand in the file as Arrow wants them, all of them
   // valid.
   virtual Span alias(const Source&, uint64_t, uint64_t) const { return {}; }
+  // The same for the bytes of strings, whose offsets and validity are appended to `out`.
+  virtual Span alias_strings(const Source&, uint64_t, uint64_t, Target) const { return {}; }
   // Byte ranges that `load` reads, and those that decoding slots [begin, end) reads on top. The source that
   // the latter looks at needs to hold the former only.
   virtual void metadata_ranges(std::vector<Range>&) const {}
@@ -43,6 +45,7 @@ using ArrayDecoderPtr = std::shared_ptr<ArrayDecoder>;
 
 ArrayDecoderPtr make_flat(Range buffer, uint64_t bits_per_value, Compression scheme);
 ArrayDecoderPtr make_all_null();
+ArrayDecoderPtr make_constant(std::vector<uint8_t> value);
 ArrayDecoderPtr make_nullable(ArrayDecoderPtr validity, ArrayDecoderPtr values);
 ArrayDecoderPtr make_fixed_size_list(uint64_t dimension, ArrayDecoderPtr items);
 ArrayDecoderPtr make_binary(ArrayDecoderPtr indices, ArrayDecoderPtr bytes, uint64_t null_adjustment);

@@ -55,6 +55,40 @@ class Binary : public ArrayDecoder {
 
   void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
     if (begin == end) return;
+    auto [start, stop] = append_offsets(source, begin, end, out);
+    append_bytes(*bytes_, source, start, stop, out.values);
+  }
+
+  Span alias_strings(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
+    if (!bytes_->alias(source, 0, 0).data) return {};  // they are compressed
+    auto [start, stop] = append_offsets(source, begin, end, out);
+    Span bytes = bytes_->alias(source, start, stop);
+    check(bytes.size == stop - start, "the bytes of strings must be 8 bits wide");
+    return bytes;
+  }
+
+  void metadata_ranges(std::vector<Range>& ranges) const override {
+    indices_->metadata_ranges(ranges);
+    indices_->all_ranges(ranges);  // where the bytes lie is known only from the indices
+    bytes_->metadata_ranges(ranges);
+  }
+  void all_ranges(std::vector<Range>& ranges) const override {
+    indices_->all_ranges(ranges);
+    bytes_->all_ranges(ranges);
+  }
+  void data_ranges(const Source& source, uint64_t begin, uint64_t end,
+                   std::vector<Range>& ranges) const override {
+    if (begin >= end) return;
+    uint64_t first = begin ? begin - 1 : 0;
+    const Integers ends(*indices_, source, first, end);
+    uint64_t start = begin ? normalise(ends[0]) : 0;
+    bytes_->data_ranges(source, start, std::max(start, normalise(ends[end - first - 1])), ranges);
+  }
+
+ private:
+  // Appends offsets and validity of slots [begin, end) and returns where their bytes begin and end.
+  std::pair<uint64_t, uint64_t> append_offsets(const Source& source, uint64_t begin, uint64_t end,
+                                               Target out) const {
     check(out.innermost(), "strings stand where a fixed-size list should");
     uint64_t first = begin ? begin - 1 : 0;
     const Integers ends(*indices_, source, first, end);
@@ -90,28 +124,9 @@ class Binary : public ArrayDecoder {
         out.validity.append_word(word, step, step - static_cast<uint64_t>(std::popcount(word)));
       }
     });
-    append_bytes(*bytes_, source, start, stop, values);
+    return {start, stop};
   }
 
-  void metadata_ranges(std::vector<Range>& ranges) const override {
-    indices_->metadata_ranges(ranges);
-    indices_->all_ranges(ranges);  // where the bytes lie is known only from the indices
-    bytes_->metadata_ranges(ranges);
-  }
-  void all_ranges(std::vector<Range>& ranges) const override {
-    indices_->all_ranges(ranges);
-    bytes_->all_ranges(ranges);
-  }
-  void data_ranges(const Source& source, uint64_t begin, uint64_t end,
-                   std::vector<Range>& ranges) const override {
-    if (begin >= end) return;
-    uint64_t first = begin ? begin - 1 : 0;
-    const Integers ends(*indices_, source, first, end);
-    uint64_t start = begin ? normalise(ends[0]) : 0;
-    bytes_->data_ranges(source, start, std::max(start, normalise(ends[end - first - 1])), ranges);
-  }
-
- private:
   uint64_t normalise(uint64_t value) const { return value >= adjustment_ ? value - adjustment_ : value; }
 
   ArrayDecoderPtr indices_;

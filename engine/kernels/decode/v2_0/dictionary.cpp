@@ -25,7 +25,7 @@ class DictionaryDecoder : public ArrayDecoder {
     check(index_width == 1 || index_width == 2 || index_width == 4 || index_width == 8,
           "dictionary indices must be 8, 16, 32 or 64 bits wide");
     check(count <= (uint64_t{1} << 31), "a dictionary claims an impossible number of values");
-    check(type_.dims.empty() && (type_.variable() || type_.kind == LeafKind::kFixed),
+    check(type_.dims.empty() && type_.kind != LeafKind::kNull,
           "a dictionary does not fit the type of the column");
   }
 
@@ -53,6 +53,7 @@ class DictionaryDecoder : public ArrayDecoder {
       for (uint64_t code = 0; code < codes; ++code)
         null_codes_[code] = !get_bit(validity.bits().data(), code);
     has_nulls_ = validity.null_count() > 0;
+    only_first_is_null_ = validity.null_count() == 1 && null_codes_[0];
     dictionary_ = std::make_unique<Dictionary>(std::move(values), codes);
   }
 
@@ -67,13 +68,16 @@ class DictionaryDecoder : public ArrayDecoder {
     uint64_t count = end - begin;
     dictionary_->gather({indices.data.data(), indices.data.size()}, index_type_.width, count, out.values);
     out.values.add_length(-count);  // the page counts
-    if (!has_nulls_) return out.validity.append_valid(count);
-    for (uint64_t i = 0; i < count; i += 64) {
-      uint64_t step = std::min<uint64_t>(64, count - i);
-      uint64_t word = 0;
-      for (uint64_t k = 0; k < step; ++k)
-        word |= static_cast<uint64_t>(!null_codes_[code(indices.data.data(), i + k)]) << k;
-      out.validity.append_word(word, step, step - static_cast<uint64_t>(std::popcount(word)));
+    const uint8_t* codes = indices.data.data();
+    switch (index_type_.width) {
+      case 1:
+        return append_validity(codes, count, out.validity);
+      case 2:
+        return append_validity(reinterpret_cast<const uint16_t*>(codes), count, out.validity);
+      case 4:
+        return append_validity(reinterpret_cast<const uint32_t*>(codes), count, out.validity);
+      default:
+        return append_validity(reinterpret_cast<const uint64_t*>(codes), count, out.validity);
     }
   }
 
@@ -91,16 +95,19 @@ class DictionaryDecoder : public ArrayDecoder {
   }
 
  private:
-  uint64_t code(const uint8_t* indices, uint64_t i) const {
-    switch (index_type_.width) {
-      case 1:
-        return indices[i];
-      case 2:
-        return lance::load<uint16_t>(indices + 2 * i);
-      case 4:
-        return lance::load<uint32_t>(indices + 4 * i);
-      default:
-        return lance::load<uint64_t>(indices + 8 * i);
+  template <typename Code>
+  void append_validity(const Code* codes, uint64_t count, Validity& validity) const {
+    if (!has_nulls_) return validity.append_valid(count);
+    if (only_first_is_null_) {
+      bool any = false;
+      for (uint64_t i = 0; i < count; ++i) any |= codes[i] == 0;
+      if (!any) return validity.append_valid(count);
+    }
+    for (uint64_t i = 0; i < count; i += 64) {
+      uint64_t step = std::min<uint64_t>(64, count - i);
+      uint64_t word = 0;
+      for (uint64_t k = 0; k < step; ++k) word |= static_cast<uint64_t>(!null_codes_[codes[i + k]]) << k;
+      validity.append_word(word, step, step - static_cast<uint64_t>(std::popcount(word)));
     }
   }
 
@@ -111,6 +118,7 @@ class DictionaryDecoder : public ArrayDecoder {
   LeafType type_;
   LeafType index_type_;
   bool has_nulls_ = false;
+  bool only_first_is_null_ = false;
   std::vector<uint8_t> null_codes_;
   std::unique_ptr<Dictionary> dictionary_;
 };

@@ -10,12 +10,11 @@ template <typename Offset>
 class ListField : public Field {
  public:
   ListField(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-            FieldPtr items, bool inner)
+            FieldPtr items)
       : name_(std::move(name)),
         pages_(std::move(pages)),
         source_(std::move(source)),
-        items_(std::move(items)),
-        inner_(inner) {
+        items_(std::move(items)) {
     uint64_t rows = 0, first_item = 0;
     for (const ListPage& page : pages_) {
       row_starts_.push_back(rows);
@@ -65,11 +64,9 @@ class ListField : public Field {
               Bytes& offsets, std::vector<RowRange>& items, uint64_t& total) const {
     const ListPage& page = pages_[number];
     uint64_t first = begin ? begin - 1 : 0;
-    if (inner_) {
-      std::vector<Range> stored;
-      page.offsets->all_ranges(stored);
-      for (const Range& range : stored) source.require(range.offset, range.length);
-    }
+    std::vector<Range> stored;
+    page.offsets->all_ranges(stored);
+    for (const Range& range : stored) source.require(range.offset, range.length);
     try {
       check(page.null_adjustment > page.num_items, "a list page has an impossible adjustment for nulls");
       const Integers ends(*page.offsets, source, first, end);
@@ -110,7 +107,6 @@ class ListField : public Field {
   std::vector<ListPage> pages_;
   std::shared_ptr<const Source> source_;
   FieldPtr items_;
-  bool inner_;
   std::vector<uint64_t> row_starts_;
   std::vector<uint64_t> item_starts_;
   mutable std::once_flag loaded_;
@@ -136,15 +132,33 @@ class StructField : public Field {
   std::vector<FieldPtr> children_;
 };
 
+class StringField : public Field {
+ public:
+  explicit StringField(FieldPtr lists) : lists_(std::move(lists)) {}
+
+  ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override {
+    ArrayBuilder array = lists_->decode(selection, overlays, scratch);
+    array.join_bytes();
+    return array;
+  }
+
+ private:
+  FieldPtr lists_;
+};
+
 }  // namespace
 
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-                         FieldPtr items, bool large, bool inner) {
+                         FieldPtr items, bool large) {
   if (large)
     return std::make_shared<ListField<int64_t>>(std::move(name), std::move(pages), std::move(source),
-                                                std::move(items), inner);
+                                                std::move(items));
   return std::make_shared<ListField<int32_t>>(std::move(name), std::move(pages), std::move(source),
-                                              std::move(items), inner);
+                                              std::move(items));
+}
+
+FieldPtr make_string_field(FieldPtr lists) {
+  return std::make_shared<StringField>(std::move(lists));
 }
 
 FieldPtr make_struct_field(std::vector<FieldPtr> children) {

@@ -15,11 +15,13 @@ struct ListPage {
   uint64_t num_items = 0;
 };
 
-// A list: an offsets column in the space of its rows, and items in a space of their own. The offsets of an
-// `inner` list, one inside another, are kept once they are fetched: a row then costs a request for the outer
-// offsets and one for its items, however deep these are.
+// A list: an offsets column in the space of its rows, and items in a space of their own. Offsets are kept
+// once they are fetched: a row then costs a request for its items only, however deep these are.
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
-                         FieldPtr items, bool large, bool inner);
+                         FieldPtr items, bool large);
+
+// Strings that are stored as lists of bytes, as early writers did.
+FieldPtr make_string_field(FieldPtr lists);
 
 // A struct: its children share its rows; 2.0 cannot say that a struct is null.
 FieldPtr make_struct_field(std::vector<FieldPtr> children);

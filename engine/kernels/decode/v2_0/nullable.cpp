@@ -77,6 +77,43 @@ class AllNull : public ArrayDecoder {
   void data_ranges(const Source&, uint64_t, uint64_t, std::vector<Range>&) const override {}
 };
 
+// One value for all slots (format 2.0, constant).
+class Constant : public ArrayDecoder {
+ public:
+  explicit Constant(std::vector<uint8_t> value) : value_(std::move(value)) {}
+
+  void decode(const Source&, uint64_t begin, uint64_t end, Target out) const override {
+    const uint64_t count = end - begin;
+    LeafValues& values = out.values;
+    const LeafType& type = values.type();
+    const uint64_t size = value_.size();
+    check(out.innermost() && type.kind != LeafKind::kNull &&
+              (type.variable() || size == (type.kind == LeafKind::kBits ? 1 : type.width)),
+          "a constant value does not fit the type of the column");
+    // Nothing in the file stands for so many bytes.
+    check_placeholders(count);
+    if (size > 0 && count > kMaxPlaceholderBytes / size) check_placeholders(kMaxPlaceholderBytes + 1);
+    check_placeholders(count * std::max<uint64_t>(size, type.variable() ? type.offset_width() : 0));
+    out.validity.append_valid(count);
+    if (type.kind == LeafKind::kBits) return values.bits.append_same(value_[0] & 1, count);
+    const uint64_t base = values.data.size();
+    if (type.kind == LeafKind::kVariable32) check_offset_range<int32_t>(base + count * size);
+    uint8_t* at = values.data.extend(count * size);
+    for (uint64_t i = 0; i < count; ++i) {
+      copy_bytes(at + i * size, value_.data(), size);
+      if (type.kind == LeafKind::kVariable32)
+        store<int32_t>(values.offsets.extend(4), static_cast<int32_t>(base + (i + 1) * size));
+      else if (type.kind == LeafKind::kVariable64)
+        store<int64_t>(values.offsets.extend(8), static_cast<int64_t>(base + (i + 1) * size));
+    }
+  }
+  void all_ranges(std::vector<Range>&) const override {}
+  void data_ranges(const Source&, uint64_t, uint64_t, std::vector<Range>&) const override {}
+
+ private:
+  std::vector<uint8_t> value_;
+};
+
 // n * dimension items behind n lists.
 class FixedSizeList : public ArrayDecoder {
  public:
@@ -114,6 +151,10 @@ class FixedSizeList : public ArrayDecoder {
 
 ArrayDecoderPtr make_all_null() {
   return std::make_shared<AllNull>();
+}
+
+ArrayDecoderPtr make_constant(std::vector<uint8_t> value) {
+  return std::make_shared<Constant>(std::move(value));
 }
 
 ArrayDecoderPtr make_nullable(ArrayDecoderPtr validity, ArrayDecoderPtr values) {

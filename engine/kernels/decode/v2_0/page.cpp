@@ -25,6 +25,10 @@ class ArrayPage : public Page {
     return decoder_->alias(source, begin, end);
   }
 
+  Span alias_strings(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out) const override {
+    return decoder_->alias_strings(source, begin, end, {out.values, out.layers.front().validity, 0});
+  }
+
  protected:
   // Each decoder checks the type it produces.
   void check_type(const LeafType&) const override {}

@@ -107,8 +107,8 @@ def general(values: pb.CompressiveEncoding, scheme: str, level: int | None) -> p
 
 
 def fixed_size_list(layers: Sequence[tuple[int, bool]], item_bits: int) -> pb.CompressiveEncoding:
-    """Lists of (dimension, items may be null), outermost first, around flat items."""
-    encoding = flat(item_bits)
+    """Lists of (dimension, items may be null), outermost first, around flat items; 0 bits: all are null."""
+    encoding = flat(item_bits) if item_bits else pb.CompressiveEncoding(constant=pb.Constant())
     for dimension, has_validity in reversed(layers):
         encoding = pb.CompressiveEncoding(
             fixed_size_list=pb.FixedSizeList(
