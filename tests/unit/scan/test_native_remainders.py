@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from lance_engine import kernels
 from lance_engine.dataset import Dataset
-from lance_engine.expr import evaluate, parse_sql
+from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.from_sql import parse_sql
 from lance_engine.scan.native_tests import native_tests
 from lance_engine.write.dataset import write_dataset
 
