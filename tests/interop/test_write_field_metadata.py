@@ -98,6 +98,42 @@ def test_dictionary_values_are_compressed_in_2_2(scheme: str, tmp_path: Path) ->
     assert old.stat().st_size > plain
 
 
+def test_the_level_of_dictionary_values(tmp_path: Path) -> None:
+    picks = np.random.default_rng(1).integers(0, 900, 9000)
+    texts = pa.array([f"{number * 7919 % 10_007} of {number % 13}, {number:09}" * 9 for number in picks])
+    sizes = [
+        written(
+            tmp_path / level,
+            texts,
+            "2.2",
+            dict_values_compression="zstd",
+            dict_values_compression_level=level,
+        )[0]
+        .stat()
+        .st_size
+        for level in ("-50", "19")
+    ]
+    assert sizes[0] > sizes[1]
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_byte_streams_where_bytes_look_alike(split: bool, tmp_path: Path) -> None:
+    """What ``auto``, the default, makes of values with the same and with random first bytes."""
+    noise = np.random.default_rng(1).random(5000)
+    values = 1 + np.arange(5000) * 1e-9 if split else (noise - 0.5) * 10.0 ** (noise * 600 - 300)
+    for metadata in ({}, {"bss": "auto"}):
+        _, encoding = written(tmp_path, pa.array(values), compression="zstd", **metadata)
+        assert ("byte-stream-split" in encoding) == split
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_older_key_of_packed_structs(version: str, tmp_path: Path) -> None:
+    kind = pa.struct([pa.field("a", pa.int16(), False), pa.field("b", pa.float64(), False)])
+    array = pa.array([{"a": row, "b": row / 2} for row in range(500)], kind)
+    table = pa.table([array], schema=pa.schema([pa.field("c", kind, metadata={"packed": "true"})]))
+    assert "packed" in written_table(tmp_path, table, version)[1]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_chunk_size(version: str, tmp_path: Path) -> None:
     texts = pa.array([f"some text, number {number}" for number in range(4000)])

@@ -107,6 +107,51 @@ def test_what_profiles_choose(tmp_path: Path) -> None:
     assert sizes == sorted(sizes)
 
 
+# What each profile takes where it pays; other columns are up to the sizes that the sample gives.
+CHOSEN: dict[ProfileName, dict[str, str]] = {
+    "size": {
+        "price": "zstd(flat128)",
+        "smooth": "lz4(byte-stream-split(flat32))",
+        "runs": "rle(flat32)",
+        "text": "zstd(variable)",
+        "few_large": "dictionary[40]",
+        "few_decimals": "dictionary[40]",
+        "tag": "dictionary[8]",
+        "noise": "flat64",
+    },
+    "balanced": {
+        "price": "lz4(flat128)",
+        "smooth": "flat32",
+        "runs": "rle(flat32)",
+        "text": "fsst(variable)",
+        "few_large": "dictionary[40]",
+        "few_decimals": "dictionary[40]",
+        "tag": "dictionary[8]",
+        "noise": "flat64",
+    },
+    "speed": {
+        "price": "lz4(flat128)",
+        "smooth": "flat32",
+        "runs": "rle(flat32)",
+        "text": "fsst(variable)",
+        "few_large": "dictionary[40]",
+        "few_decimals": "dictionary[40]",
+        "tag": "dictionary[8]",
+        "noise": "flat64",
+    },
+}
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("profile", CHOSEN)
+def test_each_encoding_where_it_pays(profile: ProfileName, version: str, tmp_path: Path) -> None:
+    table = pa.table(columns(nulls=False)).select(list(CHOSEN[profile]))
+    write_dataset(table, tmp_path, data_storage_version=version, profile=profile, mode="overwrite")
+    found = encodings(tmp_path, table)
+    assert {name: found[name] for name, part in CHOSEN[profile].items() if part not in found[name]} == {}
+    assert not difference(lance.dataset(tmp_path).to_table(), table)
+
+
 def test_an_unknown_profile_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="size, balanced, speed"):
         write_dataset(pa.table({"a": [1]}), tmp_path / "d", profile="small")  # type: ignore[arg-type]
