@@ -1,8 +1,8 @@
 """``python -m demo.spark_bench``: Spark writes and reads TPC-H lineitem as Parquet and as Lance.
 
-Writes alternate, reads too, so that both formats meet the same machine; the table shows medians and their
-ratios. Both copies are compared by checksums of every column, and the largest Python worker is weighed.
-``--master 'local-cluster[2,1,2048]'`` gives Spark two executors of their own.
+Writes alternate, reads too, so that both formats meet the same machine; medians and the median of the
+ratios are printed. Both copies are compared by checksums of every column, and the largest Python worker is
+weighed. ``--master 'local-cluster[2,1,2048]'`` gives Spark two executors of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions
 from rich.console import Console
-from rich.table import Table
 
 import lance_sql.spark
 from demo.__main__ import timed
@@ -80,11 +79,9 @@ class Bench:
         self.lance = folder / "lineitem.lance"
         self.repetitions = repetitions
         self.console = Console()
-        self.shown = Table("work", title=f"{self.source.count():,} rows of lineitem, seconds")
-        for name in ("Parquet", "Lance", "Parquet / Lance"):
-            self.shown.add_column(name, justify="right")
 
     def run(self) -> int:
+        self.console.print(f"{self.source.count():,} rows of lineitem")
         with WorkerMemory() as writers:
             self.alternate(
                 "write all columns",
@@ -99,7 +96,6 @@ class Bench:
                 lambda: drain(parquet.where(MONTH).select(*TWO_COLUMNS)),
                 self.read_month,
             )
-        self.console.print(self.shown)
         self.console.print(f"two columns of a month: {whole / month:.1f} times faster than everything")
         self.console.print(f"bytes: Parquet {size(self.parquet):,}, Lance {size(self.lance):,}")
         for what, memory in (("writing", writers), ("reading", readers)):
@@ -112,14 +108,16 @@ class Bench:
     def alternate(
         self, name: str, over_parquet: Callable[[], object], over_lance: Callable[[], object]
     ) -> float:
-        """Add a line to the table; the median seconds over Lance."""
+        """Run both in turn and print the medians; the median seconds over Lance."""
         seconds: tuple[list[float], list[float]] = ([], [])
         for _ in range(self.repetitions):
             for work, times in zip((over_parquet, over_lance), seconds, strict=True):
                 times.append(timed(work)[1])
         before, after = (statistics.median(times) for times in seconds)
         ratio = statistics.median(one / other for one, other in zip(*seconds, strict=True))
-        self.shown.add_row(name, f"{before:.2f}", f"{after:.2f}", f"{ratio:.2f}")
+        self.console.print(
+            f"{name}: Parquet {before:.2f} s, Lance {after:.2f} s, {ratio:.2f} times the speed"
+        )
         return after
 
     def write_lance(self) -> None:
