@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
+    from lance_engine.cache import memory_limit, set_memory_limit
+
     from lance_sql.api import connect, open, sql, write
     from lance_sql.dataset import Dataset
     from lance_sql.errors import SqlError
@@ -26,7 +28,9 @@ __all__ = [
     "connect",
     "datafusion",
     "duckdb",
+    "memory_limit",
     "open",
+    "set_memory_limit",
     "spark",
     "sql",
     "write",
@@ -41,7 +45,9 @@ _LAZY = {
     "connect": ("lance_sql.api", "connect"),
     "datafusion": ("lance_sql.datafusion", None),
     "duckdb": ("lance_sql.duckdb", None),
+    "memory_limit": ("lance_engine.cache", "memory_limit"),
     "open": ("lance_sql.api", "open"),
+    "set_memory_limit": ("lance_engine.cache", "set_memory_limit"),
     "spark": ("lance_sql.spark", None),
     "sql": ("lance_sql.api", "sql"),
     "write": ("lance_sql.api", "write"),

@@ -48,8 +48,9 @@ def write(
     `data` is a pyarrow Table, RecordBatch or RecordBatchReader, an iterable of record batches, anything that
     exports an Arrow stream (Polars, DuckDB and DataFusion results, pandas 3 frames, a `QueryResult`), or a
     pandas DataFrame. `options` are those of `lance_engine.write.dataset.write_dataset`, for example
-    ``data_storage_version``, ``max_rows_per_file`` and ``storage_options``. Raises `DatasetExistsError`,
-    `SchemaMismatchError` and `UnsupportedTypeError`; after an error nothing of the new version is visible.
+    ``data_storage_version``, ``max_rows_per_file``, ``stable_row_ids``, ``progress`` and ``storage_options``.
+    Raises `DatasetExistsError`, `SchemaMismatchError` and `UnsupportedTypeError`; after an error nothing of
+    the new version is visible.
     """
     from lance_engine.write.dataset import write_dataset
 

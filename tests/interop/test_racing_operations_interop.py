@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lance
 import numpy as np
@@ -16,6 +16,9 @@ import pytest
 from lance_engine.errors import CommitConflictError
 
 import lance_sql
+
+if TYPE_CHECKING:
+    from conftest import ObjectStore
 
 COMMITS, ROWS = 6, 20
 
@@ -91,7 +94,6 @@ def test_nothing_is_lost(tmp_path: Path, stable: bool) -> None:
 
 
 SLOTS = 42
-MANY = (pytest.mark.slow, pytest.mark.timeout(1200))
 KINDS = ("append", "delete", "update")
 
 
@@ -138,7 +140,21 @@ def _retry(operation: Callable[[], Any]) -> None:
     "commits", [9, pytest.param(125, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_four_processes(tmp_path: Path, commits: int, stable: bool) -> None:
-    path = str(tmp_path / "t.lance")
+    race(str(tmp_path / "t.lance"), commits, stable)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", ["s3", "ddb"])
+def test_four_processes_on_an_object_store(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    race(getattr(object_store, kind)("t.lance"), 125, stable=True)
+
+
+def race(path: str, commits: int, stable: bool) -> None:
+    """Four processes, two of each implementation, with so many commits each."""
     start = pa.table({"a": np.arange(8 * SLOTS)[::-1], "b": np.zeros(8 * SLOTS)})
     # Neighbouring rows of one file belong to different workers, as far as they are to be deleted.
     start = start.take(np.random.default_rng(1).permutation(8 * SLOTS))

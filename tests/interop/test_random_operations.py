@@ -6,13 +6,16 @@ import datetime
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lance
 import pyarrow as pa
 import pytest
 
 import lance_sql
+
+if TYPE_CHECKING:
+    from conftest import ObjectStore
 
 OPERATIONS, MANY_OPERATIONS = 40, 200
 NO_TIME = datetime.timedelta(0)
@@ -25,6 +28,7 @@ class Model:
 
     def __init__(self, path: str, seed: int) -> None:
         self.path = path
+        self.created = False
         self.random = random.Random(seed)
         self.rows: dict[int, Row] = {}
         self.columns = ["x", "s"]
@@ -54,7 +58,7 @@ class Model:
         return row
 
     def table(self, rows: list[Row]) -> pa.Table:
-        types = {field.name: field.type for field in self.ours().schema} if Path(self.path).exists() else {}
+        types = {field.name: field.type for field in self.ours().schema} if self.created else {}
         fields = [("id", pa.int64())]
         fields += [(n, types.get(n, pa.string() if n == "s" else pa.int64())) for n in self.columns]
         return pa.Table.from_pylist(rows, schema=pa.schema(fields))
@@ -287,6 +291,18 @@ def test_taking_many_turns(tmp_path: Path, stable: bool, seed: int) -> None:
     take_turns(str(tmp_path / "t.lance"), "2.1", stable, seed, MANY_OPERATIONS)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
+@pytest.mark.parametrize("kind", ["s3", "ddb"])
+def test_taking_many_turns_on_an_object_store(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, kind: str, stable: bool
+) -> None:
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    uri = getattr(object_store, kind)("t.lance")
+    take_turns(uri, "2.1", stable, 14, MANY_OPERATIONS)
+
+
 def take_turns(path: str, version: str, stable: bool, seed: int, operations: int) -> None:
     model = Model(path, seed)
     table = model.new_rows(60)
@@ -297,6 +313,7 @@ def take_turns(path: str, version: str, stable: bool, seed: int, operations: int
         max_rows_per_file=25,
         enable_stable_row_ids=stable,
     )
+    model.created = True
     model.rows = {row["id"]: row for row in table.to_pylist()}
     model.check()
     choices = model.random.choices([*OPERATION_WEIGHTS], [*OPERATION_WEIGHTS.values()], k=operations)

@@ -53,10 +53,11 @@ def alter_column(
         raise ValueError("alter_column changes the name, the type or the nullability")
 
     def once(snapshot: Snapshot) -> Snapshot:
+        reporter = Reporter(progress)
         field = snapshot.schema.field(column)
         tightened = nullable is False and field.nullable
         if tightened:
-            _require_no_nulls(snapshot, column)
+            _require_no_nulls(snapshot, column, reporter)
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
             changed = dataclasses.replace(changed, name=name)
@@ -64,7 +65,6 @@ def alter_column(
             schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
             _check_names(schema)
             return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
-        reporter = Reporter(progress)
         return _cast(snapshot, column, changed, type, reporter, preserves_nullability=not tightened)
 
     return redo_on_conflict(snapshot, once)
@@ -109,12 +109,14 @@ def _cast(
     return commit_change(snapshot, operation, extended.paths)
 
 
-def _require_no_nulls(snapshot: Snapshot, column: str) -> None:
+def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> None:
     if column not in snapshot.schema.names:
         raise UnsupportedFeatureError(
             "Nulls in a field inside a struct cannot be forbidden later", column=column
         )
+    reporter.begin("looking for nulls")
     nulls = scan(snapshot, [], build.is_null(build.column(snapshot.schema.to_arrow(), [column]))).count()
+    reporter.end()
     if nulls:
         raise SchemaMismatchError(
             f"{nulls} rows hold null in a column that is to forbid it",

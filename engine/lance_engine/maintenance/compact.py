@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.operations import ReserveFragments, Rewrite, RewriteGroup
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
+from lance_engine.io import delete_quietly
 from lance_engine.maintenance.changes import (
     commit_change,
     removed_on_failure,
@@ -139,30 +141,44 @@ def commit_rewrite(snapshot: Snapshot, rewritten: Sequence[Rewritten], reporter:
             paths += data_paths(new)
             placed = _with_lineage(snapshot, old, new) if snapshot.has_stable_row_ids else new
             groups.append(RewriteGroup(tuple(old), tuple(placed)))
-        groups = _with_ids(snapshot, groups)
-        indices, index_paths = remap_indices(snapshot, groups, reporter)
+        # Entries of indices name the new fragments. Their ids are only reserved, which makes a version, when
+        # nothing can be cancelled any more: if others took those expected, the entries are moved once more.
+        highest = snapshot.manifest.max_fragment_id
+        expected = 0 if highest is None else highest + 1
+        numbered = _numbered(groups, expected)
+        indices, index_paths = remap_indices(snapshot, numbered, reporter)
         paths += index_paths
-    return commit_change(snapshot, Rewrite(tuple(groups), indices), paths)
+        first = _reserve(snapshot, groups, expected)
+        if first != expected:
+            delete_quietly(snapshot.store, index_paths)
+            numbered = _numbered(groups, first)
+            indices, index_paths = remap_indices(snapshot, numbered, Reporter(None))
+            paths += index_paths
+    return commit_change(snapshot, Rewrite(tuple(numbered), indices), paths)
 
 
-def _with_ids(snapshot: Snapshot, groups: list[RewriteGroup]) -> list[RewriteGroup]:
-    """Reserve ids for the new fragments, which others may then no longer use."""
+def _reserve(snapshot: Snapshot, groups: Sequence[RewriteGroup], expected: int) -> int:
+    """Set ids aside for the new fragments, which others may then no longer use; returns the first."""
     count = sum(len(group.new_fragments) for group in groups)
     if not count:
-        return groups
-    reserved = commit_change(snapshot, ReserveFragments(count))
-    highest = reserved.manifest.max_fragment_id
+        return expected
+    highest = commit_change(snapshot, ReserveFragments(count)).manifest.max_fragment_id
     assert highest is not None
-    next_id = highest - count + 1
-    numbered = []
-    for group in groups:
-        new = [
-            dataclasses.replace(fragment, id=next_id + position)
-            for position, fragment in enumerate(group.new_fragments)
-        ]
-        next_id += len(new)
-        numbered.append(dataclasses.replace(group, new_fragments=tuple(new)))
-    return numbered
+    return highest - count + 1
+
+
+def _numbered(groups: Sequence[RewriteGroup], first: int) -> list[RewriteGroup]:
+    """The groups with the ids of their new fragments, beginning with `first`."""
+    ids = itertools.count(first)
+    return [
+        dataclasses.replace(
+            group,
+            new_fragments=tuple(
+                dataclasses.replace(fragment, id=next(ids)) for fragment in group.new_fragments
+            ),
+        )
+        for group in groups
+    ]
 
 
 def _with_lineage(snapshot: Snapshot, old: Sequence[Fragment], new: Sequence[Fragment]) -> list[Fragment]:

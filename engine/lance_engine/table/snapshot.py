@@ -200,22 +200,24 @@ class Snapshot:
     def _placed_segments(self) -> Iterator[PlacedSegment]:
         for fragment in self.fragments:
             address = fragment.id << _OFFSET_BITS
-            for segment in self._row_id_segments(fragment):
+            # Those that nobody has asked for are not kept: the index holds the same in less memory.
+            for segment in self._segments.get(fragment.id) or self._parse_row_ids(fragment):
                 yield PlacedSegment(segment, address)
                 address += len(segment)
 
     def _row_id_segments(self, fragment: Fragment) -> list[Segment]:
         known = self._segments.get(fragment.id)
         if known is None:
-            with self._placed(fragment):
-                if fragment.row_ids is not None:
-                    known = parse_row_ids(fragment.row_ids, fragment.physical_rows)
-                elif fragment.has_spilled_lineage:
-                    known = [IdArray(self._spilled(fragment, SPILLED_ROW_IDS))]
-                else:
-                    raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
-            self._segments[fragment.id] = known
+            known = self._segments[fragment.id] = self._parse_row_ids(fragment)
         return known
+
+    def _parse_row_ids(self, fragment: Fragment) -> list[Segment]:
+        with self._placed(fragment):
+            if fragment.row_ids is not None:
+                return parse_row_ids(fragment.row_ids, fragment.physical_rows)
+            if fragment.has_spilled_lineage:
+                return [IdArray(self._spilled(fragment, SPILLED_ROW_IDS))]
+            raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
 
     def _row_versions(self, fragment: Fragment, sequence: bytes | None, spilled: int) -> U64Array:
         with self._placed(fragment):

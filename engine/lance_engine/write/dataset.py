@@ -16,6 +16,7 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
+from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.branches import read_branch
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
@@ -25,7 +26,7 @@ from lance_engine.table.versions import open_recent
 from lance_engine.types import Schema
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
-from lance_engine.write.options import DEFAULT_VERSION, Progress, WriteOptions, ZoneIndexForm
+from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneIndexForm
 from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, open_source
 
@@ -46,7 +47,8 @@ def write_dataset(
     profile: ProfileName = "balanced",
     branch: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    stable_row_ids: bool = False,
+    progress: ProgressOption = None,
 ) -> Snapshot:
     """Write `data` as one new version of the dataset at `uri` and return that version.
 
@@ -55,7 +57,9 @@ def write_dataset(
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
     that of the dataset for ``append`` and 2.1 otherwise. `zone_maps`, `zone_rows`, `zone_index` and
     `profile` are those of `WriteOptions`. `branch` names an existing branch to
-    write to instead of the main history. `progress` is called with rows and bytes so far.
+    write to instead of the main history. A dataset created with `stable_row_ids` keeps the ids of its rows
+    when they are updated or compacted; one that exists stays as it was created. `progress` is that of
+    operations (see `lance_engine.progress`).
 
     When anything fails nothing is committed and no data file is left behind.
     """
@@ -66,6 +70,12 @@ def write_dataset(
         read_branch(store, branch)
         store = branch_store(store, branch)
     current = _current(store, storage_options)
+    reporter = Reporter(progress)
+
+    def told(rows: int, size: int) -> None:
+        reporter.bytes = size
+        reporter.update(rows, total_rows)
+
     options = WriteOptions(
         data_storage_version=storage_version_for(data_storage_version, current if mode == "append" else None),
         max_rows_per_file=max_rows_per_file,
@@ -74,7 +84,7 @@ def write_dataset(
         zone_rows=zone_rows,
         zone_index=zone_index,
         profile=profile,
-        progress=progress,
+        progress=None if reporter.is_silent else told,
     )
     if mode == "create" and current is not None:
         raise DatasetExistsError(
@@ -85,13 +95,15 @@ def write_dataset(
             "There is no dataset to append to", path=store.uri, remedy='Use mode="create"'
         )
     arrow_schema, batches = open_source(data)
+    total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
+    reporter.begin("writing rows", total_rows)
     if mode == "append" and current is not None:
         return _append(store, current, arrow_schema, batches, options)
     if options.version >= (2, 2):
         arrow_schema = with_blobs_v2(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
     fragments = write_fragments(store, schema, batches, options)
-    created = CreateOptions(storage_version=options.data_storage_version)
+    created = CreateOptions(storage_version=options.data_storage_version, stable_row_ids=stable_row_ids)
     operation = Overwrite(tuple(fragments), schema)
     return _commit(store, operation, fragments, current, storage_options, created)
 

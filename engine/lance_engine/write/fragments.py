@@ -56,11 +56,11 @@ def write_fragments(
                 fragments.append(_fragment(name, schema, options, writer.rows, size))
                 rows_done += writer.rows
                 bytes_done += size
+        if options.progress is not None:
+            options.progress(rows_done, bytes_done)
     except BaseException:
         delete_quietly(store, data_paths(fragments))
         raise
-    if options.progress is not None:
-        options.progress(rows_done, bytes_done)
     return fragments
 
 
