@@ -76,6 +76,12 @@ class DatasetExistsError(LanceError, FileExistsError):
     __str__ = LanceError.__str__
 
 
+class StorageAccessError(LanceError, PermissionError):
+    """Storage does not know the credentials, or refuses them; the message names where they came from."""
+
+    __str__ = LanceError.__str__
+
+
 class VersionNotFoundError(LanceError, LookupError):
     """The dataset exists, the asked version, tag or point in time does not."""
 

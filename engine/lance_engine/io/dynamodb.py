@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, DatasetNotFoundError, UnsupportedFeatureError
+from lance_engine.io.access import access_explained
 from lance_engine.io.external import ManifestEntry
 from lance_engine.io.storage_options import botocore_options, option
 
@@ -79,23 +81,25 @@ class DynamoDBManifestStore:
         self._options = dict(options or {})
 
     def latest(self, dataset: str) -> ManifestEntry | None:
-        answer = self._client.query(
-            TableName=self._table,
-            ConsistentRead=True,
-            KeyConditionExpression="base_uri = :dataset",
-            ExpressionAttributeValues={":dataset": {"S": dataset}},
-            ScanIndexForward=False,
-            Limit=1,
-        )
+        with self._explained(dataset):
+            answer = self._client.query(
+                TableName=self._table,
+                ConsistentRead=True,
+                KeyConditionExpression="base_uri = :dataset",
+                ExpressionAttributeValues={":dataset": {"S": dataset}},
+                ScanIndexForward=False,
+                Limit=1,
+            )
         items = answer.get("Items", [])
         return _entry(items[0]) if items else None
 
     def get(self, dataset: str, version: int) -> ManifestEntry | None:
-        answer = self._client.get_item(
-            TableName=self._table,
-            ConsistentRead=True,
-            Key={"base_uri": {"S": dataset}, "version": {"N": str(version)}},
-        )
+        with self._explained(dataset):
+            answer = self._client.get_item(
+                TableName=self._table,
+                ConsistentRead=True,
+                Key={"base_uri": {"S": dataset}, "version": {"N": str(version)}},
+            )
         return _entry(answer["Item"]) if "Item" in answer else None
 
     def add(self, dataset: str, entry: ManifestEntry) -> None:
@@ -111,7 +115,8 @@ class DynamoDBManifestStore:
     def forget(self, dataset: str) -> None:
         while (entry := self.latest(dataset)) is not None:
             key = {"base_uri": {"S": dataset}, "version": {"N": str(entry.version)}}
-            self._client.delete_item(TableName=self._table, Key=key)
+            with self._explained(dataset):
+                self._client.delete_item(TableName=self._table, Key=key)
 
     def _put(self, dataset: str, entry: ManifestEntry, condition: str) -> bool:
         item: dict[str, Any] = {
@@ -124,12 +129,16 @@ class DynamoDBManifestStore:
             item["size"] = {"N": str(entry.size)}
         if entry.e_tag is not None:
             item["e_tag"] = {"S": entry.e_tag}
-        client = self._client
-        try:
-            client.put_item(TableName=self._table, Item=item, ConditionExpression=condition)
-        except client.exceptions.ConditionalCheckFailedException:
-            return False
+        with self._explained(dataset):
+            client = self._client
+            try:
+                client.put_item(TableName=self._table, Item=item, ConditionExpression=condition)
+            except client.exceptions.ConditionalCheckFailedException:
+                return False
         return True
+
+    def _explained(self, dataset: str) -> AbstractContextManager[None]:
+        return access_explained(f"s3+ddb://{dataset}", self._options)
 
     @property
     def _client(self) -> Any:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.io.access import access_explained, codes
 from lance_engine.io.storage_options import fsspec_options
 from lance_engine.io.store import Sink, checked_path, checked_range
 
@@ -17,8 +18,6 @@ from lance_engine.io.store import Sink, checked_path, checked_range
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 # Answers to a conditional request that tell that the file is there, or that somebody else is creating it.
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "conditionNotMet"})
-# Attributes of the errors of backends.
-_CODE_NAMES = ("code", "status", "status_code", "error_code")
 _BEYOND_END = frozenset({"InvalidRange", "416"})
 _PACKAGES = {
     **dict.fromkeys(("s3", "s3a"), "lance-sql[s3]"),
@@ -41,12 +40,14 @@ class FsspecStore:
                 remedy=f"pip install {_PACKAGES.get(scheme, 'fsspec')}",
             ) from error
         self._uri = uri.rstrip("/")
+        self._given = dict(storage_options or {})
         options = fsspec_options(scheme, storage_options or {})
         if scheme in _PACKAGES:
             # Other processes write as well: what was listed before is no answer.
             options.setdefault("use_listings_cache", False)
         try:
-            self._fs, root = fsspec.core.url_to_fs(self._uri, **options)
+            with self._explained():
+                self._fs, root = fsspec.core.url_to_fs(self._uri, **options)
         except (ImportError, ValueError) as error:
             remedy = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else ""
             raise UnsupportedFeatureError(
@@ -64,11 +65,13 @@ class FsspecStore:
         return f"FsspecStore({self._uri!r})"
 
     def size(self, path: str) -> int:
-        return int(self._fs.size(self._full(path)))
+        with self._explained():
+            return int(self._fs.size(self._full(path)))
 
     def modified(self, path: str) -> datetime.datetime | None:
         try:
-            written: datetime.datetime = self._fs.modified(self._full(path))
+            with self._explained():
+                written: datetime.datetime = self._fs.modified(self._full(path))
         except NotImplementedError:
             return None
         return written if written.tzinfo else written.replace(tzinfo=datetime.UTC)
@@ -76,11 +79,12 @@ class FsspecStore:
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         data: bytes
         if length is None:
-            data = self._fs.cat_file(self._full(path), start=offset or None)
+            with self._explained():
+                data = self._fs.cat_file(self._full(path), start=offset or None)
         else:
             data = b""
             if length:
-                with _ranges_checked(path):
+                with self._explained(), _ranges_checked(path):
                     data = self._fs.cat_file(self._full(path), start=offset, end=offset + length)
             # Backends answer a range beyond the end with what there is.
             checked_range(path, offset + len(data), offset, length)
@@ -89,7 +93,7 @@ class FsspecStore:
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         full = self._full(path)
         wanted = [index for index, (_, length) in enumerate(ranges) if length]
-        with _ranges_checked(path):
+        with self._explained(), _ranges_checked(path):
             answers = self._fs.cat_ranges(
                 [full] * len(wanted),
                 [ranges[index][0] for index in wanted],
@@ -107,7 +111,8 @@ class FsspecStore:
         folder = self._full(prefix) if prefix else self._root
         self._fs.invalidate_cache(folder)
         try:
-            names = self._fs.find(folder)
+            with self._explained():
+                names = self._fs.find(folder)
         except FileNotFoundError:
             return []
         start = len(self._root) + 1
@@ -117,7 +122,8 @@ class FsspecStore:
         path = self._full(folder)
         self._fs.invalidate_cache(path)
         try:
-            return [name.rstrip("/").rpartition("/")[2] for name in self._fs.ls(path, detail=False)]
+            with self._explained():
+                return [name.rstrip("/").rpartition("/")[2] for name in self._fs.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -126,7 +132,8 @@ class FsspecStore:
 
     def put(self, path: str, data: bytes) -> None:
         self._make_parent(path)
-        self._fs.pipe_file(self._full(path), bytes(data))
+        with self._explained():
+            self._fs.pipe_file(self._full(path), bytes(data))
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         if not self._protocols & CONDITIONAL_PUT:
@@ -138,24 +145,29 @@ class FsspecStore:
                 "folder, S3, Google Cloud Storage or Azure Blob Storage",
             )
         try:
-            self._fs.pipe_file(self._full(path), bytes(data), mode="create")
-        except FileExistsError:
+            with self._explained():
+                self._fs.pipe_file(self._full(path), bytes(data), mode="create")
+        except (FileExistsError, LanceError):
             raise
         except Exception as error:
-            if _codes(error) & _TAKEN:
+            if codes(error) & _TAKEN:
                 raise FileExistsError(path) from error
             raise
 
     def delete(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with self._explained(), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._full(path))
 
     def create(self, path: str) -> Sink:
         self._make_parent(path)
-        return _FsspecSink(self._fs, self._full(path))
+        with self._explained():
+            return _FsspecSink(self._fs, self._full(path))
 
     def local_path(self, path: str) -> str | None:
         return None
+
+    def _explained(self) -> contextlib.AbstractContextManager[None]:
+        return access_explained(self._uri, self._given)
 
     def _full(self, path: str) -> str:
         return f"{self._root}/{checked_path(path)}"
@@ -172,26 +184,13 @@ def _ranges_checked(path: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _codes(error) & _BEYOND_END:
+        if codes(error) & _BEYOND_END:
             raise CorruptFileError(
                 "Bytes beyond the end of the file were asked for",
                 path=path,
                 remedy="The file is truncated, or what refers to it is damaged",
             ) from error
         raise
-
-
-def _codes(error: BaseException) -> set[str]:
-    """What a backend calls the reason of a failed request: in words or as a number of HTTP, or both."""
-    found: set[str] = set()
-    seen: BaseException | None = error
-    while seen is not None:
-        # botocore keeps the answer, gcsfs the code, azure both under names of its own.
-        response = getattr(seen, "response", None)
-        details = response.get("Error", {}) if isinstance(response, dict) else {}
-        found |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}
-        seen = seen.__cause__ or seen.__context__
-    return found
 
 
 class _FsspecSink:

@@ -97,7 +97,8 @@ def write_updated(
 
     def changed() -> Iterator[pa.RecordBatch]:
         for batch in rows.to_batches():
-            addresses.append(batch.column(batch.num_columns - 1).to_numpy())
+            # A copy: a view would keep all columns of the batch in memory.
+            addresses.append(batch.column(batch.num_columns - 1).to_numpy().copy())
             yield _changed(batch.select(schema.names), computed)
 
     fragments = write_reported(snapshot.store, schema, changed(), options, reporter)

@@ -1,0 +1,134 @@
+"""Storage that refuses access: what it said, and with which credentials it was asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from lance_engine.errors import LanceError, StorageAccessError
+
+
+class _Cloud(NamedTuple):
+    """Where the clients of a cloud look for credentials, and what to give them instead."""
+
+    variables: str
+    files: tuple[str, ...]
+    remedy: str
+
+
+_S3: Final = _Cloud(
+    "AWS_",
+    ("~/.aws/credentials", "~/.aws/config"),
+    "Give aws_access_key_id and aws_secret_access_key (and aws_session_token) or aws_profile among the "
+    "storage options, or aws_skip_signature for a public bucket; aws_region and aws_endpoint must be those "
+    "of the bucket",
+)
+_GOOGLE: Final = _Cloud(
+    "GOOGLE_",
+    ("~/.config/gcloud/application_default_credentials.json",),
+    "Give google_service_account (a file) or google_service_account_key among the storage options, or "
+    "google_skip_signature for a public bucket",
+)
+_AZURE: Final = _Cloud(
+    "AZURE_",
+    ("~/.azure/msal_token_cache.json",),
+    "Give azure_storage_account_name with azure_storage_account_key or azure_storage_sas_token among the "
+    "storage options",
+)
+_CLOUDS: Final = {
+    **dict.fromkeys(("s3", "s3a", "s3+ddb"), _S3),
+    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), _AZURE),
+}
+# Errors of clients that found nothing to ask with, and answers that refuse what was asked with.
+_NOTHING_FOUND: Final = frozenset(
+    {
+        "ClientAuthenticationError",
+        "CredentialRetrievalError",
+        "DefaultCredentialsError",
+        "NoCredentialsError",
+        "NoRegionError",
+        "PartialCredentialsError",
+        "ProfileNotFound",
+        "RefreshError",
+        "TokenRetrievalError",
+    }
+)
+_REFUSED: Final = frozenset(
+    {
+        "401",
+        "403",
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthorizationHeaderMalformed",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "Forbidden",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+
+
+@contextmanager
+def access_explained(uri: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Turn the refusal of a storage client into a StorageAccessError that names what was tried."""
+    try:
+        yield
+    except (LanceError, FileNotFoundError, FileExistsError):
+        raise
+    except Exception as error:
+        if not _is_refusal(error):
+            raise
+        raise _refused(uri, options, error) from error
+
+
+def codes(error: BaseException) -> set[str]:
+    """What a backend calls the reason of a failed request: in words or as a number of HTTP, or both."""
+    found: set[str] = set()
+    seen: BaseException | None = error
+    while seen is not None:
+        # botocore keeps the answer, gcsfs the code, azure both under names of its own.
+        response = getattr(seen, "response", None)
+        details = response.get("Error", {}) if isinstance(response, dict) else {}
+        found |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}
+        seen = seen.__cause__ or seen.__context__
+    return found
+
+
+# Attributes of the errors of backends.
+_CODE_NAMES: Final = ("code", "status", "status_code", "error_code")
+
+
+def _is_refusal(error: BaseException) -> bool:
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, PermissionError) or type(seen).__name__ in _NOTHING_FOUND:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return bool(codes(error) & _REFUSED)
+
+
+def _refused(uri: str, options: Mapping[str, Any], error: Exception) -> StorageAccessError:
+    cloud = _CLOUDS.get(uri.partition("://")[0].lower())
+    reason = str(error) or type(error).__name__
+    if cloud is None:
+        return StorageAccessError(f"Storage refuses access: {reason}", path=uri)
+    variables = sorted(name for name in os.environ if name.startswith(cloud.variables))
+    files = [name for name in cloud.files if os.path.exists(os.path.expanduser(name))]
+    tried = (
+        f"the storage options {_listed(sorted(options))}, the environment variables {_listed(variables)}, "
+        f"the files {_listed(files)}"
+    )
+    return StorageAccessError(
+        f"Storage refuses access: {reason}. Tried: {tried}", path=uri, remedy=cloud.remedy
+    )
+
+
+def _listed(names: list[str]) -> str:
+    # Names only: values are secrets.
+    return ", ".join(names) if names else "(none)"
