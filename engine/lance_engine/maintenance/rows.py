@@ -116,9 +116,12 @@ def joined(parts: Iterable[U64Array]) -> U64Array:
 
 def rows_by_fragment(snapshot: Snapshot, addresses: U64Array) -> TakenRows:
     """Ascending, distinct addresses of live rows, by fragment."""
-    ids, starts = np.unique(addresses >> _OFFSET_BITS, return_index=True)
-    parts = np.split(addresses.astype(np.uint32), starts[1:])
-    offsets = dict(zip(ids.tolist(), parts, strict=True)) if len(ids) else {}
+    if not len(addresses):
+        return TakenRows({}, {})
+    owners = addresses >> _OFFSET_BITS
+    starts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+    parts = np.split(addresses.astype(np.uint32), starts)
+    offsets = dict(zip([int(owners[0]), *owners[starts].tolist()], parts, strict=True))
     return TakenRows({number: snapshot.fragment(number) for number in offsets}, offsets)
 
 

@@ -22,6 +22,8 @@ _CLEAR_RATIO = 0.25
 _FSST_MIN_LENGTH = 5
 _FSST_MIN_BYTES = 32 << 10
 _FSST_SAMPLE_BYTES = 64 << 10
+# Pages of so few bytes are coded as a whole, and once, instead of some of their values first.
+_FSST_WHOLE_BYTES = 2 * _FSST_SAMPLE_BYTES
 _FSST_NS, _FSST_NS_PER_BYTE = 3.0, 1.2
 _VALUE_NS, _INDEX_NS = 2.0, 4.0
 # Values longer than this are compressed one by one without being asked, if a sample shrinks by this share.
@@ -93,24 +95,34 @@ def _in_chunks(values: kernels.VariableInput, chunk_bytes: int | None) -> kernel
 def _coded(
     context: PageContext, array: pa.Array, values: kernels.VariableInput, chunk_bytes: int | None
 ) -> Candidate | None:
-    """Values coded with a symbol table; the size comes from some of them."""
-    share = _coded_share(context, array, values)
+    """Values coded with a symbol table; the size comes from some of them where there are many."""
+    whole = values.total_bytes <= _FSST_WHOLE_BYTES and _may_be_coded(context, array, values)
+    tried = kernels.encode_fsst(values) if whole else None
+    if whole:
+        share = None if tried is None else tried.values.total_bytes / values.total_bytes
+    else:
+        share = _coded_share(context, array, values)
     if share is None:
         return None
     size = int(values.total_bytes * share) + (values.count + 1) * values.offset_bits // 8
 
     def build() -> Encoded:
-        coded, encoding = _code(values)
+        coded, encoding = _code(values, tried)
         return _in_chunks(coded, chunk_bytes), encoding
 
     return Candidate(size, values.count * _FSST_NS + values.total_bytes * share * _FSST_NS_PER_BYTE, build)
 
 
-def _coded_share(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> float | None:
-    """What share of the bytes symbols leave; None where they are unwanted, impossible or useless."""
+def _may_be_coded(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> bool:
+    """Whether symbols are wanted and there is enough to find some."""
     text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     wanted = context.settings.compression == "fsst" or (text and not context.settings.compression)
-    if not wanted or values.longest < _FSST_MIN_LENGTH or values.total_bytes < _FSST_MIN_BYTES:
+    return wanted and values.longest >= _FSST_MIN_LENGTH and values.total_bytes >= _FSST_MIN_BYTES
+
+
+def _coded_share(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> float | None:
+    """What share of the bytes symbols leave; None where they are unwanted, impossible or useless."""
+    if not _may_be_coded(context, array, values):
         return None
     # Values from the middle of the page, hidden ones under nulls included.
     count = min(values.count, max(1, _FSST_SAMPLE_BYTES * values.count // values.total_bytes))
@@ -123,9 +135,12 @@ def _coded_share(context: PageContext, array: pa.Array, values: kernels.Variable
     return None if coded is None else coded.values.total_bytes / sample.total_bytes
 
 
-def _code(values: kernels.VariableInput) -> tuple[kernels.VariableInput, pb.CompressiveEncoding]:
+def _code(
+    values: kernels.VariableInput, coded: kernels.FsstPage | None = None
+) -> tuple[kernels.VariableInput, pb.CompressiveEncoding]:
+    """The values coded, which may have been done already."""
     encoding = v2_1.variable(values.offset_bits)
-    coded = kernels.encode_fsst(values)
+    coded = coded or kernels.encode_fsst(values)
     if coded is None:
         return values, encoding
     return coded.values, v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
