@@ -42,6 +42,8 @@ class ScanMetrics:
     pages_read: int = 0
     rows: int = 0
     """Physical rows, deleted ones included, of what the scan covers."""
+    rows_planned: int = 0
+    """Of these, rows of which it is known whether they are to be read: in the end all."""
     rows_left: int = 0
     """Physical rows that row ids, indices and zones left to be read."""
     rows_untested: int = 0

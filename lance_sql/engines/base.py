@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.errors import LanceError
 
+from lance_sql.engines.pushdown import Decision
 from lance_sql.engines.table import WatchedScan
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -21,7 +22,8 @@ class ScanReport:
     """What an engine asks of one Lance table in a plan.
 
     `columns`: asked for, None where the plan does not tell. `pushed`: predicates our scan applies.
-    `residual`: predicates over this table that were offered to the scan and stay with the engine.
+    `residual`: predicates over this table that stay with the engine. `decisions`: why, for each that was
+    offered to the scan.
     `read_ahead`: read into memory before the statement runs.
     """
 
@@ -30,6 +32,7 @@ class ScanReport:
     columns: tuple[str, ...] | None
     pushed: tuple[str, ...]
     residual: tuple[str, ...]
+    decisions: tuple[Decision, ...] = ()
     read_ahead: bool = False
 
 

@@ -131,7 +131,7 @@ class DataFusionEngine:
                 columns,
                 () if predicate is None else (str(predicate),),
                 residual.get(name, ()),
-                name in ahead,
+                read_ahead=name in ahead,
             )
             for name, found in planned.items()
             for columns, predicate in found

@@ -9,14 +9,14 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
-from lance_engine.scan.system import ROW_NUMBERS
+from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
-from lance_sql.engines.selectivity import estimated_share
+from lance_sql.engines.pushdown import Decision, decide
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
@@ -29,23 +29,29 @@ except ImportError:  # another DuckDB major
     ArrowScanSource = object
 _HAS_SOURCES = ArrowScanSource is not object
 
+
+@dataclass(slots=True)
+class Planned:
+    """What DuckDB asked of a table while it planned: scans, and conditions that it offered."""
+
+    scans: int = 0
+    decisions: list[Decision] = field(default_factory=list)
+
+
 Pushdown = Literal["auto", "all", "none"]
 
 #: Eight of DuckDB's vectors: what a thread has decoded is still in its cache when another one reads it.
 _BATCH_ROWS = 16_384
-#: A predicate that at most this share of the rows passes is left to our scan ...
-_SELECTIVE_SHARE = 1 / 32
-#: ... of tables with at least so many rows: smaller ones are read in the time that a sample takes.
-_MIN_ROWS_TO_SAMPLE = 1 << 18
+#: Predicates of a table whose decision is kept.
+_KEPT_DECISIONS = 256
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     """One dataset as a DuckDB scan source.
 
-    An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the unfiltered row
-    count. So ``pushdown="auto"`` accepts what lets the scan skip most of the data: predicates over row ids
-    and addresses, and in large local tables those that few rows of a sample pass. The rest stays with
-    DuckDB's own vectorised filter. ``"all"`` and ``"none"`` are there for measuring.
+    An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the row count of the
+    whole table, unless `expected` says what is left. ``pushdown="auto"`` accepts what
+    `lance_sql.engines.pushdown` finds worthwhile; ``"all"`` and ``"none"`` are there for measuring.
     """
 
     #: the snapshot is immutable, so the schema is too
@@ -57,8 +63,12 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.obj = self
         self.table = table
         self.pushdown = pushdown
-        #: predicate -> the share of rows that pass it; a statement is planned more than once
-        self._shares: dict[str, float] = {}
+        #: notes what DuckDB asks
+        self.planned: Planned | None = None
+        #: rows that pass the predicates which will be accepted
+        self.expected: int | None = None
+        #: by predicate; a statement is planned more than once
+        self._decided: dict[str, Decision] = {}
 
     def __arrow_c_schema__(self) -> object:
         return self.table.schema.__arrow_c_schema__()
@@ -67,37 +77,39 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self.table.stream()
 
     def rows(self) -> int:
-        """Live rows; called once per planning, before any predicate is offered."""
-        return self.table.num_rows
+        """Live rows, or `expected`; called once per planning, before any predicate is offered."""
+        if self.planned is not None:
+            self.planned.scans += 1
+        return self.table.num_rows if self.expected is None else self.expected
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
+        decision = self._decide(predicate)
+        if self.planned is not None:
+            self.planned.decisions.append(decision)
+        return decision.pushed
+
+    def _decide(self, predicate: Any) -> Decision:
+        text = predicate.fragment()
         if self.pushdown == "none":
-            return False
+            return Decision(text, False, "nothing is to be pushed")
         from lance_engine.expr.from_duckdb import from_duckdb
         from lance_engine.expr.tree import columns_of
 
         try:
             tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
-            return False
-        columns = columns_of(tree)
-        if not self.table.converted.isdisjoint(columns):
-            return False
-        return self.pushdown == "all" or columns <= ROW_NUMBERS or self._is_selective(tree)
-
-    def _is_selective(self, tree: Node) -> bool:
-        """Whether few enough rows pass that reading the other columns for these alone wins."""
-        if self.table.num_rows < _MIN_ROWS_TO_SAMPLE:
-            return False
-        text = str(tree)
-        if text not in self._shares:
-            try:
-                share = estimated_share(self.table.dataset, tree)
-            except (LanceError, OSError):  # the scan itself will meet and report it
-                share = None
-            self._shares[text] = 1.0 if share is None else share
-        return self._shares[text] <= _SELECTIVE_SHARE
+            return Decision(text, False, "not a condition that scans test")
+        widened = sorted(self.table.converted.intersection(columns_of(tree)))
+        if widened:
+            return Decision(str(tree), False, f"{', '.join(widened)} is stored as another type")
+        if self.pushdown == "all":
+            return Decision(str(tree), True, "everything is to be pushed")
+        if text not in self._decided:
+            if len(self._decided) >= _KEPT_DECISIONS:
+                self._decided.clear()
+            self._decided[text] = decide(self.table.dataset, tree)
+        return self._decided[text]
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""

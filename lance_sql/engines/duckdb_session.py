@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -12,8 +12,9 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
-from lance_sql.engines.duckdb import DuckDBTable, register
+from lance_sql.engines.duckdb import DuckDBTable, Planned, register
 from lance_sql.engines.errors import translated
+from lance_sql.engines.expected_rows import expected_rows, expecting, may_expect_fewer, planning
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.table import WatchedScan
 
@@ -63,11 +64,31 @@ class DuckDBEngine:
         self._others[name] = data
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
+        def expected() -> dict[DuckDBTable, int]:
+            return self._expected(planned, text, params)
+
         try:
-            relation = self._call(lambda: self.connection.sql(text, params=params))
-            return DuckDBQuery(relation, self._call, self.translate)
+            with planning(self._tables.values()) as planned:
+                relation = self._call(lambda: self.connection.sql(text, params=params))
+            return DuckDBQuery(relation, self._call, self.translate, expected)
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error) from None
+
+    def _expected(
+        self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
+    ) -> dict[DuckDBTable, int]:
+        """How many rows a query, planned over some tables, should be executed with."""
+        if not may_expect_fewer(planned):
+            return {}
+        try:
+            with planning(planned) as explained:
+                self._table("EXPLAIN " + text, params)
+        except duckdb.Error:  # not a statement that can be explained
+            return {}
+        return expected_rows(explained)
+
+    def _table(self, text: str, params: Parameters) -> pa.Table:
+        return self._call(lambda: self.connection.sql(text, params=params).to_arrow_table())
 
     def translate(self, error: Exception) -> LanceError:
         return translated(error, self.name, (source.table for source in self._tables.values()))
@@ -82,28 +103,50 @@ class DuckDBEngine:
         self.connection.interrupt()
 
     def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
-        plan = self.query(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params).to_table()
-        tree = self.query("EXPLAIN (FORMAT JSON) " + text, params).to_table()
-        return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0]))))
+        try:
+            with planning(self._tables.values()) as planned:
+                self._table("EXPLAIN " + text, params)
+            with expecting(expected_rows(planned)):
+                plan = self._table(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params)
+                with planning(self._tables.values()) as planned:
+                    tree = self._table("EXPLAIN (FORMAT JSON) " + text, params)
+                return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0])), planned))
+        except (duckdb.Error, RuntimeError) as error:
+            raise self.translate(error) from None
 
-    def _scans(self, plan: list[dict[str, Any]], residual: tuple[str, ...] = ()) -> Iterator[ScanReport]:
+    def _scans(
+        self,
+        plan: list[dict[str, Any]],
+        planned: Mapping[DuckDBTable, Planned],
+        residual: tuple[str, ...] = (),
+    ) -> Iterator[ScanReport]:
         """The Lance scans of a plan, whose parent filtered by `residual`."""
         for node in plan:
             details = node.get("extra_info", {})
             if "ARROW_SCAN" in str(details.get("Function", node["name"])).upper():
-                yield from self._scan(details, residual)
+                yield from self._scan(details, planned, residual)
             below = _as_tuple(details.get("Expression", ())) if node["name"] == "FILTER" else ()
-            yield from self._scans(node.get("children", []), below)
+            yield from self._scans(node.get("children", []), planned, below)
 
-    def _scan(self, details: dict[str, Any], residual: tuple[str, ...]) -> Iterator[ScanReport]:
+    def _scan(
+        self,
+        details: dict[str, Any],
+        planned: Mapping[DuckDBTable, Planned],
+        residual: tuple[str, ...],
+    ) -> Iterator[ScanReport]:
         """DuckDB does not name the source of a scan: its columns and size tell."""
         columns = _as_tuple(details.get("Projections", ()))
         rows = str(details.get("Estimated Cardinality", ""))
-        for name, source in self._tables.items():
+        for source, noted in planned.items():
             table = source.table
-            if str(table.num_rows) == rows and set(columns) <= set(table.schema.names):
+            if str(source.rows()) == rows and set(columns) <= set(table.schema.names):
                 yield ScanReport(
-                    name, table.dataset, columns, _as_tuple(details.get("Filters", ())), residual
+                    table.name,
+                    table.dataset,
+                    columns,
+                    _as_tuple(details.get("Filters", ())),
+                    residual,
+                    tuple(dict.fromkeys(noted.decisions)),
                 )
                 return
 
@@ -132,16 +175,20 @@ class DuckDBQuery:
         relation: duckdb.DuckDBPyRelation | None,
         call: Interruptible,
         translate: Callable[[Exception], LanceError],
+        expected: Callable[[], dict[DuckDBTable, int]],
     ) -> None:
         self._relation = relation
         self._call = call
         self.translate = translate
+        #: the row counts that the statement should be planned with
+        self._expected = expected
 
     def to_table(self) -> pa.Table:
         if self._relation is None:
             return pa.table({})
         try:
-            return self._call(self._relation.to_arrow_table)
+            with expecting(self._expected()):
+                return self._call(self._relation.to_arrow_table)
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error) from None
 
@@ -149,7 +196,8 @@ class DuckDBQuery:
         if self._relation is None:
             return pa.schema([]), iter(())
         try:
-            reader = self._call(self._relation.to_arrow_reader)
+            with expecting(self._expected()):
+                reader = self._call(self._relation.to_arrow_reader)
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error) from None
         return reader.schema, iter(lambda: self._call(lambda: next(reader, None)), None)

@@ -34,6 +34,9 @@ class Explanation:
                 )
             lines.append(f"  pushed    {' AND '.join(scan.pushed) or '-'}")
             lines.append(f"  residual  {' AND '.join(scan.residual) or '-'}")
+            for decision in scan.decisions:
+                place = "pushed" if decision.pushed else f"left to {self.engine}"
+                lines.append(f"  why       {decision.condition}: {place}, {decision.reason}")
             if scan.read_ahead:
                 lines.append("  ahead     read into memory before the statement runs")
         for run in self.runs:
@@ -51,7 +54,7 @@ class Explanation:
 
 def _run_lines(run: dict[str, Any]) -> list[str]:
     """What one scan read, in words."""
-    skipped = run["rows"] - run["rows_left"]
+    skipped = run["rows_planned"] - run["rows_left"]
     parts = ("zones", "fragments", "pages")
     read = ", ".join(f"{part} {run[f'{part}_read']:,} of {run[part]:,}" for part in parts)
     lines = [

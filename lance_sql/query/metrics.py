@@ -45,7 +45,8 @@ def rows_so_far(watched: Sequence[WatchedScan]) -> tuple[int, int]:
     for _, scanner in list(watched):
         metrics = scanner.metrics
         if metrics is not None:
-            rows, left, decoded = metrics.counts("rows", "rows_left", "rows_decoded")
+            names = ("rows", "rows_planned", "rows_left", "rows_decoded")
+            rows, planned, left, decoded = metrics.counts(*names)
             total += rows
-            done += max(rows - left, 0) + decoded
+            done += planned - left + decoded
     return min(done, total), total

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import duckdb
-import fsspec
-import numpy as np
 import pyarrow as pa
 import pytest
 import sql_tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lance_engine.errors import CorruptFileError
-from lance_engine.expr.from_sql import parse_sql
 
 import lance_sql
-from lance_sql.engines.selectivity import estimated_share
 
 
 @pytest.fixture(scope="module")
@@ -45,66 +40,6 @@ def test_pushed_filters_are_gone_from_the_plan(plain):
     text = plan(plain, "SELECT id FROM m WHERE id < 5 AND label IS NOT NULL")
     assert "Filters:" in text
     assert "Expression:" not in text
-
-
-def test_weak_filters_stay_with_duckdb_by_default(plain, warehouse):
-    dataset = lance_sql.open(warehouse / "measurements.lance")
-    with duckdb.connect() as connection:
-        lance_sql.duckdb.register(connection, "m", dataset)
-        assert "Expression: id < 5" in plan(connection, "SELECT id FROM m WHERE id < 5")
-        assert connection.sql("SELECT count(*) FROM m WHERE id < 5").fetchall() == [(5,)]
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    count = 300_000
-    numbers = np.arange(count)
-    table = pa.table(
-        {"key": numbers * 7 % count, "group": numbers % 5, "note": [f"n{i}" for i in range(count)]}
-    )
-    return lance_sql.write(table, tmp_path_factory.mktemp("large") / "t.lance", max_rows_per_file=110_000)
-
-
-@pytest.mark.parametrize(
-    ("predicate", "pushed", "rows"),
-    [
-        ("key = 123", True, 1),
-        ("key BETWEEN 1000 AND 1999", True, 1000),
-        ("key IN (5, 6) OR key > 299990", True, 11),
-        ('"group" = 3', False, 60_000),
-        ("key < 200000", False, 200_000),
-        ("note LIKE '%99999'", False, 3),
-        ("note IS NULL", True, 0),
-    ],
-)
-def test_selective_filters_over_large_tables_are_pushed(large, predicate, pushed, rows):
-    with duckdb.connect() as connection:
-        lance_sql.duckdb.register(connection, "t", large)
-        assert ("Filters:" in plan(connection, f"SELECT note FROM t WHERE {predicate}")) == pushed
-        assert connection.sql(f"SELECT count(*), count(note) FROM t WHERE {predicate}").fetchall() == [
-            (rows, rows)
-        ]
-
-
-def test_a_sample_that_cannot_be_read_declines(large, monkeypatch):
-    """The scan reports the problem, not the planner."""
-
-    def fail(*arguments):
-        raise CorruptFileError("no sample today")
-
-    monkeypatch.setattr("lance_sql.engines.duckdb.estimated_share", fail)
-    with duckdb.connect() as connection:
-        lance_sql.duckdb.register(connection, "t", large)
-        assert connection.sql("SELECT count(*) FROM t WHERE key = 123").fetchall() == [(1,)]
-
-
-def test_no_sample_is_read_from_remote_storage(large):
-    fsspec.filesystem("memory").put(large.uri, "/sample.lance", recursive=True)
-    remote = lance_sql.open("memory://sample.lance")
-    predicate = parse_sql("key = -1", large.schema)
-    assert estimated_share(large, predicate) == 0.0
-    assert remote.count_rows(predicate) == 0
-    assert estimated_share(remote, predicate) is None
 
 
 _COLUMN_VALUES = {

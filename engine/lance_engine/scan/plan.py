@@ -100,12 +100,15 @@ class ScanPlan:
         seen: set[int] = set()
         for split in splits:
             parts = self._parts(split, least, metrics)
+            if metrics is not None and not parts:
+                metrics.add(rows_planned=split.stop - split.start)
             if not parts:
                 continue
             if metrics is not None:
                 rows = [(int((part.ranges[:, 1] - part.ranges[:, 0]).sum()), part.tested) for part in parts]
                 metrics.add(
                     fragments_read=split.fragment_id not in seen,
+                    rows_planned=split.stop - split.start,
                     rows_left=sum(count for count, _ in rows),
                     rows_untested=sum(count for count, tested in rows if not tested),
                 )

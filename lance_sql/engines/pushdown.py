@@ -1,0 +1,118 @@
+"""Which conditions DuckDB hands over to our scan, and why.
+
+DuckDB does not test again what a scan accepts. It pays to accept a condition where the scan then reads less
+than the whole table, or where so few rows pass that the other columns need not be decoded; anything else
+DuckDB's own vectorised filter does at least as fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lance_engine.errors import LanceError
+from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan.system import ROW_NUMBERS
+from lance_engine.scan.width import estimated_row_bytes
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+    from lance_engine.expr.tree import Node
+
+#: Tables of fewer bytes are read in the time that looking for something better takes.
+_SMALL_BYTES = 8 << 20
+#: What indices and zone maps leave of the rows, at most, for their work to pay.
+_PRUNED_SHARE = 1 / 4
+#: Where so few rows remain to be tested, the condition costs nothing, whatever it leaves.
+_TESTED_SHARE = 1 / 16
+#: What may pass, at most, where only tests tell.
+_SELECTIVE_SHARE = 1 / 32
+
+#: Fragments whose zone maps are looked at, spread over the dataset: each costs requests if it is not local.
+_FRAGMENTS, _REMOTE_FRAGMENTS = 64, 4
+#: A sample is this many rows at each of this many places spread over the dataset.
+_SAMPLED_ROWS, _SAMPLED_PLACES = 64, 64
+
+
+class Decision(NamedTuple):
+    """Whether our scan applies a condition that the engine offered, or the engine itself.
+
+    `share` is about how many of the rows pass it, 1 where that is not known.
+    """
+
+    condition: str
+    pushed: bool
+    reason: str
+    share: float = 1.0
+
+
+def is_small(dataset: Dataset) -> bool:
+    """Whether reading all of `dataset` takes no longer than deciding what to read."""
+    return dataset.count_rows() * estimated_row_bytes(dataset.schema) < _SMALL_BYTES
+
+
+class _Pruned(NamedTuple):
+    """What is left of the rows before any is read, as shares of all: `tested` ones may or may not pass."""
+
+    left: float
+    tested: float
+    by: str
+
+
+def decide(dataset: Dataset, condition: Node) -> Decision:
+    """Whether it pays that a scan of `dataset` applies `condition`; milliseconds, on local files."""
+    try:
+        return _decide(dataset, condition)
+    except (LanceError, OSError):  # the scan itself will meet and report it
+        return Decision(str(condition), False, "the statistics of the table cannot be read")
+
+
+def _decide(dataset: Dataset, condition: Node) -> Decision:
+    from lance_engine.expr.tree import columns_of
+
+    text = str(condition)
+    if columns_of(condition) <= ROW_NUMBERS:
+        return Decision(text, True, "rows are looked up by id", _pruned(dataset, condition).left)
+    if is_small(dataset):
+        return Decision(text, False, "the table is small")
+    pruned = _pruned(dataset, condition)
+    if pruned.left <= _PRUNED_SHARE:
+        return Decision(text, True, f"{pruned.by} leave {_percent(pruned.left)} of the rows", pruned.left)
+    if pruned.tested <= _TESTED_SHARE:
+        reason = f"{pruned.by} decide all but {_percent(pruned.tested)} of the rows"
+        return Decision(text, True, reason, pruned.left)
+    if not _is_local(dataset):
+        reason = "indices and zone maps leave most of the rows, and no sample is read of remote files"
+        return Decision(text, False, reason)
+    share = sampled_share(dataset, condition)
+    return Decision(text, share <= _SELECTIVE_SHARE, f"{_percent(share)} of sampled rows pass", share)
+
+
+def _pruned(dataset: Dataset, condition: Node) -> _Pruned:
+    fragments = dataset.snapshot.fragments
+    step = -(-len(fragments) // (_FRAGMENTS if _is_local(dataset) else _REMOTE_FRAGMENTS))
+    splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments[::step]]
+    scanner = dataset.scan(columns=[], filter=condition, splits=splits)
+    metrics = scanner.start()
+    for _ in scanner.pieces(metrics, counted=True):
+        pass
+    rows, left, untested = metrics.counts("rows", "rows_left", "rows_untested")
+    by = "indices" if metrics.indices else "zone maps"
+    return _Pruned(left / max(rows, 1), (left - untested) / max(rows, 1), by)
+
+
+def sampled_share(dataset: Dataset, condition: Node) -> float:
+    """About which share of the rows passes `condition`."""
+    sample = [
+        ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS, split.stop))
+        for split in dataset.splits(_SAMPLED_PLACES)
+    ]
+    rows = sum(split.stop - split.start for split in sample)
+    return dataset.scan(columns=[], filter=condition, splits=sample).count() / max(rows, 1)
+
+
+def _is_local(dataset: Dataset) -> bool:
+    return dataset.snapshot.store.local_path("data") is not None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"

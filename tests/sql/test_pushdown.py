@@ -1,0 +1,181 @@
+"""Which conditions DuckDB hands over to scans, why, and what it plans with then."""
+
+from __future__ import annotations
+
+import duckdb
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.errors import CorruptFileError
+from lance_engine.expr.from_sql import parse_sql
+
+import lance_sql
+from lance_sql.engines import pushdown
+
+ROWS = 300_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """`sorted` ascends, so that zone maps tell its values apart; `key` and `group` are everywhere."""
+    numbers = np.arange(ROWS)
+    table = pa.table(
+        {
+            "key": numbers * 7919 % ROWS,
+            "group": numbers % 5,
+            "note": [f"n{i}" for i in range(ROWS)],
+            "sorted": numbers,
+        }
+    )
+    return lance_sql.write(table, tmp_path_factory.mktemp("large") / "t.lance", max_rows_per_file=110_000)
+
+
+def decide(dataset, condition: str) -> pushdown.Decision:
+    return pushdown.decide(dataset, parse_sql(condition, dataset.schema))
+
+
+def plan(connection, text: str) -> str:
+    return connection.sql("EXPLAIN " + text).fetchall()[0][1]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "pushed", "rows"),
+    [
+        ("key = 123", True, 1),
+        ("key BETWEEN 1000 AND 1999", True, 1000),
+        ("key IN (5, 6) OR key > 299990", True, 11),
+        ('"group" = 3', False, 60_000),
+        ("key < 200000", False, 200_000),
+        ("note LIKE '%99999'", False, 3),
+        ("note IS NULL", True, 0),
+        ("sorted < 20000", True, 20_000),
+        ("sorted >= 100000", True, 200_000),
+        ("sorted >= 0", True, 300_000),
+    ],
+)
+def test_conditions_over_large_tables(large, predicate, pushed, rows):
+    with duckdb.connect() as connection:
+        lance_sql.duckdb.register(connection, "t", large)
+        assert ("Filters:" in plan(connection, f"SELECT note FROM t WHERE {predicate}")) == pushed
+        assert connection.sql(f"SELECT count(*), count(note) FROM t WHERE {predicate}").fetchall() == [
+            (rows, rows)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("sorted < 20000", "zone maps leave 8.2 % of the rows"),
+        ("sorted < 150000", "zone maps decide all but 2.7 % of the rows"),
+        ("key = 123", "0 % of sampled rows pass"),
+        ("\"group\" = 3", "20 % of sampled rows pass"),
+        ("_rowid < 100", "rows are looked up by id"),
+    ],
+)  # fmt: skip
+def test_reasons(large, condition, reason):
+    schema = large.schema.append(pa.field("_rowid", pa.uint64()))
+    found = pushdown.decide(large, parse_sql(condition, schema))
+    assert (found.pushed, found.reason) == ("20 %" not in reason, reason)
+
+
+def test_indices_decide(tmp_path):
+    numbers = np.arange(ROWS)
+    table = pa.table({"key": numbers * 7919 % ROWS, "text": [f"some text {i}" for i in range(ROWS)]})
+    dataset = lance_sql.write(table, tmp_path / "t.lance").create_index("key", "BTREE")
+    assert decide(dataset, "key = 5").reason == "indices leave 0.00033 % of the rows"
+    assert decide(dataset, "key = 5").share == 1 / ROWS
+
+
+def test_small_tables_are_left_to_duckdb(warehouse):
+    dataset = lance_sql.open(warehouse / "measurements.lance")
+    assert decide(dataset, "id < 5") == pushdown.Decision("id < 5", False, "the table is small")
+    with duckdb.connect() as connection:
+        lance_sql.duckdb.register(connection, "m", dataset)
+        assert "Expression: id < 5" in plan(connection, "SELECT id FROM m WHERE id < 5")
+        assert connection.sql("SELECT count(*) FROM m WHERE id < 5").fetchall() == [(5,)]
+
+
+def test_statistics_that_cannot_be_read_decline(large, monkeypatch):
+    """The scan reports the problem, not the planner."""
+
+    def fail(*arguments):
+        raise CorruptFileError("no statistics today")
+
+    monkeypatch.setattr(pushdown, "_pruned", fail)
+    assert decide(large, "key = 123").reason == "the statistics of the table cannot be read"
+    with duckdb.connect() as connection:
+        lance_sql.duckdb.register(connection, "t", large)
+        assert connection.sql("SELECT count(*) FROM t WHERE key = 123").fetchall() == [(1,)]
+
+
+def test_no_sample_is_read_from_remote_storage(large):
+    fsspec.filesystem("memory").put(large.uri, "/sample.lance", recursive=True)
+    remote = lance_sql.open("memory://sample.lance")
+    assert decide(large, "key = -1").pushed
+    assert decide(remote, "key = 150000").reason.endswith("no sample is read of remote files")
+    assert decide(remote, "sorted < 20000").pushed
+
+
+def test_explanations_tell_why(large):
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        text = str(
+            connection.explain(
+                "SELECT count(*) FROM t WHERE sorted < 20000 AND \"group\" = 3 AND note LIKE '%7'"
+            )
+        )
+    assert "  why       sorted < 20000: pushed, zone maps leave 8.2 % of the rows" in text
+    assert '  why       "group" = 3: left to duckdb, 20 % of sampled rows pass' in text
+
+
+def test_predicates_on_widened_columns_are_left(tmp_path):
+    dataset = lance_sql.write(pa.table({"half": pa.array([1.5, None], pa.float16())}), tmp_path / "t.lance")
+    with lance_sql.connect() as connection:
+        connection.register("t", dataset)
+        (scan,) = connection.explain("SELECT * FROM t WHERE half > 1").scans
+    assert [(found.pushed, found.reason) for found in scan.decisions] == [
+        (False, "half is stored as another type")
+    ]
+
+
+@pytest.fixture
+def joined(large, tmp_path):
+    other = lance_sql.write(
+        pa.table({"key": np.arange(ROWS), "text": [f"some text {i}" for i in range(ROWS)]}),
+        tmp_path / "o.lance",
+    )
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        connection.register("o", other)
+        yield connection
+
+
+def test_a_join_is_planned_with_what_scans_leave(joined):
+    text = "SELECT count(*) FROM t JOIN o USING (key) WHERE t.sorted < $1"
+    explanation = joined.explain(text, [20_000])
+    assert {scan.name for scan in explanation.scans} == {"t", "o"}
+    assert "~24,576 rows" in explanation.plan
+    assert "~300,000 rows" in explanation.plan
+    assert joined.sql(text, [20_000]).fetchall() == [(20_000,)]
+    analyzed = joined.explain(text, [20_000], analyze=True)
+    assert {run["table"]: run["rows_out"] for run in analyzed.runs} == {"t": 20_000, "o": ROWS}
+
+
+def test_the_counts_of_one_statement_are_not_those_of_the_next(joined):
+    text = "SELECT count(*) FROM t JOIN o USING (key) WHERE t.sorted < 20000"
+    assert joined.sql(text).fetchall() == [(20_000,)]
+    assert "~24,576 rows" not in joined.explain("SELECT count(*) FROM t JOIN o USING (key)").plan
+
+
+def test_scans_of_one_table_are_not_confused(joined):
+    text = "SELECT count(*) FROM t a JOIN t b USING (key) WHERE a.sorted < 20000 AND b.sorted >= 100000"
+    assert "~24,576 rows" not in joined.explain(text).plan
+    assert joined.sql(text).fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statement", ["DESCRIBE SELECT * FROM t JOIN o USING (key)", "SUMMARIZE t", "FROM o, t LIMIT 1"]
+)
+def test_other_statements(joined, statement):
+    assert joined.sql(statement).fetchall()
