@@ -39,6 +39,9 @@ class ScanReport:
 class Query(Protocol):
     """A planned statement. Each call runs it again."""
 
+    def schema(self) -> pa.Schema:
+        """Names and types of the result, without running the statement."""
+
     def to_table(self) -> pa.Table: ...
 
     def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]: ...

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table
 
-from lance_sql.engines.partitions import Partition, TableScanner, as_expression, partitions
+from lance_sql.engines.partitions import TableScanner, as_expression
+from lance_sql.engines.plain_dataset import PlainDataset
 from lance_sql.engines.table import EngineTable
 from lance_sql.query.tokens import quote
 
@@ -25,34 +26,21 @@ if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
 
 
-class DataFusionTable(pads.Dataset):  # type: ignore[misc]
-    """One dataset as DataFusion scans it, over `EngineTable.schema`."""
+class DataFusionTable(PlainDataset):
+    """One dataset as DataFusion scans it."""
 
     def __init__(self, table: EngineTable, partitions: int | None = None) -> None:
-        # The base class is an interface here: its own constructor refuses subclasses, every call DataFusion
-        # makes is below.
-        self.table = table
-        #: how many row ranges are scanned side by side; None: one per processor
-        self.partitions = partitions
+        super().__init__(table, partitions)
         #: (columns, filter) of each planned scan, for explanations
         self.planned: list[tuple[tuple[str, ...], pc.Expression | None]] = []
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
 
     def scanner(
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> TableScanner:
         """Called once per planned scan, for its schema."""
         names = self.table.schema.names if columns is None else list(columns)
-        filter = as_expression(filter)
-        self.planned.append((tuple(names), filter))
-        return TableScanner(self.table, names, filter)
-
-    def get_fragments(self, filter: pc.Expression | None = None) -> list[Partition]:
-        """The partitions of a scan. `filter` is applied by their scanners."""
-        return partitions(self.table, self.partitions)
+        self.planned.append((tuple(names), as_expression(filter)))
+        return super().scanner(names, filter)
 
 
 def register(

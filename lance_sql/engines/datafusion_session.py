@@ -178,6 +178,9 @@ class DataFusionQuery:
         self._improved = improved
         self.translate = translate
 
+    def schema(self) -> pa.Schema:
+        return pa.schema([]) if self._frame is None else self._frame.schema()
+
     def to_table(self) -> pa.Table:
         if self._frame is None:
             return pa.table({})

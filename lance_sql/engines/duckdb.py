@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.errors import InvalidFilterError
 
 from lance_sql.engines.pushdown import Decision, decide
 from lance_sql.engines.table import EngineTable
@@ -137,6 +137,11 @@ def declared_type(kind: pa.DataType) -> pa.DataType:
         return pa.large_list(_declared_item(kind))
     if pa.types.is_list(kind):
         return pa.list_(_declared_item(kind))
+    if pa.types.is_map(kind):
+        key, item = (
+            field.with_type(declared_type(field.type)) for field in (kind.key_field, kind.item_field)
+        )
+        return pa.map_(key, item, kind.keys_sorted)
     return kind
 
 
@@ -155,7 +160,7 @@ def register(
     """Make `dataset` the table `name` of `connection`, which other connections and cursors do not share.
 
     `system_columns`, such as ``_rowid``, become columns of the table. Returns what DuckDB scans, None where
-    that is the dataset itself.
+    that is a plain dataset.
     """
     table = EngineTable(
         dataset,
@@ -166,17 +171,11 @@ def register(
         narrow_decimals=_HAS_SOURCES,
         batch_rows=_BATCH_ROWS,
     )
-    scanned = _source(table, pushdown)
+    if not _HAS_SOURCES:
+        from lance_sql.engines.plain_dataset import PlainDataset  # takes longer to import than a query
+
+        connection.register(name, PlainDataset(table))
+        return None
+    scanned = DuckDBTable(table, pushdown)
     connection.register(name, scanned)
-    return scanned if isinstance(scanned, DuckDBTable) else None
-
-
-def _source(table: EngineTable, pushdown: Pushdown) -> Any:
-    if _HAS_SOURCES:
-        return DuckDBTable(table, pushdown)
-    if table.system_columns or table.converted:
-        columns = ", ".join([*table.system_columns, *sorted(table.converted)])
-        raise UnsupportedFeatureError(
-            f"DuckDB {duckdb.__version__} cannot read the columns {columns}", remedy="Install duckdb 2.0"
-        )
-    return table.dataset
+    return scanned

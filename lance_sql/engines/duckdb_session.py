@@ -183,6 +183,11 @@ class DuckDBQuery:
         #: the row counts that the statement should be planned with
         self._expected = expected
 
+    def schema(self) -> pa.Schema:
+        if self._relation is None:
+            return pa.schema([])
+        return self._call(self._relation.limit(0).to_arrow_table).schema
+
     def to_table(self) -> pa.Table:
         if self._relation is None:
             return pa.table({})

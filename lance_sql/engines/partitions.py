@@ -95,10 +95,10 @@ class TableScanner:
         return guarded(lambda: self._table.batches(self._scanner))
 
     def to_table(self) -> pa.Table:
-        return self._scanner.to_table()
+        return self._table.run(self._scanner).table()
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return self._scanner.to_reader()
+        return self._table.run(self._scanner).reader()
 
     def count_rows(self) -> int:
         return self._scanner.count()

@@ -96,7 +96,7 @@ class EngineTable:
         return self.dataset.count_rows()
 
     def scan(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> Scanner:
-        """A scan of the declared columns, before the casts that `batches` and `reader` make."""
+        """A scan of the declared columns, before the casts that `batches` and `run` make."""
         names = self.schema.names if columns is None else columns
         options.setdefault("batch_size", self._batch_rows)
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
@@ -106,7 +106,7 @@ class EngineTable:
 
     def batches(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
         """The batches of a scan in the declared types. An error is kept in `failure` besides being raised."""
-        for batch in self._stream(scanner).batches():
+        for batch in self.run(scanner).batches():
             if self.cancelled:
                 self.failure = LanceError("the statement was cancelled")
                 raise self.failure
@@ -114,9 +114,10 @@ class EngineTable:
 
     def stream(self, columns: Sequence[str] | None = None, filter: Any = None) -> object:
         """A scan as a capsule of an Arrow C stream, in the declared types; errors are kept in `failure`."""
-        return self._stream(self.scan(columns, filter)).capsule()
+        return self.run(self.scan(columns, filter)).capsule()
 
-    def _stream(self, scanner: Scanner) -> ScanStream:
+    def run(self, scanner: Scanner) -> ScanStream:
+        """A run of a scan in the declared types."""
         schema = self._declared(scanner)
         cast = not self.converted.isdisjoint(schema.names)
         narrowed = self.narrowed.intersection(schema.names)

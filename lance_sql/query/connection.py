@@ -26,6 +26,8 @@ from lance_sql.query.dataset import Dataset
 from lance_sql.query.explanation import Explanation
 from lance_sql.query.metrics import scan_metrics
 from lance_sql.query.result import QueryResult, Stream
+from lance_sql.query.statement import parse
+from lance_sql.query.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.run import run
 from lance_sql.statements.script import split
@@ -117,6 +119,7 @@ class Connection:
         try:
             with self._engine.lock:
                 query = self._engine.query(self._prepare(text), params)
+                query = self._from_metadata(text, query) or query
         except DatasetNotFoundError as error:
             raise self._with_table_names(error) from None
         except SqlError as error:
@@ -125,6 +128,19 @@ class Connection:
         result = self._result(query, text, params, progress)
         self._results.add(result)
         return result
+
+    def _from_metadata(self, text: str, query: Query) -> MetadataQuery | None:
+        """What answers `text` without a scan, None if `query` has to."""
+        aggregates = whole_table_aggregates(text)
+        if aggregates is None:
+            return None
+        statement = parse(text)
+        tables = [reference for reference in statement.references if reference.certain]
+        dataset = self.catalog.resolve(statement).get(tables[0].name) if len(tables) == 1 else None
+        if dataset is None or tables[0].part:
+            return None
+        values = named_columns(aggregates, dataset, folds=self.engine == "datafusion")
+        return None if values is None else MetadataQuery(query, dataset, values)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or one beside it."""
@@ -158,6 +174,10 @@ class Connection:
         """
         with self._engine.lock:
             statement = self._prepare(text)
+            if whole_table_aggregates(text) is not None:
+                known = self._from_metadata(text, self._engine.query(statement, params))
+                if known is not None:
+                    return Explanation(self._engine.name, str(known), ())
             watched = self._engine.watch()
             plan, scans = self._engine.explain(statement, params, analyze)
         runs = scan_metrics(watched) if analyze else []

@@ -30,6 +30,9 @@ class Finished:
     def __init__(self, answer: pa.Table) -> None:
         self._answer = answer
 
+    def schema(self) -> pa.Schema:
+        return self._answer.schema
+
     def to_table(self) -> pa.Table:
         return self._answer
 

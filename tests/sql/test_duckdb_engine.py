@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from decimal import Decimal
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -101,6 +105,88 @@ def test_types_that_duckdb_cannot_read_are_widened(tmp_path):
             "SELECT sum(half), sum(halves[2]) FROM t WHERE half > -1 OR x > 2"
         ).fetchall() == [(-0.5, 5.5)]
         assert connection.sql("SELECT x FROM t WHERE half IS NULL").fetchall() == [(2,)]
+
+
+HALF = pa.float16()
+WIDE = pa.decimal256(45, 2)
+NARROW = pa.decimal256(30, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "shown"),
+    [
+        (HALF, [1.5, None], [1.5, None]),
+        (WIDE, [Decimal("1.25"), None], [1.25, None]),
+        (NARROW, [Decimal("1.25"), None], [Decimal("1.25"), None]),
+        (pa.struct([("a", HALF), ("b", NARROW)]), [{"a": 0.5, "b": Decimal(2)}, None], None),
+        (pa.list_(HALF), [[0.5, None], None], None),
+        (pa.large_list(WIDE), [[Decimal(3)], []], [[3.0], []]),
+        (pa.list_(HALF, 2), [[0.5, 1.5], None], [(0.5, 1.5), None]),
+        (pa.list_(pa.struct([("a", HALF)])), [[{"a": 0.5}], None], None),
+        (pa.map_(pa.string(), HALF), [{"k": 0.5}, None], None),
+    ],
+    ids=str,
+)
+def test_no_type_bars_a_table(tmp_path, kind, values, shown):
+    rows = [list(row.items()) if isinstance(row, dict) and pa.types.is_map(kind) else row for row in values]
+    table = pa.table({"x": pa.array(rows, kind), "n": [1, 2]})
+    lance_sql.write(table, tmp_path / "t.lance", data_storage_version="2.2")
+    with lance_sql.connect(tmp_path) as connection:
+        found = [row[0] for row in connection.sql("SELECT x FROM t ORDER BY n").fetchall()]
+        plain = duckdb.sql("SELECT 1")  # a table without such a column is unaffected
+        assert plain.fetchall() == [(1,)]
+    expected = values if shown is None else shown
+    assert [list(row) if isinstance(row, tuple) else row for row in found] == [
+        list(row.items()) if isinstance(row, dict) and pa.types.is_map(kind) else row
+        for row in (list(row) if isinstance(row, tuple) else row for row in expected)
+    ]
+
+
+def test_strings_of_few_values_arrive_as_dictionaries(tmp_path):
+    rows = 20_000
+    table = pa.table({"few": [f"value {i % 5}" for i in range(rows)], "many": [f"m{i}" for i in range(rows)]})
+    dataset = lance_sql.write(table, tmp_path / "t.lance")
+    with duckdb.connect() as connection:
+        source = lance_sql.duckdb.register(connection, "t", dataset)
+        reader = pa.RecordBatchReader._import_from_c_capsule(source.stream(None, [])[0])
+        assert reader.schema.types == [pa.dictionary(pa.int32(), pa.string()), pa.string()]
+        assert reader.read_all().column("few").to_pylist() == table.column("few").to_pylist()
+        text = "SELECT few, count(*) FROM t GROUP BY few ORDER BY few"
+        assert connection.sql(text).fetchall() == [(f"value {i}", rows // 5) for i in range(5)]
+
+
+WITHOUT_HOOK = """
+import builtins, sys
+
+original = builtins.__import__
+
+def without_sources(name, globals=None, *arguments, **options):
+    if name == "duckdb._sources" and (globals or {}).get("__name__", "").startswith("lance_sql"):
+        raise ImportError(name)
+    return original(name, globals, *arguments, **options)
+
+builtins.__import__ = without_sources
+import lance_sql
+
+with lance_sql.connect(sys.argv[1]) as connection:
+    print(connection.sql("SELECT count(*), sum(id) FROM measurements WHERE id > 2").fetchall())
+    print("~12 rows" in connection.explain("SELECT id FROM measurements").plan)
+    print(connection.sql("SELECT _rowid, label FROM measurements WHERE label = 'cherry'").fetchall())
+    connection.register("half", lance_sql.open(sys.argv[2]))
+    print(connection.sql("SELECT x FROM half WHERE x > 1").fetchall())
+"""
+
+
+def test_without_the_source_protocol_a_table_is_a_plain_dataset(warehouse, tmp_path):
+    half = lance_sql.write(pa.table({"x": pa.array([0.5, 1.5, None], pa.float16())}), tmp_path / "h.lance")
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT_HOOK, str(warehouse), half.uri],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    expected = ["[(9, Decimal('63'))]", "False", "[(4, 'cherry')]", "[(1.5,)]"]
+    assert found.stdout.splitlines() == expected, found.stderr
 
 
 def test_install_for_plain_connections(warehouse):

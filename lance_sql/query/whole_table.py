@@ -1,0 +1,136 @@
+"""Aggregates of a whole table that metadata answer: ``SELECT min(x), max(x), count(*) FROM 'x.lance'``.
+
+Only this form is recognised, and only columns whose order is the same for every engine: no floats, whose NaN
+and zeros engines treat in their own ways. All else is left to the engine, which also decides names and types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.dataset import Dataset
+
+from lance_sql.engines.base import Query
+from lance_sql.query.tokens import Token, closing, tokenize
+
+
+class Aggregate(NamedTuple):
+    """``count(*)``, or ``min`` or ``max`` of `column`."""
+
+    function: str
+    column: Token | None
+
+
+def whole_table_aggregates(text: str) -> list[Aggregate] | None:
+    """The aggregates of a text that selects nothing but these, of all rows of one table; None for others."""
+    tokens = tokenize(text)
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    if not tokens or tokens[0].upper != "SELECT":
+        return None
+    found = []
+    position = 0
+    while position == 0 or (position < len(tokens) and tokens[position].text == ","):
+        aggregate, position = _aggregate(tokens, position + 1)
+        if aggregate is None:
+            return None
+        found.append(aggregate)
+    table = tokens[position + 1 :]
+    if position >= len(tokens) or tokens[position].upper != "FROM" or not table:
+        return None
+    travels = len(table) > 2 and table[1].upper == "AT" and closing(table, 2) == len(table) - 1
+    one = table[0].kind in ("string", "quoted", "word") and (len(table) == 1 or travels)
+    return found if one else None
+
+
+def _aggregate(tokens: Sequence[Token], position: int) -> tuple[Aggregate | None, int]:
+    """The aggregate at `position` with its alias, and the position behind it."""
+    call = tokens[position : position + 4]
+    if len(call) < 4 or call[0].kind != "word" or (call[1].text, call[3].text) != ("(", ")"):
+        return None, position
+    position += 4
+    if position + 1 < len(tokens) and tokens[position].upper == "AS":
+        position += 2
+    if call[0].upper == "COUNT" and call[2].text == "*":
+        return Aggregate("count", None), position
+    if call[0].upper in ("MIN", "MAX") and call[2].kind in ("word", "quoted"):
+        return Aggregate(call[0].text.lower(), call[2]), position
+    return None, position
+
+
+class MetadataQuery:
+    """The aggregates of `dataset`; computed by the engine where its result has other types."""
+
+    def __init__(self, query: Query, dataset: Dataset, values: Sequence[tuple[str, str | None]]) -> None:
+        self._query = query
+        self._dataset = dataset
+        #: function and column of each result
+        self.values = values
+        self.translate = query.translate
+
+    def schema(self) -> pa.Schema:
+        return self._query.schema()
+
+    def to_table(self) -> pa.Table:
+        schema = self._query.schema()
+        try:
+            arrays = [
+                pa.array([self._value(*value)]).cast(field.type)
+                for value, field in zip(self.values, schema, strict=True)
+            ]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return self._query.to_table()
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = self.to_table()
+        return table.schema, iter(table.to_batches())
+
+    def _value(self, function: str, column: str | None) -> pa.Scalar:
+        if column is None:
+            return pa.scalar(self._dataset.count_rows())
+        bounds = self._dataset.min_max(column)
+        return bounds.minimum if function == "min" else bounds.maximum
+
+    def __str__(self) -> str:
+        """The plan, for explanations."""
+        parts = [f"{function}({column or '*'})" for function, column in self.values]
+        return f"answered from metadata, without a scan: {', '.join(parts)}"
+
+
+def named_columns(
+    aggregates: Sequence[Aggregate], dataset: Dataset, folds: bool
+) -> list[tuple[str, str | None]] | None:
+    """Function and column of each aggregate, None if the engine has to answer.
+
+    `folds`: names without quotes are read in lower case, else in any case.
+    """
+    names = dataset.schema.names
+    found: list[tuple[str, str | None]] = []
+    for function, token in aggregates:
+        if token is None:
+            found.append((function, None))
+            continue
+        if token.kind == "quoted" or folds:
+            wanted = token.value if token.kind == "quoted" else token.value.lower()
+            matches = [name for name in names if name == wanted]
+        else:
+            matches = [name for name in names if name.lower() == token.value.lower()]
+        if len(matches) != 1 or not _is_ordered_alike(dataset.schema.field(matches[0]).type):
+            return None
+        found.append((function, matches[0]))
+    return found
+
+
+def _is_ordered_alike(kind: pa.DataType) -> bool:
+    return bool(
+        at.is_integer(kind)
+        or at.is_decimal128(kind)
+        or at.is_date(kind)
+        or at.is_timestamp(kind)
+        or at.is_string(kind)
+        or at.is_large_string(kind)
+    )
