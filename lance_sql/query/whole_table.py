@@ -7,14 +7,18 @@ and zeros engines treat in their own ways. All else is left to the engine, which
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.dataset import Dataset
 
-from lance_sql.engines.base import Query
 from lance_sql.query.tokens import Token, closing, tokenize
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import Dataset
+    from lance_engine.errors import LanceError
+
+    from lance_sql.engines.base import Query
 
 
 class Aggregate(NamedTuple):
@@ -69,7 +73,9 @@ class MetadataQuery:
         self._dataset = dataset
         #: function and column of each result
         self.values = values
-        self.translate = query.translate
+
+    def translate(self, error: Exception) -> LanceError:
+        return self._query.translate(error)
 
     def schema(self) -> pa.Schema:
         return self._query.schema()
