@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
 
 
+#: Statements of which it is kept what their scans leave, so that they are planned once when they run again.
+_KEPT_COUNTS = 64
+
+
 def start(connection: duckdb.DuckDBPyConnection | None) -> DuckDBEngine:
     """The engine in a new in-memory database, or in an open connection."""
     return DuckDBEngine(connection)
@@ -41,12 +45,15 @@ class DuckDBEngine:
         self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
         #: for explanations, the Lance tables this connection knows
         self._tables: dict[str, DuckDBTable] = {}
+        #: statement and parameters -> the tables of a join, and the rows that its scans leave of them
+        self._counted: dict[tuple[str, str], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
         #: data of other kinds by name
         self._others: dict[str, Any] = {}
         self._call = Interruptible(self.connection.interrupt)
         self.lock = threading.RLock()
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+        self._counted.clear()
         self._tables.pop(name, None)
         self._others.pop(name, None)
         table = register(self.connection, name, dataset, system_columns=system_columns)
@@ -54,6 +61,7 @@ class DuckDBEngine:
             self._tables[name] = table
 
     def unregister(self, name: str) -> None:
+        self._counted.clear()
         self.connection.unregister(name)
         self._tables.pop(name, None)
         self._others.pop(name, None)
@@ -80,12 +88,20 @@ class DuckDBEngine:
         """How many rows a query, planned over some tables, should be executed with."""
         if not may_expect_fewer(planned):
             return {}
+        key = (text, repr(params))
+        known = self._counted.get(key)
+        if known is not None and known[0] == set(planned):
+            return known[1]
         try:
             with planning(planned) as explained:
                 self._table("EXPLAIN " + text, params)
+            rows = expected_rows(explained)
         except duckdb.Error:  # not a statement that can be explained
-            return {}
-        return expected_rows(explained)
+            rows = {}
+        if len(self._counted) >= _KEPT_COUNTS:
+            self._counted.clear()
+        self._counted[key] = (set(planned), rows)
+        return rows
 
     def _table(self, text: str, params: Parameters) -> pa.Table:
         return self._call(lambda: self.connection.sql(text, params=params).to_arrow_table())
@@ -157,6 +173,7 @@ class DuckDBEngine:
         return engine
 
     def close(self) -> None:
+        self._counted.clear()
         self._tables.clear()
         self._call.close()
         if self._owned:

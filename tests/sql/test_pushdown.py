@@ -11,7 +11,7 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.expr.from_sql import parse_sql
 
 import lance_sql
-from lance_sql.engines import pushdown
+from lance_sql.engines import duckdb_session, pushdown
 
 ROWS = 300_000
 
@@ -166,6 +166,21 @@ def test_the_counts_of_one_statement_are_not_those_of_the_next(joined):
     text = "SELECT count(*) FROM t JOIN o USING (key) WHERE t.sorted < 20000"
     assert joined.sql(text).fetchall() == [(20_000,)]
     assert "~24,576 rows" not in joined.explain("SELECT count(*) FROM t JOIN o USING (key)").plan
+
+
+def test_a_join_that_runs_again_is_not_planned_beforehand_again(joined, monkeypatch):
+    explained = []
+
+    def expected_rows(planned):
+        explained.append(len(planned))
+        return expected(planned)
+
+    expected = duckdb_session.expected_rows
+    monkeypatch.setattr(duckdb_session, "expected_rows", expected_rows)
+    text = "SELECT count(*) FROM t JOIN o USING (key) WHERE t.sorted < ?"
+    for bound in (20_000, 20_000, 30_000):
+        assert joined.sql(text, [bound]).fetchall() == [(bound,)]
+    assert explained == [2, 2]
 
 
 def test_scans_of_one_table_are_not_confused(joined):
