@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 
+import fuzz_json
 import fuzz_layouts
 import fuzz_parsers
+import fuzz_tables
 import pytest
+from fuzz_corpus import CORPUS, MOST_BYTES, corpus, folder
 from fuzz_loop import Target
 from native_files import NativeFile
 
+TARGETS = [
+    *fuzz_layouts.TARGETS,
+    *fuzz_tables.TARGETS,
+    *fuzz_json.TARGETS,
+    *fuzz_parsers.TARGETS,
+]
 
-@pytest.mark.parametrize(
-    "target", [*fuzz_layouts.TARGETS, *fuzz_parsers.TARGETS], ids=lambda target: str(target.name)
-)
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
 def test_changed_inputs_lead_to_errors_for_bad_files(target: Target) -> None:
     rng = random.Random(target.name)
     seeds = target.seeds()
@@ -23,6 +31,29 @@ def test_changed_inputs_lead_to_errors_for_bad_files(target: Target) -> None:
         for _ in range(rng.randint(1, 3)):
             input = input.mutated(rng, seeds)
         assert target.read(input) == "", input
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
+def test_the_corpus_leads_to_errors_for_bad_files(target: Target) -> None:
+    inputs = corpus(target)
+    assert inputs
+    for input in inputs:
+        assert target.read(input) == "", input
+
+
+def test_the_corpus_is_small_and_has_no_other_files() -> None:
+    folders = {folder(target) for target in TARGETS}
+    assert set(CORPUS.iterdir()) == folders
+    for each in folders:
+        inputs = [path for path in each.iterdir() if not path.name.startswith("found-")]
+        assert sum(path.stat().st_size for path in inputs) <= MOST_BYTES
+
+
+def test_stored_inputs_are_the_same_when_loaded() -> None:
+    for target in TARGETS:
+        assert target.load is not None
+        for seed in target.seeds():
+            assert target.load(seed.stored()).stored() == seed.stored()
 
 
 def test_the_seeds_are_intact() -> None:

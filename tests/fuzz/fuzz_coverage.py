@@ -22,10 +22,14 @@ class Coverage(Protocol):
 
 
 class KernelCoverage:
-    """Basic blocks of the kernels, counted by the kernels themselves (engine/kernels/core/coverage.cpp)."""
+    """Basic blocks of the kernels, counted by the kernels themselves (engine/kernels/core/coverage.cpp).
+
+    A new one begins to count anew.
+    """
 
     def __init__(self, kernels: Path) -> None:
         library = ctypes.CDLL(str(kernels))
+        library.lance_coverage_reset()
         self.start = library.lance_coverage_start
         self.stop = library.lance_coverage_stop
         self.reached = library.lance_coverage_blocks

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +14,10 @@ import pyarrow as pa
 from damage import damaged
 from fuzz_mutation import EDGES, message_parts, mutate_bytes, mutate_message
 from lance_engine.encodings import array, registry
+from lance_engine.errors import LanceError
+from lance_engine.file.reader import FileReader
 from lance_engine.format.pb import encodings21_pb2, encodings_pb2
 from lance_engine.io.memory import MemoryStore
-from native_files import NativeFile
 
 _MESSAGES: dict[str, Any] = {
     registry.PAGE_LAYOUT: encodings21_pb2.PageLayout,
@@ -35,7 +38,7 @@ class RawFile:
         return replace(self, data=damaged(self.data or b"LANC", rng.getrandbits(62)))
 
     def stored(self) -> bytes:
-        return self.data
+        return _stored(self)
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,7 @@ class PagedFile:
     def of(cls, data: bytes, schema: pa.Schema) -> PagedFile:
         store = MemoryStore()
         store.put("file.lance", data)
-        file = NativeFile(store, "file.lance", schema)
-        reader = file.reader
+        reader = FileReader(store, "file.lance")
         columns = []
         for index in range(reader.num_columns):
             pages = [
@@ -113,7 +115,7 @@ class PagedFile:
                 for page in reader.column_metadata(index).pages
             ]
             columns.append(tuple(pages))
-        return cls(schema, reader.version, file.rows, tuple(columns))
+        return cls(schema, reader.version, reader.descriptor.length, tuple(columns))
 
     @property
     def messages(self) -> set[str]:
@@ -142,4 +144,30 @@ class PagedFile:
         return replace(self, columns=tuple(map(tuple, columns)))
 
     def stored(self) -> bytes:
-        return self.data
+        return _stored(self)
+
+
+def _stored(file: RawFile | PagedFile) -> bytes:
+    """The Arrow schema with the number of rows, then the file."""
+    metadata = (file.schema.metadata or {}) | {b"fuzz:rows": b"%d" % file.rows}
+    content: bytes = file.schema.with_metadata(metadata).serialize().to_pybytes()
+    return content + file.data
+
+
+def load_raw_file(stored: bytes) -> RawFile:
+    """What `stored` gave, as mere bytes."""
+    stream = pa.BufferReader(stored)
+    schema = pa.ipc.read_schema(stream)
+    metadata = dict(schema.metadata)
+    rows = int(metadata.pop(b"fuzz:rows"))
+    return RawFile(stream.read(), schema.with_metadata(metadata or None), rows)
+
+
+def load_file(stored: bytes) -> RawFile | PagedFile:
+    """What `stored` gave: page by page, unless the file has parts beside its pages or none that are sound."""
+    raw = load_raw_file(stored)
+    with suppress(LanceError, KeyError, struct.error, OverflowError):
+        file = PagedFile.of(raw.data, raw.schema)
+        if file.data == raw.data:
+            return file
+    return raw

@@ -11,7 +11,7 @@ from pathlib import Path
 import fuzz_arrays_2_0
 import pyarrow as pa
 from damage import outcome
-from fuzz_files import PagedFile, RawFile
+from fuzz_files import PagedFile, RawFile, load_file, load_raw_file
 from fuzz_loop import Target
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from lance_engine.write.dataset import write_dataset
@@ -139,7 +139,7 @@ def _with(message: str, versions: Sequence[str]) -> list[PagedFile]:
 
 
 def _target(group: str, message: str, versions: Sequence[str] = ("2.1", "2.2")) -> Target:
-    return Target(f"{group}: {message}", lambda: _with(message, versions), read_file)
+    return Target(f"{group}: {message}", lambda: _with(message, versions), read_file, load=load_file)
 
 
 def _is_blob(file: RawFile) -> bool:
@@ -148,8 +148,18 @@ def _is_blob(file: RawFile) -> bool:
 
 TARGETS = [
     *(_target("layout", message) for message in LAYOUTS),
-    Target("layout: blobs in place", lambda: [file for file in written_files() if _is_blob(file)], read_file),
+    Target(
+        "layout: blobs in place",
+        lambda: [file for file in written_files() if _is_blob(file)],
+        read_file,
+        load=load_raw_file,
+    ),
     *(_target("encoding", message) for message in COMPRESSIVE),
     *(_target("2.0", message, ("2.0",)) for message in ARRAYS_2_0),
-    Target("whole files", lambda: [*written_files(), *our_files(), *handmade_files()[:40]], read_file),
+    Target(
+        "whole files",
+        lambda: [*written_files(), *our_files(), *handmade_files()[:40]],
+        read_file,
+        load=load_raw_file,
+    ),
 ]

@@ -17,11 +17,13 @@ import pyarrow as pa
 from fuzz_layouts import written_files
 from fuzz_loop import Input, Target
 from fuzz_mutation import mutate_bytes, mutate_message
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
+from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
 from lance_engine.format import deletion, index_section, manifest, row_ids, transaction
 from lance_engine.format.fragment import DeletionKind
+from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.pb import file_v2_pb2, table_pb2
 from lance_engine.index.zone_maps import parse_zone_map
 from lance_engine.io.local import LocalStore
@@ -170,6 +172,39 @@ def _manifest_messages() -> list[Blob]:
     return found
 
 
+def _fragment_lists() -> list[Blob]:
+    """The fragments of manifests, as fields of a manifest that has nothing else."""
+    found = []
+    for blob in _manifest_messages():
+        fragments = table_pb2.Manifest.FromString(blob.data).fragments
+        data = table_pb2.Manifest(fragments=fragments).SerializeToString()
+        found.append(Blob(data, table_pb2.Manifest))
+    return found
+
+
+def _read_fragments(input: Blob) -> str:
+    """The kernels see the fragments that protobuf sees, and refuse no others than it does."""
+    try:
+        fragments = FragmentList(kernels.split_message(input.data, 2)[0])
+    except (CorruptFileError, kernels.CorruptDataError):
+        fragments = None
+    try:
+        messages = table_pb2.Manifest.FromString(input.data).fragments
+    except DecodeError:
+        messages = None
+    if messages is None or fragments is None:
+        return "" if messages is None else "the kernels refuse what protobuf reads"
+    with suppress(CorruptFileError, UnsupportedFeatureError):
+        for fragment in fragments:
+            assert fragment.id >= 0
+    rows = fragments.live_rows()
+    deletions = any(each.HasField("deletion_file") for each in messages)
+    if fragments.ids.tolist() != [each.id for each in messages] or fragments.any_deletions() != deletions:
+        return "the kernels see other fragments than protobuf"
+    live = sum(each.physical_rows - each.deletion_file.num_deleted_rows for each in messages)
+    return "" if rows is None or rows == live else f"the kernels see {rows} rows of {live}"
+
+
 def _index_sections() -> list[Blob]:
     parsed = [manifest.parse_manifest_file(blob.data)[1] for blob in _manifests()]
     return [Blob(section, table_pb2.IndexSection) for section in parsed if section is not None]
@@ -209,29 +244,51 @@ def _row_versions() -> list[Blob]:
     return [Blob(row_ids.encode_versions(each.astype(np.uint64)), kind) for each in versions]
 
 
-def _target(name: str, seeds: Callable[[], Sequence[Input]], read: Callable[[bytes], object]) -> Target:
-    return Target(name, seeds, allowed(read), native=False)
+def _target(
+    name: str,
+    seeds: Callable[[], Sequence[Input]],
+    read: Callable[[bytes], object],
+    kind: type[Message] | None = None,
+) -> Target:
+    return Target(name, seeds, allowed(read), native=False, load=lambda data: Blob(data, kind))
 
 
 TARGETS = [
     _target("container", _containers, _read_container),
-    _target("column metadata", _column_metadata, _read_column_metadata),
+    _target("column metadata", _column_metadata, _read_column_metadata, file_v2_pb2.ColumnMetadata),
     *(
         _target(f"zone map: {name}", lambda name=name: _zone_maps(name), _read_zone_map(name))
         for name in ZONE_COLUMNS
     ),
     _target("manifest file", _manifests, _read_manifest),
-    _target("manifest message", _manifest_messages, lambda data: _read_manifest(_framed(data))),
+    _target(
+        "manifest message",
+        _manifest_messages,
+        lambda data: _read_manifest(_framed(data)),
+        table_pb2.Manifest,
+    ),
+    Target(
+        "fragments",
+        _fragment_lists,
+        _read_fragments,
+        load=lambda data: Blob(data, table_pb2.Manifest),
+    ),
     _target(
         "transaction",
         lambda: [Blob(data, table_pb2.Transaction) for data in _dataset_files("_transactions/*.txn")],
         transaction.parse_transaction,
+        table_pb2.Transaction,
     ),
-    _target("index section", _index_sections, index_section.parse_index_section),
+    _target("index section", _index_sections, index_section.parse_index_section, table_pb2.IndexSection),
     *(
         _target(f"deletions: {kind.name.lower()}", lambda kind=kind: _deletions(kind), _read_deletions(kind))
         for kind in DeletionKind
     ),
-    _target("row ids", _row_ids, _read_row_ids),
-    _target("row versions", _row_versions, lambda data: row_ids.decode_versions(data, ROWS)),
+    _target("row ids", _row_ids, _read_row_ids, table_pb2.RowIdSequence),
+    _target(
+        "row versions",
+        _row_versions,
+        lambda data: row_ids.decode_versions(data, ROWS),
+        table_pb2.RowDatasetVersionSequence,
+    ),
 ]

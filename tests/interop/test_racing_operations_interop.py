@@ -139,7 +139,7 @@ def _retry(operation: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 @pytest.mark.parametrize(
-    "commits", [9, pytest.param(125, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+    "commits", [9, pytest.param(125, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_four_processes(tmp_path: Path, commits: int, stable: bool) -> None:
     race(str(tmp_path / "t.lance"), commits, stable)

@@ -285,7 +285,6 @@ def test_taking_turns(tmp_path: Path, version: str, stable: bool, seed: int) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_taking_many_turns(tmp_path: Path, stable: bool, seed: int) -> None:

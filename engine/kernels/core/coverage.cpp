@@ -1,5 +1,5 @@
 // For fuzzing only: which code an input has reached. The compiler calls `__sanitizer_cov_trace_pc` at the
-// start of every basic block; tests/support/fuzz_coverage.py calls the other functions through ctypes.
+// start of every basic block; tests/fuzz/fuzz_coverage.py calls the other functions through ctypes.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +30,11 @@ LANCE_EXPORTED LANCE_UNTRACED void __sanitizer_cov_trace_pc() {
   auto address = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   uint8_t& count = hits[(address ^ address >> 17) % kBlocks];
   if (count < 255) ++count;
+}
+
+// Begins anew: as if no input had run.
+LANCE_EXPORTED LANCE_UNTRACED void lance_coverage_reset() {
+  for (size_t i = 0; i < kBlocks; ++i) seen[i] = 0;
 }
 
 LANCE_EXPORTED LANCE_UNTRACED void lance_coverage_start() {

@@ -1,0 +1,120 @@
+"""Targets of JSON columns: binary values to text, and text to binary values."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from fuzz_loop import Target
+from fuzz_mutation import mutate_bytes
+from lance_engine import kernels
+from lance_engine.encodings.jsonb import json_text, stored_json
+from lance_engine.errors import SchemaMismatchError
+from lance_engine.types import Schema
+
+TEXTS = [
+    "null",
+    "true",
+    "-0",
+    "[1, 2.5e3, -7, 1e-400, 18446744073709551615, -9223372036854775808, 1e308]",
+    "[[[[[[[[]]]]]]], [], {}, false]",
+    '{"a": {"b": [1, {"c": null}]}, "": "x", "z": -1.5, "long key of some bytes": true}',
+    '"text \\u00e9\\ud83d\\ude00 \\n\\t\\"\\\\ \\/ \\b\\f\\r"',
+    '{"\\u0000": "ünïcödé", "k1": "v1", "k2": "v2", "k3": ["a", "b"]}',
+    "[" * 40 + "]" * 40,
+    "[" + ", ".join(map(str, range(70))) + "]",
+]
+PIECES = [
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b",",
+    b":",
+    b"\\",
+    b"\\u12",
+    b"1e999",
+    b"-",
+    b"0",
+    b".5",
+    b"\xff",
+    b"\0",
+]
+_FIELD = Schema.from_arrow(pa.schema([pa.field("value", pa.json_())])).fields[0]
+
+
+@dataclass(frozen=True)
+class JsonValue:
+    """A value in one of both forms."""
+
+    data: bytes
+
+    def mutated(self, rng: random.Random, others: Sequence[Any]) -> JsonValue:
+        if rng.random() < 0.3:
+            at = rng.randrange(len(self.data) + 1)
+            return JsonValue(self.data[:at] + rng.choice(PIECES) + self.data[at:])
+        return JsonValue(mutate_bytes(rng, self.data, rng.choice(others).data))
+
+    def stored(self) -> bytes:
+        return self.data
+
+
+def _binary(texts: list[str]) -> pa.LargeBinaryArray:
+    return stored_json(pa.array(texts), _FIELD)
+
+
+def _column(value: bytes) -> pa.LargeBinaryArray:
+    """The value between others and nulls, and not at the start of the data."""
+    return pa.array([b"skipped", b"\x20\0\0\0\x40\0\0\0", value, None, value], pa.large_binary())[1:]
+
+
+def read_binary(input: JsonValue) -> str:
+    """The text of a binary value is JSON, and means the same once it was stored."""
+    try:
+        texts = json_text(_column(input.data))
+    except kernels.InvalidJsonError:
+        return ""
+    texts.validate(full=True)
+    text = texts[1].as_py()
+    json.loads(text)
+    with suppress(SchemaMismatchError):  # keys that come twice, numbers that text cannot hold
+        again = json_text(_binary([text]))[0].as_py()
+        if json.loads(again) != json.loads(text):  # keys may come in another order
+            return f"{text!r} is stored as {again!r}"
+    return ""
+
+
+def read_text(input: JsonValue) -> str:
+    """Text that is stored is JSON for others too, and reads as what it is."""
+    try:
+        text = input.data.decode()
+        stored = _binary([text])
+    except (SchemaMismatchError, UnicodeDecodeError):
+        return ""
+    found = json_text(stored)[0].as_py()
+    if json.loads(found) != json.loads(text, parse_int=_number):
+        return f"{text!r} reads as {found!r}"
+    return ""
+
+
+def _number(digits: str) -> int | float:
+    """A number without fraction as it is stored: as a double if 64 bits do not hold it."""
+    number = int(digits)
+    return number if -(2**63) <= number < 2**64 else float(digits)
+
+
+TARGETS = [
+    Target(
+        "JSON: binary",
+        lambda: [JsonValue(_binary([text])[0].as_py()) for text in TEXTS],
+        read_binary,
+        load=JsonValue,
+    ),
+    Target("JSON: text", lambda: [JsonValue(text.encode()) for text in TEXTS], read_text, load=JsonValue),
+]
