@@ -143,7 +143,10 @@ void Dictionary::gather_cells(const Index* indices, uint64_t count, LeafValues& 
   static_assert(Size <= kSlack);
   const uint64_t base = out.data.size();
   uint64_t room = count * longest_;
-  if (base + room > out.data.capacity()) room = total_length(indices, count);
+  if (base + room > out.data.capacity()) {
+    room = total_length(indices, count);
+    check_offset_range<Offset>(base + room);  // before memory is asked for
+  }
   Offset* offsets = out.extend_offsets<Offset>(count);
   out.data.reserve(1);  // what is copied needs a place even where it has no bytes
   uint8_t* begin = out.data.extend(room);
