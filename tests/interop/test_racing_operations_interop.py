@@ -110,7 +110,7 @@ def _work(path: str, worker: int, ours: bool, commits: int) -> None:
         if kind == 0:
             rows = pa.table({"a": [10_000 + worker * 1000 + number], "b": [0.0]})
             if ours:
-                lance_sql.write(rows, path, mode="append")
+                _retry(lambda rows=rows: lance_sql.write(rows, path, mode="append"))
             else:
                 _retry(lambda rows=rows: lance.write_dataset(rows, path, mode="append"))
         elif kind == 1:

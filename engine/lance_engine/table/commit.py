@@ -39,7 +39,8 @@ from lance_engine.table.versions import (
 )
 
 MAX_ATTEMPTS: Final = 20
-_LONGEST_PAUSE: Final = 5.0
+# In seconds; and in slots, where one takes long, as on object stores.
+_LONGEST_PAUSE, _LONGEST_SLOTS = 5.0, 16
 
 
 def commit(
@@ -84,7 +85,7 @@ def commit(
                 return snapshot
             slot = slot or 1.1 * (time.monotonic() - started)
             # Others are writing: wait for a random number of slots, of twice as many each time.
-            time.sleep(min(_LONGEST_PAUSE, slot * random.uniform(0, 4 << number)))
+            time.sleep(min(max(_LONGEST_PAUSE, _LONGEST_SLOTS * slot), slot * random.uniform(0, 4 << number)))
         raise CommitConflictError(
             f"Other writers were faster {max_attempts} times in a row",
             path=store.uri,

@@ -55,6 +55,10 @@ class _Encoded(NamedTuple):
     zones: list[ZoneStatistics | None]
 
 
+# A column that is smaller than this part of its batch is copied to wait by itself.
+_COPIED_SHARE = 4
+
+
 class DataFileWriter:
     """Writes one data file. Batches must have exactly the schema's types.
 
@@ -95,10 +99,15 @@ class DataFileWriter:
         if batch.num_rows == 0:
             return
         self.rows += batch.num_rows
-        for column, array in zip(self._columns, batch.columns, strict=True):
-            column.pieces.append(array)
-            column.bytes += array.nbytes
-            if column.bytes >= self._page_bytes * column.leaves:
+        sizes = [array.nbytes for array in batch.columns]
+        # Columns that come through the C interface have one owner: one that waits keeps all in memory.
+        narrow = sum(sizes) // _COPIED_SHARE if sum(sizes) > _INLINE_BYTES else 0
+        for column, array, size in zip(self._columns, batch.columns, sizes, strict=True):
+            column.bytes += size
+            full = column.bytes >= self._page_bytes * column.leaves
+            copied = not full and size < narrow
+            column.pieces.append(_joined([array, array.slice(0, 0)]) if copied else array)
+            if full:
                 self._cut(column)
 
     def finish(self, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()) -> int:
