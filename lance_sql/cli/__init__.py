@@ -6,7 +6,8 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line with the arguments of the process."""
     from lance_sql.cli.app import app
-    from lance_sql.cli.start_up import leave_pandas_out
+    from lance_sql.cli.start_up import leave_pandas_out, write_any_text
 
+    write_any_text()
     leave_pandas_out()
     app(prog_name="lance-sql")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from typing import Any
@@ -51,8 +52,16 @@ class Commands(click.Group):
         elif not args and not sys.stdin.isatty():
             args = ["query", "-"]
         elif args and args[0] not in _COMMANDS and args[0] not in _GROUP_OPTIONS:
+            _refuse_misspelt(ctx, args[0])
             args = ["query", *args]
         return super().parse_args(ctx, args)
+
+
+def _refuse_misspelt(ctx: click.Context, word: str) -> None:
+    """A single word is no statement; one that is much like a command is meant to be that."""
+    near = difflib.get_close_matches(word, _COMMANDS, n=1) if word.isalpha() else []
+    if near:
+        ctx.fail(f"No such command {word!r}. Did you mean {near[0]!r}?")
 
 
 def _show_version(ctx: click.Context, _: Any, wanted: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from lance_engine.errors import LanceError
+from lance_engine.errors import DatasetExistsError, LanceError
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option, yes_progress
@@ -196,7 +196,11 @@ def _write_lance(
 ) -> int:
     from lance_engine.write.dataset import write_dataset
 
-    return write_dataset(reader, target, mode, storage_options=storage_options or None, **options).version
+    try:
+        return write_dataset(reader, target, mode, storage_options=storage_options or None, **options).version
+    except DatasetExistsError as error:
+        error.remedy = "Use --mode append or --mode overwrite"
+        raise
 
 
 def _write_file(reader: pa.RecordBatchReader, target: str, format: str) -> None:

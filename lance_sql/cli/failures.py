@@ -47,7 +47,7 @@ def reports_errors(command: Command) -> Command:
                 raise
             click.echo("interrupted", err=True)
             raise click.exceptions.Exit(Exit.INTERRUPTED) from None
-        except (LanceError, OSError) as error:
+        except (LanceError, OSError, ValueError) as error:  # a ValueError is about an argument
             if debug:
                 raise
             show_error(error)

@@ -61,7 +61,7 @@ def history_command(path: str, as_json: bool, **which: Any) -> None:
     shown = [
         {
             "version": row["version"],
-            "committed": row["committed_at"].strftime("%Y-%m-%d %H:%M:%S"),
+            "committed": row["committed_at"].replace(microsecond=0, tzinfo=None),
             "operation": row["operation"],
             "rows": row["rows"],
             "fragments": f"{row['fragments']:,}" + _signed(row),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.query.display import text_table
+from lance_sql.query.display import interval_text, text_table
 
 if TYPE_CHECKING:
     from lance_sql.query.result import QueryResult
@@ -172,6 +172,8 @@ def plain(value: Any) -> Any:
     """`value` in the types of JSON: decimals, NaN and infinities as text, bytes as hexadecimal text."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, pa.MonthDayNano):
+        return interval_text(value)
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float):

@@ -31,12 +31,12 @@ def shell_command(
     max_rows: int,
     history: str,
 ) -> None:
-    r"""Type statements; they end with a semicolon.
+    """Type statements; they end with a semicolon.
 
     \b
     lance-sql shell -d warehouse/
 
-    Tab completes tables, columns and keywords. Ctrl-C stops a statement and keeps the shell; \? lists the
+    Tab completes tables, columns and keywords. Ctrl-C stops a statement and keeps the shell; \\? lists the
     commands of the shell.
     """
     try:

@@ -1,7 +1,8 @@
-"""What keeps the start of the command line short."""
+"""What the command line does before its commands: it keeps its start short, and its output legible."""
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -30,3 +31,16 @@ def leave_pandas_out() -> None:
         pa.array([])
     finally:
         sys.meta_path.remove(finder)
+
+
+def write_any_text() -> None:
+    """Let standard output and error take any text, whatever the locale of the process.
+
+    Files and pipes get UTF-8. A terminal that knows less shows a question mark for what it does not know.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")

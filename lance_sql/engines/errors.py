@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 
@@ -16,12 +17,15 @@ _PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error d
 _COLUMN = re.compile(
     r"Referenced (?:table )?column .+? (?:was )?not found|No field named |does not have a column named"
 )
+_NAMED_COLUMN = re.compile(r'column named "(.+?)"')
 _TABLE = re.compile(r"Table with name (?P<duckdb>.+?) does not exist|table '(?P<datafusion>.+?)' not found")
 
 #: What DuckDB puts behind a message: the line of the statement, and a mark below the place.
 _POINTER = re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE)
 #: DataFusion's wrapping of messages of its parser, and how these tell the place.
 _PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
+#: How they end where the text does.
+_AT_THE_END = "found: EOF"
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 _COLUMN_REMEDY = {
@@ -34,6 +38,7 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
     """Our error for one that `engine` raised, which may have begun as ours in a scan of one of `tables`."""
     if isinstance(error, LanceError):
         return error
+    tables = list(tables)
     for table in tables:
         if table.failure is not None:
             failure, table.failure = table.failure, None
@@ -41,7 +46,8 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
     head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).split("\n"))
     if _COLUMN.search(message):
-        return ColumnNotFoundError(message, remedy=_COLUMN_REMEDY[engine], engine=engine)
+        remedy = _near_column(message, tables) or _COLUMN_REMEDY[engine]
+        return ColumnNotFoundError(message, remedy=remedy, engine=engine)
     missing = _TABLE.search(message)
     if missing is not None:
         name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
@@ -55,10 +61,33 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
     return failure
 
 
+def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
+    """The column most like the one that `message` does not find, where the engine suggests none itself."""
+    named = _NAMED_COLUMN.search(message)
+    if named is None or "Candidate bindings" in message or "Did you mean" in message:
+        return None
+    known = sorted({name for table in tables for name in table.schema.names})
+    near = difflib.get_close_matches(named[1], known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else None
+
+
 def point(error: SqlError, statement: str) -> None:
-    """Let `error` show the place in `statement` that its message tells, as DataFusion's do."""
+    """Let `error` show the place in `statement` that its message tells, as DataFusion's do.
+
+    What points into another text, which our statements are made of, shows nothing that its author wrote.
+    """
+    if error.pointer:
+        shown = error.pointer.split("\n")[0].partition(": ")[2].strip()
+        if shown.removeprefix("...").removesuffix("...") not in statement:
+            error.pointer = ""
+        return
+    if error.message.endswith(_AT_THE_END) and statement.strip():
+        lines = statement.rstrip().splitlines()
+        head = f"LINE {len(lines)}: "
+        error.pointer = f"{head}{lines[-1]}\n{' ' * (len(head) + len(lines[-1]))}^"
+        return
     place = _PLACE.search(error.message)
-    if place is None or error.pointer:
+    if place is None:
         return
     line, column = int(place[1]), int(place[2])
     lines = statement.splitlines()

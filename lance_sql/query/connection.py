@@ -33,6 +33,8 @@ from lance_sql.statements.run import run
 from lance_sql.statements.script import split
 from lance_sql.statements.session import LENT
 
+#: What engines and statements say of a table that there is not.
+_MISSING_TABLE = re.compile(r"there is no (?:table|dataset) '(.+)'")
 #: Numbers the names of lent data: those of several threads may be in use at once.
 _lent = itertools.count()
 
@@ -101,7 +103,8 @@ class Connection:
     def _run(self, text: str, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._check_open()
         self._finish_streams()
-        answer = run(self, text, params)
+        with self._explained(text):
+            answer = run(self, text, params)
         return (
             self.select(text, params, progress=progress)
             if answer is None
@@ -116,15 +119,9 @@ class Connection:
 
     def select(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
         """Plan one statement of the engine, such as a query, and return its result."""
-        try:
-            with self._engine.lock:
-                query = self._engine.query(self._prepare(text), params)
-                query = self._from_metadata(text, query) or query
-        except DatasetNotFoundError as error:
-            raise self._with_table_names(error) from None
-        except SqlError as error:
-            point(error, text)
-            raise
+        with self._explained(text), self._engine.lock:
+            query = self._engine.query(self._prepare(text), params)
+            query = self._from_metadata(text, query) or query
         result = self._result(query, text, params, progress)
         self._results.add(result)
         return result
@@ -216,15 +213,33 @@ class Connection:
             for stream in list(self._streams):
                 stream.read_ahead()
 
-    def _with_table_names(self, error: DatasetNotFoundError) -> LanceError:
-        tables = self.tables()
-        if tables:
-            error.remedy = f"Tables here: {', '.join(tables)}"
-            named = re.search("'(.+)'", error.message)
-            near = difflib.get_close_matches(named[1], tables, 1) if named is not None else []
-            if near:
-                error.remedy = f"Did you mean {near[0]}? {error.remedy}"
-        return error
+    @contextmanager
+    def _explained(self, text: str) -> Iterator[None]:
+        """Errors of the statement `text` with what helps its author: the place, the names that there are."""
+        try:
+            yield
+        except DatasetNotFoundError as error:
+            self._suggest_tables(error)
+            raise
+        except SqlError as error:
+            point(error, text)
+            raise
+
+    def _suggest_tables(self, error: DatasetNotFoundError) -> None:
+        """Name the tables that there are, and the one that a missing one is probably meant to be."""
+        named = _MISSING_TABLE.search(error.message)
+        if named is None:
+            return
+        known = self.catalog.names()
+        if known:
+            error.remedy = f"Tables here: {', '.join(known)}"
+        paths = [entry for entry in os.listdir() if entry.endswith(".lance")]
+        choices = {name.lower(): name for name in known} | {
+            path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
+        }
+        near = difflib.get_close_matches(named[1].lower(), choices, n=1)
+        if near:
+            error.remedy = f"Did you mean {choices[near[0]]}? {error.remedy}"
 
     def _check_open(self) -> None:
         if self._closed:

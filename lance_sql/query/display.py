@@ -20,16 +20,21 @@ _HOVER_WIDTH = 1000
 def text_table(table: pa.Table, max_rows: int) -> str:
     """The first `max_rows` rows as aligned text.
 
-    On a terminal too narrow for them values are cut, column names never; elsewhere nothing is cut.
+    Long values are cut. On a terminal too narrow for the rows, text is cut further, but no column name and no
+    number, date or time; then columns in the middle are left out, which the last line tells.
     """
     if table.num_columns == 0:
         return _footer(table, max_rows)
-    names = [str(name) for name in table.schema.names]
-    rows = _values(table, max_rows)
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    shown, left_out = table, 0
+    if room is not None:
+        shown, left_out = _without_middle(table, max_rows, room)
+    names = [str(name) for name in shown.schema.names]
+    rows = _values(shown, max_rows)
     widths = [max(map(width_of, column)) for column in zip(names, *rows, strict=True)]
-    if sys.stdout.isatty():
-        widths = _fitting(widths, [width_of(name) for name in names], shutil.get_terminal_size().columns)
-    right = {number for number, kind in enumerate(table.schema.types) if _is_number(kind)}
+    if room is not None:
+        widths = _fitting(widths, _least_widths(shown, names, widths), room)
+    right = {number for number, kind in enumerate(shown.schema.types) if _is_number(kind)}
     lines = [
         "   ".join(
             _padded([_fit(text, width) for text, width in zip(row, widths, strict=True)], widths, right)
@@ -37,7 +42,49 @@ def text_table(table: pa.Table, max_rows: int) -> str:
         for row in (tuple(names), *rows)
     ]
     lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
-    return "\n".join([*(line.rstrip() for line in lines), _footer(table, max_rows)])
+    footer = _footer(table, max_rows)
+    if left_out:
+        footer += (
+            f", {counted(table.num_columns, 'column')} of which {table.num_columns - left_out} are shown"
+        )
+    return "\n".join([*(line.rstrip() for line in lines), footer])
+
+
+def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[int]:
+    """The widths below which columns become illegible: text may be cut, down to the name of the column."""
+    return [
+        width_of(name) if _may_be_cut(kind) else width
+        for name, kind, width in zip(names, table.schema.types, widths, strict=True)
+    ]
+
+
+def _without_middle(table: pa.Table, max_rows: int, room: int) -> tuple[pa.Table, int]:
+    """The table, or its first and last columns with a mark between them, and how many were left out."""
+    names = [str(name) for name in table.schema.names]
+    columns = zip(*_values(table, max_rows), strict=True) if table.num_rows else [()] * len(names)
+    widths = [max(map(width_of, (name, *values))) for name, values in zip(names, columns, strict=True)]
+    least = _least_widths(table, names, widths)
+    if sum(least) + 3 * (len(least) - 1) <= room:
+        return table, 0
+    first = last = 0
+    left = room - 1  # the mark
+    while first + last < len(least):
+        width = least[first] if first <= last else least[-1 - last]
+        if first and width + 3 > left:
+            break
+        left -= width + 3
+        first, last = (first + 1, last) if first <= last else (first, last + 1)
+    left_out = len(least) - first - last
+    if not left_out:
+        return table, 0
+    kept = [*range(first), *range(len(least) - last, len(least))]
+    shown = table.select(kept)
+    mark = pa.array(["…"] * table.num_rows, pa.string())
+    return shown.add_column(first, "…", mark), left_out
+
+
+def _may_be_cut(kind: pa.DataType) -> bool:
+    return not (_is_number(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
 
 
 def _fitting(widths: list[int], least: list[int], room: int) -> list[int]:
@@ -106,16 +153,35 @@ def _cut(text: str, width: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """One line for `value`; control characters of a string are shown as escapes."""
+    """One line for `value`, as DuckDB shows it; control characters of a string are shown as escapes."""
     if value is None:
         return "NULL"
-    if isinstance(value, list):
+    if isinstance(value, list) and value and all(type(item) is tuple for item in value):  # of a map
+        text = "{" + ", ".join(f"{_text(key)}={_text(item)}" for key, item in value) + "}"
+    elif isinstance(value, list):
         text = "[" + ", ".join(map(_text, value)) + "]"
+    elif isinstance(value, dict):
+        text = "{" + ", ".join(f"{key!r}: {_text(item)}" for key, item in value.items()) + "}"
+    elif isinstance(value, bytes):
+        text = "".join(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in value)
+    elif isinstance(value, pa.MonthDayNano):
+        text = interval_text(value)
     elif isinstance(value, str):
         text = "".join(character if character.isprintable() else repr(character)[1:-1] for character in value)
     else:
         text = str(value)
     return text
+
+
+def interval_text(value: pa.MonthDayNano) -> str:
+    """``14 months 3 days 01:30:00.000001``, without the parts that are zero; zero is ``00:00:00``."""
+    parts = [counted(count, unit) for count, unit in ((value.months, "month"), (value.days, "day")) if count]
+    if value.nanoseconds or not parts:
+        seconds, fraction = divmod(abs(value.nanoseconds), 10**9)
+        text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        digits = f".{fraction:09}".rstrip("0").rstrip(".")
+        parts.append(("-" if value.nanoseconds < 0 else "") + text + digits)
+    return " ".join(parts)
 
 
 def _footer(table: pa.Table, max_rows: int) -> str:

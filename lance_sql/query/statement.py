@@ -9,6 +9,7 @@ unused registration.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -141,7 +142,16 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
     if not certain or [token.text for token in tokens[position + 1 : position + 2]] != ["."]:
         return None
     name = tokens[position + 2].value.lower() if position + 2 < len(tokens) else ""
-    return name if name in METADATA_TABLES else None
+    if name in METADATA_TABLES:
+        return name
+    token = tokens[position]
+    if token.kind != "word" and token.value.endswith(".lance"):  # nothing else is written so
+        near = difflib.get_close_matches(name, METADATA_TABLES, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise UnsupportedFeatureError(
+            f"there is no metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
+        )
+    return None
 
 
 def _is_alias(token: Token) -> bool:

@@ -14,6 +14,7 @@ from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.scan.system import ROW_ADDRESS
 
 from lance_sql.engines.base import Parameters
+from lance_sql.errors import SqlError
 from lance_sql.query.dataset import Dataset
 from lance_sql.query.tokens import quote
 from lance_sql.statements.fitting import column_name, conformed
@@ -72,6 +73,8 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         return None
     schema = dataset.schema
     values = assignments(schema, statement.expressions, name_of(table))
+    if not values:
+        raise SqlError("SET names no column", remedy="Write UPDATE t SET column = expression")
     where, others = statement.args.get("where"), statement.args.get("from_")
     returning = statement.args.get("returning")
     simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))

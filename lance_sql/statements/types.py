@@ -5,9 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb import declared_type
-from lance_sql.errors import SqlError
+from lance_sql.engines.errors import translated
+from lance_sql.statements.session import Session
 
+#: JSON text, which datasets store in a binary form that can be searched.
+JSON = pa.json_(pa.string())
 #: Key of the field metadata that holds the SQL expression for rows that have no value for the column.
 DEFAULT_KEY = b"lance-sql:default"
 
@@ -40,7 +44,7 @@ def declared_schema(columns: str) -> pa.Schema:
         try:
             connection.execute(f"CREATE TABLE declared ({columns})")
         except duckdb.Error as error:
-            raise SqlError(str(error)) from None
+            raise translated(error, "duckdb") from None
         described = connection.execute(
             "SELECT is_nullable, column_default FROM duckdb_columns() "
             "WHERE table_name = 'declared' ORDER BY column_index"
@@ -50,16 +54,29 @@ def declared_schema(columns: str) -> pa.Schema:
             "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
         ).fetchall()
         schema = connection.table("declared").to_arrow_table().schema
+        # So DuckDB tells JSON from text; other types are plainer without.
+        connection.execute("SET arrow_lossless_conversion = true")
+        lossless = connection.table("declared").to_arrow_table().schema
     if constraints:
         raise UnsupportedFeatureError(
             f"a dataset cannot enforce {constraints[0][0]}",
             remedy="Leave the constraint out; MERGE INTO keeps keys unique",
         )
     fields = []
-    for field, (nullable, default) in zip(schema, described, strict=True):
-        field = field.with_nullable(nullable)
+    for field, exact, (nullable, default) in zip(schema, lossless, described, strict=True):
+        # Inside of lists and structs JSON stays text, whose empty arrays pyarrow cannot make otherwise.
+        kind = JSON if isinstance(exact.type, pa.JsonType) else field.type
+        field = field.with_type(kind).with_nullable(nullable)
         fields.append(with_default(field, default))
     return pa.schema(fields)
+
+
+def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
+    """The names of the columns of `query` that DuckDB calls JSON, and delivers as text."""
+    if session.engine != "duckdb":
+        return []
+    described = session.select(f"DESCRIBE {query}", params).arrow()
+    return [row["column_name"] for row in described.to_pylist() if row["column_type"] == "JSON"]
 
 
 def with_default(field: pa.Field, expression: str | None) -> pa.Field:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -86,6 +87,12 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     name = tokens[1].value.lower() if len(tokens) > 1 else ""
     procedure = _PROCEDURES.get(name)
     if procedure is None:
+        near = difflib.get_close_matches(name, _PROCEDURES, n=1)
+        if near or session.engine != "duckdb":  # which has procedures of its own
+            hint = f"Did you mean {near[0]}? " if near else ""
+            raise SqlError(
+                f"there is no procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
+            )
         return None
     parsed = parse_one(text[tokens[1].start :], dialect="duckdb")
     names = ("table", *procedure[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from lance_sql.errors import SqlError
 from lance_sql.query.dataset import Dataset
 from lance_sql.statements.outcome import Counter, counted
 from lance_sql.statements.session import Session
+from lance_sql.statements.types import JSON, json_columns
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -56,15 +57,30 @@ def write_query(
     if mode not in ("create", "append", "overwrite"):
         raise SqlError(f"there is no mode {mode}", remedy="Choose from create, append, overwrite")
     counter = Counter()
-    rows = _with_nulls(counter.through(session.select(query, params).reader()))
+    as_json = json_columns(session, query, params)
+    rows = _declared(counter.through(session.select(query, params).reader()), as_json)
     write_rows(session, rows, location, cast(Mode, mode), options)
     return counted(counter.rows)
 
 
-def _with_nulls(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The rows with columns that allow nulls: that a query gives none says nothing of the table."""
-    schema = pa.schema([field.with_nullable(True) for field in rows.schema])
-    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.RecordBatchReader:
+    """The rows with columns that allow nulls, some of them of the type JSON.
+
+    That a query gives no nulls says nothing of the table.
+    """
+    fields = [field.with_nullable(True) for field in rows.schema]
+    schema = pa.schema([field.with_type(JSON) if field.name in as_json else field for field in fields])
+
+    def declared(column: pa.Array, field: pa.Field) -> pa.Array:
+        return pa.ExtensionArray.from_storage(JSON, column) if field.name in as_json else column
+
+    batches = (
+        pa.RecordBatch.from_arrays(
+            [declared(column, field) for column, field in zip(batch.columns, schema, strict=True)],
+            schema=schema,
+        )
+        for batch in rows
+    )
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 

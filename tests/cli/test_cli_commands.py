@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ from click.testing import CliRunner
 
 import lance_sql
 from lance_sql.cli.app import app
+from lance_sql.query.display import text_table
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +151,61 @@ def test_as_a_process(warehouse):
     found = lance_sql_process("SELECT * FROM 'nothing.lance'")
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "meant"),
+    [
+        ("SELECT * FROM 'thigs.lance'", "things.lance?"),
+        ("SELECT * FROM thigs", "'things.lance'?"),
+        ("SELECT t.labl FROM 'things.lance' t", "'label'?"),
+        ("SELECT * FROM 'things.lance'.fragmets", "'fragments'?"),
+        ("CALL restor('things.lance', 1)", "restore?"),
+        ("inspct", "'inspect'?"),
+    ],
+)
+def test_errors_name_what_is_probably_meant(run, statement, meant):
+    found = run(statement)
+    assert found.exit_code in (1, 2)
+    assert re.search(f"Did you mean (/.*/)?{re.escape(meant)}", found.stderr)
+
+
+def test_a_directory_of_datasets_is_told_as_such(run, warehouse):
+    assert "It is a directory of datasets: things.lance" in run("inspect", str(warehouse)).stderr
+
+
+def test_an_error_in_a_made_up_statement_shows_no_part_of_it(run):
+    found = run("CREATE TABLE 'new.lance' (a frobnicator)")
+    assert (found.exit_code, found.stderr.count("\n")) == (1, 1)
+    assert run("UPDATE 'things.lance' SET").stderr == (
+        "error: SET names no column. Write UPDATE t SET column = expression\n"
+    )
+
+
+def test_nested_values_are_shown_as_duckdb_does(run):
+    found = run("SELECT {'a': [1, NULL]} s, MAP {'k': 1} m, INTERVAL '1 day 90 seconds' i, 'a\\x00'::BLOB b")
+    shown = re.split(" {3,}", found.stdout.splitlines()[2])
+    assert shown == ["{'a': [1, NULL]}", "{k=1}", "1 day 00:01:30", "a\\x00"]
+
+
+def test_pipes_get_utf_8_in_any_locale(warehouse):
+    command = [sys.executable, "-m", "lance_sql.cli", "SELECT chr(228) AS x"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert "ä" in found.stdout.decode("utf-8")
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_numbers_whole(monkeypatch):
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "40")
+    table = pa.table({f"column_{number}": [123456789012] for number in range(9)} | {"text": ["x" * 50]})
+    lines = text_table(table, 5).splitlines()
+    assert all(len(line) <= 40 for line in lines[:-1])
+    assert lines[0].split() == ["column_0", "column_1", "…", "text"]
+    assert lines[2].split()[0] == "123456789012"
+    assert lines[-1] == "1 row, 10 columns of which 3 are shown"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True

@@ -8,24 +8,7 @@ import pytest
 from documentation import Block, code_blocks, run_bash, run_python, run_sql
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in (
-            "cli",
-            "encodings",
-            "guide",
-            "indices",
-            "object-stores",
-            "operations",
-            "pruning",
-            "spark",
-            "sql",
-            "zone-maps",
-        )
-    ),
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_CODE = {"text"}
 
 

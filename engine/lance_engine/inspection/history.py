@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.errors import LanceError
 from lance_engine.format.transaction_summary import summarize_transaction
 from lance_engine.io import Store, open_store
 from lance_engine.table.features import feature_names
+from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import StoredVersion, list_versions, read_version
 
@@ -41,7 +42,7 @@ def versions(
     store = open_store(uri, storage_options)
     listed = list_versions(store)
     if listed is None:
-        raise DatasetNotFoundError("There is no Lance dataset at this path", path=store.uri)
+        raise dataset_not_found(store)
     rows = []
     for version in listed.versions:
         path = listed.path(version)

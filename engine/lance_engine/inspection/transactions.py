@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.errors import LanceError
 from lance_engine.format.operations import (
     Append,
     Delete,
@@ -20,6 +20,7 @@ from lance_engine.format.operations import (
 )
 from lance_engine.format.transaction import Transaction, parse_transaction
 from lance_engine.io import Store, open_store
+from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.snapshot import TRANSACTIONS
 from lance_engine.table.versions import StoredVersion, list_versions, read_version
 
@@ -51,7 +52,7 @@ def transactions(
     store = open_store(uri, storage_options)
     listed = list_versions(store)
     if listed is None:
-        raise DatasetNotFoundError("There is no Lance dataset at this path", path=store.uri)
+        raise dataset_not_found(store)
     rows = []
     for version in listed.versions:
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from lance_engine.errors import CorruptFileError, DatasetNotFoundError, LanceError, VersionNotFoundError
+from lance_engine.errors import CorruptFileError, LanceError, VersionNotFoundError
 from lance_engine.format.manifest import Manifest, parse_manifest_file
 from lance_engine.io import Store, open_store
 from lance_engine.io.manifest_names import (
@@ -23,6 +23,7 @@ from lance_engine.io.manifest_names import (
 )
 from lance_engine.table.features import check_readable
 from lance_engine.table.hint import read_hint
+from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.row_counts import with_row_counts
 from lance_engine.table.snapshot import Snapshot
 
@@ -126,7 +127,7 @@ def open_snapshot(
     if version is None:
         latest = read_latest(store)
         if latest is None:
-            raise _dataset_not_found(store)
+            raise dataset_not_found(store)
         stored = latest[0]
     else:
         stored = _read_explicit(store, version)
@@ -162,7 +163,7 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
     """
     versions = list_versions(store)
     if versions is None:
-        raise _dataset_not_found(store)
+        raise dataset_not_found(store)
     oldest = None
     for version in reversed(versions.versions):
         try:
@@ -188,19 +189,11 @@ def _read_explicit(store: Store, version: int) -> StoredVersion:
                 continue
     versions = list_versions(store)
     if versions is None:
-        raise _dataset_not_found(store)
+        raise dataset_not_found(store)
     raise VersionNotFoundError(
         f"There is no version {version}",
         path=store.uri,
         remedy=f"Available versions: {_ranges(versions.versions)}",
-    )
-
-
-def _dataset_not_found(store: Store) -> DatasetNotFoundError:
-    return DatasetNotFoundError(
-        "There is no Lance dataset at this path",
-        path=store.uri,
-        remedy="Check the path, or create the dataset",
     )
 
 

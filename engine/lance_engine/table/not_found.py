@@ -1,0 +1,48 @@
+"""The error for a path without a dataset, which names what the path was probably meant to be."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+from lance_engine.errors import DatasetNotFoundError
+from lance_engine.io import Store
+from lance_engine.io.manifest_names import VERSIONS
+
+_MOST_NAMES = 8
+
+
+def dataset_not_found(store: Store) -> DatasetNotFoundError:
+    """The error that there is no dataset in `store`.
+
+    On a local disk it suggests the dataset beside the path whose name is most like it, or lists the datasets
+    in the directory that the path names. Object stores are not listed for it.
+    """
+    return DatasetNotFoundError(
+        "There is no Lance dataset at this path", path=store.uri, remedy=_remedy(store.local_path(VERSIONS))
+    )
+
+
+def _remedy(versions: str | None) -> str:
+    usual = "Check the path, or create the dataset"
+    if versions is None:
+        return usual
+    place = os.path.dirname(versions)
+    inside = _datasets(place)
+    if inside:
+        more = ", ..." if len(inside) > _MOST_NAMES else ""
+        return f"It is a directory of datasets: {', '.join(inside[:_MOST_NAMES])}{more}"
+    beside, name = os.path.split(place)
+    near = difflib.get_close_matches(name, _datasets(beside), n=1)
+    return f"Did you mean {os.path.join(beside, near[0])}?" if near else usual
+
+
+def _datasets(directory: str) -> list[str]:
+    """The names of the datasets in a directory; none if it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(
+                entry.name for entry in entries if os.path.isdir(os.path.join(entry.path, VERSIONS))
+            )
+    except OSError:
+        return []

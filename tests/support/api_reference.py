@@ -1,0 +1,163 @@
+"""The page of the programming interface, made of signatures and docstrings.
+
+Run it to write the page anew: ``python tests/support/api_reference.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import lance_engine.dataset
+import lance_engine.errors
+import lance_engine.inspection.inspector
+import lance_engine.maintenance.branches
+import lance_engine.maintenance.merge
+import lance_engine.maintenance.tags
+import lance_engine.metrics
+import lance_engine.progress
+import lance_engine.scan
+import lance_engine.write.dataset
+
+import lance_sql
+import lance_sql.datafusion
+import lance_sql.duckdb
+import lance_sql.errors
+import lance_sql.query.explanation
+import lance_sql.spark
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+
+#: What engines call, and parts of our own: no interface for users.
+_INTERNAL = {
+    "Connection": {"computing", "lend", "select"},
+    "Dataset": {"accepts", "obj", "rows", "stream"},
+    "QueryResult": {"run"},
+    "ScanMetrics": {"add_read", "add_time", "count_pages", "counts", "phase", "touch"},
+    "Scanner": {"addresses", "pieces", "read_here", "start"},
+}
+
+_HEAD = """# Programming interface
+
+Every public name with its signature and what its docstring says. This page is made from the source by
+`python tests/support/api_reference.py`; the [guide](guide.md) is the place to learn from.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_HEAD]
+    functions = [(name, getattr(lance_sql, name)) for name in lance_sql.__all__]
+    parts += _section("Functions", [pair for pair in functions if inspect.isfunction(pair[1])])
+    parts += _section("Options of write", [("write_dataset", lance_engine.write.dataset.write_dataset)])
+    parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.Dataset)
+    parts += _class("Scanner", lance_engine.scan.Scanner)
+    parts += _class("MergeBuilder", lance_engine.maintenance.merge.MergeBuilder)
+    parts += _class("Inspector", lance_engine.inspection.inspector.Inspector)
+    parts += _class("Tags", lance_engine.maintenance.tags.Tags)
+    parts += _class("Branches", lance_engine.maintenance.branches.Branches)
+    parts += _class("Connection", lance_sql.Connection)
+    parts += _class("QueryResult", lance_sql.QueryResult)
+    parts += _class("Explanation", lance_sql.query.explanation.Explanation)
+    parts += _class("ScanMetrics", lance_engine.metrics.ScanMetrics)
+    parts += _class("ProgressEvent", lance_engine.progress.ProgressEvent)
+    for name in ("duckdb", "datafusion", "spark"):
+        module = getattr(lance_sql, name)
+        functions = [(f"{name}.{public}", getattr(module, public)) for public in _public(module)]
+        parts += _section(f"lance_sql.{name}", functions, _text(module))
+    parts += ["## Errors\n", *_errors()]
+    return "\n".join(parts)
+
+
+def _public(module: ModuleType) -> list[str]:
+    """The functions and classes that a module offers."""
+    return [name for name in module.__all__ if callable(getattr(module, name))]
+
+
+def _section(title: str, members: list[tuple[str, Any]], text: str = "") -> list[str]:
+    found = [f"## {title}\n"]
+    if text:
+        found.append(f"{text}\n")
+    for name, member in members:
+        found += [f"### `{name}{_signature(member)}`\n", f"{_text(member)}\n"]
+    return found
+
+
+def _class(name: str, kind: type, *bases: type) -> list[str]:
+    """A class with its public methods and properties, and those of `bases`."""
+    found = [f"## {name}\n", f"{_text(kind)}\n"]
+    for method, member in _members(kind, *bases):
+        heading = f"{method}" if isinstance(member, property) else f"{method}{_signature(member)}"
+        found += [f"### `{heading}`\n", f"{_text(member)}\n"]
+    return found
+
+
+def _members(*kinds: type) -> Iterator[tuple[str, Any]]:
+    seen = set(_INTERNAL.get(kinds[0].__name__, ()))
+    for kind in kinds:
+        for name, member in vars(kind).items():
+            function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+            if (
+                name.startswith("_")
+                or name in seen
+                or not (callable(function) or isinstance(function, property))
+            ):
+                continue
+            seen.add(name)
+            if function.__doc__:
+                yield name, function
+
+
+def _signature(member: Any) -> str:
+    """The signature on one line, without `self`."""
+    if inspect.isclass(member):
+        member = member.__init__
+    signature = inspect.signature(member)
+    parameters = [
+        parameter.replace(annotation=_Annotation(parameter.annotation))
+        if parameter.annotation is not parameter.empty
+        else parameter
+        for name, parameter in signature.parameters.items()
+        if name not in ("self", "cls")
+    ]
+    returned = signature.return_annotation
+    if returned is not signature.empty:
+        returned = _Annotation(returned)
+    return str(signature.replace(parameters=parameters, return_annotation=returned))
+
+
+class _Annotation:
+    """An annotation as it is written in the source, without the quotes of a text."""
+
+    def __init__(self, written: Any) -> None:
+        self._written = str(written)
+
+    def __repr__(self) -> str:
+        return self._written
+
+
+def _text(member: Any) -> str:
+    """The docstring as Markdown: double backquotes become single ones."""
+    return (inspect.getdoc(member) or "").replace("``", "`").strip()
+
+
+def _errors() -> Iterator[str]:
+    kinds = [
+        kind
+        for module in (lance_engine.errors, lance_sql.errors)
+        for kind in vars(module).values()
+        if inspect.isclass(kind)
+        and issubclass(kind, lance_engine.errors.LanceError)
+        and kind.__module__ == module.__name__
+    ]
+    for kind in kinds:
+        bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        yield f"### `{kind.__name__}`\n"
+        yield f"A {bases}. {_text(kind)}\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
