@@ -5,7 +5,6 @@ finished a file:
 
 - ``twice``: its first attempt raises, and Python dies in its second
 - ``executor``: the JVM of its first attempt is killed
-- ``slow``: its first attempt stands still, so that Spark starts another one beside it
 - ``hangs``: all its attempts stand still
 """
 
@@ -54,7 +53,7 @@ def disturb(kind: str, attempt: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if kind == "executor" and attempt == 0:
         kill_executor()
-    if kind == "hangs" or (kind == "slow" and attempt == 0):
+    if kind == "hangs":
         time.sleep(240)
 
 
@@ -94,9 +93,6 @@ def main(master: str, kind: str, path: str) -> None:
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.task.maxFailures": "4",
-        "spark.speculation": str(kind == "slow").lower(),
-        "spark.speculation.interval": "100ms",
-        "spark.speculation.quantile": "0.5",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
     }
