@@ -77,6 +77,7 @@ void FsstTable::append(Span codes, Bytes& out) const {
   uint64_t base = out.size();
   uint64_t room = bound(codes.size);
   if (base + room > out.capacity()) room = decoded_size(codes.data, codes.size);
+  out.reserve(1);  // codes without a symbol decode to nothing, but are stored too
   uint8_t* at = out.extend(room);
   out.shrink_to(base + static_cast<uint64_t>(decode(codes.data, codes.size, at) - at));
 }
@@ -144,6 +145,7 @@ void FsstTable::decode_values(const uint8_t* codes, const uint8_t* ends, uint64_
     uint64_t base = out.size();
     uint64_t room = bound(size);
     if (base + room > out.capacity()) room = decoded_size(codes + start, size);
+    out.reserve(1);  // as in `append`
     uint8_t* at = out.extend(room);
     if (size > kStream) {
       out.shrink_to(base + static_cast<uint64_t>(decode(codes + start, size, at) - at));

@@ -169,3 +169,8 @@ def test_conditions_on_coded_values(page: object) -> None:
         broken = open_page(*page([b"\4" * 5 + ESCAPE]), pa.binary())  # type: ignore[operator]
         with pytest.raises(CorruptFileError, match="inside an escape"):
             broken.tested("value", escaped)
+
+
+@pytest.mark.parametrize("page", [page_2_0, page_2_1])
+def test_codes_without_a_symbol_decode_to_nothing(page: object) -> None:
+    check(open_page(*page([b"\x80" * 3, b"\x80" * 20, b""]), pa.binary()), [b"", b"", b""])  # type: ignore[operator]
