@@ -23,6 +23,9 @@ class NotResidentError(LookupError):
     `lasting` says that later batches will need it as well.
     """
 
+class NotUnderstoodError(ValueError):
+    """The kernels alone do not know how to read something, or it is damaged: the interpreter has to look."""
+
 class BatchTooLargeError(OverflowError):
     """More bytes of strings, or more list items, than 32-bit offsets can address: ask for fewer rows."""
 
@@ -208,6 +211,32 @@ def leaf_column(
     pages: Sequence[Page],
     source: Source,
 ) -> LeafColumn: ...
+def column_pages(source: Source, offset: int, length: int) -> list[Page] | None:
+    """The decoders of the pages that the metadata of a column of version 2.1 or 2.2 describe.
+
+    None where only the interpreter knows them, or can tell what is wrong.
+    """
+
+class DataFiles:
+    """Local files of version 2.1 or 2.2 with the same columns, as if one followed the other.
+
+    Raises CorruptDataError, NotUnderstoodError, or RuntimeError where a file cannot be opened.
+    """
+
+    def __init__(self, places: Sequence[tuple[str, int, int]]) -> None:
+        """Map files: path, size in bytes or 0 where it is not known, number of rows."""
+
+    def leaf_column(
+        self,
+        name: str,
+        kind: str,
+        width: int,
+        dims: Sequence[int],
+        path: Sequence[str],
+        column: int,
+        per_row: int,
+    ) -> tuple[LeafColumn, int]:
+        """A column of all files, whose rows have `per_row` items each, and the bytes read for it."""
 
 class Node: ...
 

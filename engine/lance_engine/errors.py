@@ -47,7 +47,7 @@ class Placed:
 
     __slots__ = ("_details", "_place")
 
-    def __init__(self, place: Callable[..., LanceError | None], **details: object) -> None:
+    def __init__(self, place: Callable[..., Exception | None], **details: object) -> None:
         self._place = place
         self._details = details
 

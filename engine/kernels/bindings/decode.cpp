@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 
 #include "bindings/bindings.hpp"
 #include "core/memory.hpp"
+#include "core/protobuf.hpp"
 #include "core/source.hpp"
 #include "decode/column.hpp"
 #include "decode/legacy/array_decoder.hpp"
@@ -19,6 +21,7 @@
 #include "decode/v2_0/array_decoder.hpp"
 #include "decode/v2_0/nested_field.hpp"
 #include "decode/value_test.hpp"
+#include "file/data_file.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -361,11 +364,52 @@ void bind_columns(nb::module_& m) {
          std::shared_ptr<const Source> source) {
         std::vector<Layer> layers;
         for (const std::string& step : path) layers.push_back(layer(step));
+        std::vector<std::shared_ptr<const Source>> sources(pages.size(), source);
         return std::make_shared<LeafColumn>(std::move(name),
                                             LeafType{leaf_kind(kind), width, std::move(dims)},
-                                            std::move(layers), std::move(pages), std::move(source));
+                                            std::move(layers), std::move(pages), std::move(sources));
       },
       "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "pages"_a, "source"_a);
+
+  m.def(
+      "column_pages",
+      [](const Source& source, uint64_t offset, uint64_t length) -> std::optional<std::vector<PagePtr>> {
+        try {
+          return make_pages(source.view(offset, length), source.size());
+        } catch (const CorruptData&) {
+          return std::nullopt;
+        } catch (const NotUnderstood&) {
+          return std::nullopt;
+        }
+      },
+      "source"_a, "offset"_a, "length"_a);
+  nb::class_<DataFiles>(m, "DataFiles")
+      .def(
+          "__init__",
+          [](DataFiles* files, const std::vector<std::tuple<std::string, uint64_t, uint64_t>>& places) {
+            std::vector<DataFiles::Place> found;
+            found.reserve(places.size());
+            for (const auto& [path, size, rows] : places) found.push_back({path, size, rows});
+            nb::gil_scoped_release release;
+            new (files) DataFiles(found);
+          },
+          "places"_a)
+      .def(
+          "leaf_column",
+          [](const DataFiles& files, std::string name, const std::string& kind, uint32_t width,
+             std::vector<uint64_t> dims, const std::vector<std::string>& path, uint32_t column,
+             uint64_t per_row) {
+            std::vector<Layer> layers;
+            for (const std::string& step : path) layers.push_back(layer(step));
+            if (per_row == 0) throw std::invalid_argument("a row has at least one item");
+            nb::gil_scoped_release release;
+            const uint64_t before = bytes_viewed;
+            LeafColumnPtr leaf =
+                files.leaf_column(std::move(name), LeafType{leaf_kind(kind), width, std::move(dims)},
+                                  std::move(layers), column, per_row);
+            return std::make_pair(std::move(leaf), bytes_viewed - before);
+          },
+          "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "column"_a, "per_row"_a);
 
   nb::class_<Node>(m, "Node");
   m.def(

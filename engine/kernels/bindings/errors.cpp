@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "bindings/bindings.hpp"
+#include "core/protobuf.hpp"
 #include "decode/leaf.hpp"
 
 namespace nb = nanobind;
@@ -15,6 +16,7 @@ namespace lance {
 void bind_errors(nb::module_& m) {
   static nb::handle corrupt = nb::exception<CorruptData>(m, "CorruptDataError", PyExc_ValueError);
   static nb::handle not_resident = nb::exception<NotResident>(m, "NotResidentError", PyExc_LookupError);
+  nb::exception<NotUnderstood>(m, "NotUnderstoodError", PyExc_ValueError);
   nb::exception<BatchTooLarge>(m, "BatchTooLargeError", PyExc_OverflowError);
   // Registered last and so tried first: the arguments are (what, column or None, page or None) and
   // (identity of the source, offset, length, whether to keep it).

@@ -5,12 +5,12 @@
 namespace lance {
 
 LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
-                       std::shared_ptr<const Source> source)
+                       std::vector<std::shared_ptr<const Source>> sources)
     : name_(std::move(name)),
       type_(std::move(type)),
       path_(std::move(path)),
       pages_(std::move(pages)),
-      source_(std::move(source)) {
+      sources_(std::move(sources)) {
   uint64_t bytes = std::max<uint64_t>(type_.width, 1);
   for (uint64_t dim : type_.dims) {
     check(dim <= kMaxValueBytes / bytes, "the values of a column are impossibly wide");
@@ -70,27 +70,32 @@ void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
 }
 
 // Rows that stand in one place of a mapped file as Arrow wants them are pointed at, not copied.
-bool LeafColumn::alias(const RowRange& range, const Source& source, LeafOutput& out) const {
-  if (!source.aliasable()) return false;
+bool LeafColumn::alias(const RowRange& range, const Overlays& overlays, LeafOutput& out) const {
   uint64_t rows = range.end - range.begin;
   Span bytes;
+  std::shared_ptr<const Source> owner;
   if (type_.variable()) {
     if (out.coded || rows == 0) return false;
     visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
-      if (to - from != rows) return;
+      const Source& source = overlaid(sources_[i], overlays);
+      if (to - from != rows || !source.aliasable()) return;
       pages_[i]->prepare(source);
       bytes = pages_[i]->alias_strings(source, from, to, out);
+      owner = sources_[i];
     });
-    if (bytes.data) out.values.alias(bytes, source_, rows);
+    if (bytes.data) out.values.alias(bytes, std::move(owner), rows);
     return bytes.data != nullptr;
   }
   if (type_.kind != LeafKind::kFixed) return false;
   visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
-    if (to - from == rows) bytes = pages_[i]->alias_range(source, from, to);
+    const Source& source = overlaid(sources_[i], overlays);
+    if (to - from != rows || !source.aliasable()) return;
+    bytes = pages_[i]->alias_range(source, from, to);
+    owner = sources_[i];
   });
   bool usable = bytes.data && reinterpret_cast<uintptr_t>(bytes.data) % 8 == 0;
   if (!usable || bytes.size != rows * out.values.value_bytes()) return false;
-  out.values.alias(bytes, source_, rows);
+  out.values.alias(bytes, std::move(owner), rows);
   for (LayerValues& layer : out.layers) layer.validity.append_valid(rows);
   uint64_t items = rows;
   for (size_t i = 0; i < type_.dims.size(); ++i)
@@ -100,21 +105,21 @@ bool LeafColumn::alias(const RowRange& range, const Source& source, LeafOutput& 
 
 void LeafColumn::decode(const Selection& selection, const Overlays& overlays, LeafOutput& out,
                         Scratch& scratch) const {
-  const Source& source = overlaid(source_, overlays);
-  if (selection.by_rows) return decode_rows(selection.rows, source, out, scratch);
+  if (selection.by_rows) return decode_rows(selection.rows, overlays, out, scratch);
   if (out.test) {
     out.matches.reserve(selection.count());  // at once: it would grow with every chunk, copying each time
-    for (const RowRange& range : selection.ranges) test_range(range.begin, range.end, source, out, scratch);
+    for (const RowRange& range : selection.ranges) test_range(range.begin, range.end, overlays, out, scratch);
     return;
   }
-  if (selection.ranges.size() == 1 && alias(selection.ranges[0], source, out)) return;
-  for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, source, out, scratch);
+  if (selection.ranges.size() == 1 && alias(selection.ranges[0], overlays, out)) return;
+  for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, overlays, out, scratch);
 }
 
 // In runs that stay in the cache between being decoded and being tested.
-void LeafColumn::test_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+void LeafColumn::test_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                             Scratch& scratch) const {
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
+    const Source& source = overlaid(sources_[i], overlays);
     pages_[i]->prepare(source);
     for (uint64_t stop = from; from < to; from = stop) {
       stop = std::min(to, pages_[i]->run_end(from));
@@ -124,15 +129,15 @@ void LeafColumn::test_range(uint64_t begin, uint64_t end, const Source& source, 
   });
 }
 
-void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                               Scratch& scratch) const {
   if (out.values.length() == 0) reserve(begin, end, out);
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
-    pages_[i]->decode_range(source, from, to, out, scratch);
+    pages_[i]->decode_range(overlaid(sources_[i], overlays), from, to, out, scratch);
   });
 }
 
-void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& source, LeafOutput& out,
+void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Overlays& overlays, LeafOutput& out,
                              Scratch& scratch) const {
   if (rows.empty()) return;
   std::vector<uint32_t> local;
@@ -144,6 +149,7 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Source& sourc
       local.push_back(static_cast<uint32_t>(rows[next] - starts_[i]));
     }
     if (local.empty()) return;
+    const Source& source = overlaid(sources_[i], overlays);
     pages_[i]->prepare(source);
     pages_[i]->decode_rows(source, local.data(), local.size(), out, scratch);
     out.test_values();
@@ -167,8 +173,8 @@ std::vector<Range> LeafColumn::metadata_ranges(uint64_t begin, uint64_t end) con
 std::vector<Range> LeafColumn::data_ranges(uint64_t begin, uint64_t end) const {
   std::vector<Range> ranges;
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
-    pages_[i]->prepare(*source_);
-    for (const Range& range : pages_[i]->data_ranges(*source_, from, to)) ranges.push_back(range);
+    pages_[i]->prepare(*sources_[i]);
+    for (const Range& range : pages_[i]->data_ranges(*sources_[i], from, to)) ranges.push_back(range);
   });
   return ranges;
 }

@@ -20,16 +20,16 @@ inline const Source& overlaid(const std::shared_ptr<const Source>& source, const
   return *source;
 }
 
-// All pages of one leaf in one file.
+// All pages of one leaf, in one file or in several that are read as one.
 class LeafColumn {
  public:
+  // `sources` are those of the pages, one each.
   LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
-             std::shared_ptr<const Source> source);
+             std::vector<std::shared_ptr<const Source>> sources);
 
   const std::string& name() const { return name_; }
   const LeafType& type() const { return type_; }
   const std::vector<Layer>& path() const { return path_; }
-  const std::shared_ptr<const Source>& source() const { return source_; }
   uint64_t rows() const { return starts_.back(); }
   bool gives_codes() const;
   // First row of each page, then the number of rows.
@@ -40,23 +40,23 @@ class LeafColumn {
   std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const;
 
  private:
-  void test_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+  void test_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                   Scratch& scratch) const;
-  void decode_range(uint64_t begin, uint64_t end, const Source& source, LeafOutput& out,
+  void decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                     Scratch& scratch) const;
-  void decode_rows(std::span<const uint32_t> rows, const Source& source, LeafOutput& out,
+  void decode_rows(std::span<const uint32_t> rows, const Overlays& overlays, LeafOutput& out,
                    Scratch& scratch) const;
   template <typename Visit>
   void visit_pages(uint64_t begin, uint64_t end, Visit visit) const;
   void reserve(uint64_t begin, uint64_t end, LeafOutput& out) const;
-  bool alias(const RowRange& range, const Source& source, LeafOutput& out) const;
+  bool alias(const RowRange& range, const Overlays& overlays, LeafOutput& out) const;
 
   std::string name_;
   LeafType type_;
   std::vector<Layer> path_;
   std::vector<PagePtr> pages_;
   std::vector<uint64_t> starts_;
-  std::shared_ptr<const Source> source_;
+  std::vector<std::shared_ptr<const Source>> sources_;
 };
 
 using LeafColumnPtr = std::shared_ptr<const LeafColumn>;

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lance_engine import kernels
 from lance_engine.file.contents import FileContents
+from lance_engine.file.run import FileRun
 
+#: What leaves are read from.
+LeafSource = FileContents | FileRun
 Overlays = list[tuple[kernels.Source, kernels.Source]]
 
 
 def decode_fetched(
-    files: Sequence[tuple[FileContents, list[kernels.LeafColumn]]],
+    files: Sequence[tuple[LeafSource, list[kernels.LeafColumn]]],
     ranges: Iterable[tuple[int, int]],
     decode: Callable[[Overlays], kernels.DecodedBatch],
 ) -> kernels.DecodedBatch:
     """Call `decode` with the bytes that `ranges` of rows of the leaves need; local files have theirs."""
-    remote = [(file, leaves) for file, leaves in files if not file.is_local]
+    remote = [
+        (file, leaves) for file, leaves in files if isinstance(file, FileContents) and not file.is_local
+    ]
     if not remote:
         return decode([])
     spans = list(ranges)

@@ -14,14 +14,15 @@ from lance_engine.encodings.custom import custom_page
 from lance_engine.encodings.leaf import LeafShape, leaf_shape
 from lance_engine.encodings.v2_0.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.file.contents import FileContents
+from lance_engine.file.decoding import LeafSource
 from lance_engine.file.reader import FileReader
+from lance_engine.file.run import FileRun
 from lance_engine.format.container import PageMetadata
 from lance_engine.format.pb import encodings_pb2
 from lance_engine.types import Field
 
-# Where a field is stored: the file, and the number of its (first) column there.
-FindColumn = Callable[[Field], tuple[FileReader, int]]
+# Where a field is stored: the file or files, and the number of its (first) column there.
+FindColumn = Callable[[Field], tuple[FileReader | FileRun, int]]
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
 _STRINGS: Final = ("string", "large_string", "binary", "large_binary")
@@ -42,7 +43,7 @@ class FieldBuilder:
 
     find: FindColumn
     rows: int
-    leaves: dict[FileContents, list[kernels.LeafColumn]] = field(default_factory=dict)
+    leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; every column below it must be stored.
@@ -50,7 +51,7 @@ class FieldBuilder:
         `coded` asks for strings as 32-bit codes into a dictionary per batch, whose values may repeat.
         """
         reader, _ = self.find(next(top.leaves()))
-        if reader.version == "2.0":
+        if isinstance(reader, FileReader) and reader.version == "2.0":
             with reader.placed():
                 return self._build_2_0(top, top.name, at_top=True, coded=coded)
         return kernels.structural_field(self._node(top, (), top.name), coded)
@@ -95,16 +96,25 @@ class FieldBuilder:
         else:
             shape = _shape(node, name)
             packed = _BLOB_DESCRIPTOR if node.is_blob_v2 else []
-        pages = [
-            self._placed_page(reader, name, number, page)
-            for number, page in enumerate(reader.pages(index, name))
-        ]
-        column = self._column(reader, name, shape, layers, pages)
         per_row = [int(layer.rpartition(":")[2]) for layer in layers if layer.startswith("fixed_size_list")]
-        self._check_rows(reader, name, column.rows, per_row)
+        if isinstance(reader, FileRun):
+            column = reader.leaf_column(index, name, shape, layers, prod(per_row))
+        else:
+            column = self._column(reader, name, shape, layers, self._pages(reader, index, name))
+            self._check_rows(reader, name, column.rows, per_row)
         if not per_row:
             self.leaves.setdefault(reader, []).append(column)
         return kernels.leaf_node(column, packed)
+
+    def _pages(self, reader: FileReader, index: int, name: str) -> list[kernels.Page]:
+        """The decoders of the pages of a column; an error tells why there are none."""
+        pages = reader.native_pages(index)
+        if pages is not None:
+            return pages
+        return [
+            self._placed_page(reader, name, number, page)
+            for number, page in enumerate(reader.pages(index, name))
+        ]
 
     @staticmethod
     def _placed_page(reader: FileReader, name: str, number: int, page: PageMetadata) -> kernels.Page:
@@ -205,6 +215,7 @@ class FieldBuilder:
             reader, index = self.find(node)
         except KeyError:
             return False
+        assert isinstance(reader, FileReader)
         pages = reader.column_metadata(index).pages
         if not pages:
             return node.is_packed
@@ -214,9 +225,11 @@ class FieldBuilder:
 
     def _find_2_0(self, node: Field, name: str) -> tuple[FileReader, int]:
         try:
-            return self.find(node)
+            reader, index = self.find(node)
         except KeyError:
             raise CorruptFileError("A field of version 2.0 has no column of its own", column=name) from None
+        assert isinstance(reader, FileReader)  # a run has no files of this version
+        return reader, index
 
     def _list_2_0(self, node: Field, name: str, items: kernels.Field, *, at_top: bool) -> kernels.Field:
         reader, index = self._find_2_0(node, name)

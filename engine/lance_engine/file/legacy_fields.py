@@ -13,7 +13,7 @@ from lance_engine.encodings import legacy_page
 from lance_engine.encodings.leaf import leaf_shape
 from lance_engine.encodings.legacy.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.file.contents import FileContents
+from lance_engine.file.decoding import LeafSource
 from lance_engine.file.legacy import LegacyFile
 from lance_engine.types import Field
 
@@ -31,7 +31,7 @@ class LegacyFieldBuilder:
 
     find: Callable[[Field], LegacyFile]
     rows: int
-    leaves: dict[FileContents, list[kernels.LeafColumn]] = field(default_factory=dict)
+    leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; `coded` asks for strings as codes into a dictionary."""

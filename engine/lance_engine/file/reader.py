@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
+from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.contents import FileContents
 from lance_engine.format.container import (
@@ -20,6 +21,7 @@ from lance_engine.format.container import (
     parse_offset_table,
 )
 from lance_engine.format.pb import file_pb2
+from lance_engine.metrics import count_read
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
@@ -81,27 +83,24 @@ class FileReader(FileContents):
 
     def fetch_metadata(self, indices: Iterable[int]) -> None:
         """Get the metadata of some columns together, so that using them costs no request."""
-        wanted = [index for index in indices if 0 <= index < self.num_columns and index not in self._columns]
-        if not wanted:
+        if self.is_local:
             return
+        wanted = [index for index in indices if 0 <= index < self.num_columns and index not in self._columns]
         with self.placed():
-            if self.is_local:
-                self._read_neighbours(wanted)
-                return
             self.fetch_lasting([(self.footer.column_table_position + 16 * index, 16) for index in wanted])
             self.fetch_lasting([self._place_of(index) for index in wanted])
 
-    def _read_neighbours(self, indices: Sequence[int]) -> None:
-        """Parse the metadata of columns with few others between them: one look at the table is enough."""
-        first, last = min(indices), max(indices)
-        count = last + 1 - first
-        if count > 2 * len(indices):
-            return
-        table = self.read(self.footer.column_table_position + 16 * first, 16 * count)
-        places = parse_offset_table(table, count, self.size)
-        for index in indices:
-            metadata = parse_column_metadata(self.read(*places[index - first]), self.size)
-            self._columns.setdefault(index, metadata)
+    def native_pages(self, index: int) -> list[kernels.Page] | None:
+        """The decoders of the pages of a column, by the kernels alone; None where these do not know how."""
+        if self.version == "2.0" or not 0 <= index < self.num_columns:
+            return None
+        with self.placed():
+            position, size = self._place_of(index)
+            if self.is_local:
+                count_read(0, size)
+            else:
+                self.fetch_lasting([(position, size)])
+            return kernels.column_pages(self.source, position, size)
 
     def _place_of(self, index: int) -> tuple[int, int]:
         """Position and size of the metadata of a column. Other columns, maybe many, stay unread."""

@@ -70,8 +70,8 @@ def rows_that_may_pass(snapshot: Snapshot, filter: Node, reader_for: ReaderFor) 
     """
     plan = ScanPlan(snapshot, reader_for, filter, None, zone_maps=True, indices=True)
     splits: list[ScanSplit] = []
-    for reader, parts in plan.fragments(_JOINED_ROWS):
-        number = reader.fragment.id
+    for fragment, parts in plan.fragments(_JOINED_ROWS):
+        number = fragment.id
         for begin, end in np.concatenate([part.ranges for part in parts]).tolist():
             if splits and splits[-1].fragment_id == number and begin - splits[-1].stop <= _JOINED_ROWS:
                 splits[-1] = dataclasses.replace(splits[-1], stop=end)

@@ -13,8 +13,10 @@ import pyarrow.types as at
 from lance_engine import kernels
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.metrics import ScanMetrics, counting
-from lance_engine.scan.fragment import FragmentReader, Projection
 from lance_engine.scan.plan import Piece
+from lance_engine.scan.projection import Projection
+from lance_engine.scan.reader import RowsReader
+from lance_engine.scan.run import FragmentRun, RunUnreadableError
 from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
 
 if TYPE_CHECKING:
@@ -55,18 +57,21 @@ class PieceReader:
                 raise
             halves = piece.selection.halves()
             return [b for half in halves for b in self.read(piece._replace(selection=half), metrics)]
+        except RunUnreadableError:
+            return [batch for part in apart(piece) for batch in self.read(part, metrics)]
         batches = [batch for batch in batches if batch.num_rows]
         if self._batch_bytes is None:
             return batches
         return [part for batch in batches for part in _bounded(batch, self._batch_bytes)]
 
-    def passing(self, piece: Piece, metrics: ScanMetrics) -> list[Selection]:
+    def passing(self, piece: Piece, metrics: ScanMetrics) -> list[tuple[RowsReader, Selection]]:
         """The rows of a piece that pass the filter and are not deleted; no selection is empty."""
+        reader = piece.reader
         if not piece.tested:
-            live = live_mask(piece.reader, piece.selection)
+            live = live_mask(reader, piece.selection)
             if live is None:
-                return [piece.selection]
-            return [piece.selection.where(live)] if live.true_count else []
+                return [(reader, piece.selection)]
+            return [(reader, piece.selection.where(live))] if live.true_count else []
         try:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
@@ -75,10 +80,12 @@ class PieceReader:
                 raise
             halves = piece.selection.halves()
             return [s for half in halves for s in self.passing(piece._replace(selection=half), metrics)]
+        except RunUnreadableError:
+            return [found for part in apart(piece) for found in self.passing(part, metrics)]
         if not passing.count:
             return []
         passing.compress()
-        return [passing.selection]
+        return [(reader, passing.selection)]
 
     def count(self, piece: Piece, metrics: ScanMetrics) -> int:
         """How many rows of a piece pass the filter and are not deleted."""
@@ -94,6 +101,8 @@ class PieceReader:
             return sum(
                 self.count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
             )
+        except RunUnreadableError:
+            return sum(self.count(part, metrics) for part in apart(piece))
         return passing.count
 
     def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
@@ -167,6 +176,13 @@ class PieceReader:
         )
 
 
+def apart(piece: Piece) -> Iterator[Piece]:
+    """A piece of several fragments, fragment by fragment."""
+    assert isinstance(piece.reader, FragmentRun)
+    for reader, selection in piece.reader.apart(piece.selection):
+        yield Piece(reader, selection, piece.tested)
+
+
 def read_rows(projection: Projection, selection: Selection, distance: int) -> pa.RecordBatch:
     """Rows one by one, or with what lies between them if they are at most `distance` apart on average."""
     cover, mask = selection.covering(distance)
@@ -174,7 +190,7 @@ def read_rows(projection: Projection, selection: Selection, distance: int) -> pa
     return batch if mask is None else batch.filter(pa.array(mask))
 
 
-def live_mask(reader: FragmentReader, selection: Selection) -> pa.BooleanArray | None:
+def live_mask(reader: RowsReader, selection: Selection) -> pa.BooleanArray | None:
     """Which of the rows are not deleted; None when all of them are live."""
     deleted = reader.deleted()
     if deleted is None:

@@ -24,8 +24,8 @@ from lance_engine.expr.tree import (
     conjuncts,
     walk,
 )
-from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.native_tests import native_tests
+from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
 
 # A step reads single rows once the earlier ones left less than this share.
@@ -100,7 +100,7 @@ class Passing:
     While many pass, they are a mask over the selection; when few do, a selection of their own.
     """
 
-    def __init__(self, reader: FragmentReader, selection: Selection, live: pa.BooleanArray | None) -> None:
+    def __init__(self, reader: RowsReader, selection: Selection, live: pa.BooleanArray | None) -> None:
         self.reader = reader
         self.selection = selection
         self.columns: dict[str, pa.Array] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -30,7 +30,8 @@ from lance_engine.expr.tree import (
     Or,
 )
 from lance_engine.expr.value_types import is_bytes, is_text
-from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.projection import Projection
+from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 # More tests would read their columns too often.
@@ -40,20 +41,17 @@ _LONGEST_TEXT = 240
 _RANGES = ("=", "<", "<=", ">", ">=")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class NativeTests:
     """A condition over columns of truth values, and the tests that give these."""
 
     node: Node
     tests: dict[str, tuple[str, kernels.ValueTest]]
     """By the name of such a column: the column that is tested, and how."""
-    _projections: dict[FragmentReader, Projection | None] = field(default_factory=dict)
 
-    def projection(self, reader: FragmentReader) -> Projection | None:
-        """What reads the truth values; None if the fragment has no such columns or cannot test them."""
-        if reader not in self._projections:
-            self._projections[reader] = reader.tests(self.tests)
-        return self._projections[reader]
+    def projection(self, reader: RowsReader) -> Projection | None:
+        """What reads the truth values; None if the reader has no such columns or cannot test them."""
+        return reader.tests(self, self.tests)
 
 
 def native_tests(nodes: Sequence[Node]) -> NativeTests | None:

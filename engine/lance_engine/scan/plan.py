@@ -10,12 +10,15 @@ import numpy as np
 
 from lance_engine.index.ranges import intersection
 from lance_engine.metrics import IndexMetrics, ScanMetrics
-from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.projection import Projection
+from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import I64Array, Selection
 from lance_engine.scan.splits import ScanSplit, batch_ranges
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
+    from lance_engine.format.fragment import Fragment
     from lance_engine.index.search import IndexSearch
     from lance_engine.scan.prune import Pruner
     from lance_engine.scan.row_ids import RowIdMatches
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 # So few rows are read faster than the zone maps of their fragment.
 _FEW_ROWS = 1024
+# So are those of every fragment of so many rows, where more than so many are scanned and read together.
+_SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
 
 
 class Part(NamedTuple):
@@ -31,11 +36,19 @@ class Part(NamedTuple):
     ranges: I64Array
     tested: bool
 
+    @property
+    def rows(self) -> int:
+        """How many rows these are."""
+        if len(self.ranges) == 1:
+            begin, end = self.ranges[0].tolist()
+            return int(end - begin)
+        return int((self.ranges[:, 1] - self.ranges[:, 0]).sum())
+
 
 class Piece(NamedTuple):
-    """Rows of one fragment that are read at once."""
+    """Rows of one reader that are read at once."""
 
-    reader: FragmentReader
+    reader: RowsReader
     selection: Selection
     tested: bool
     projection: Projection | None = None
@@ -62,8 +75,11 @@ class ScanPlan:
         *,
         zone_maps: bool,
         indices: bool,
+        read_together: Callable[[Fragment], bool] = lambda _: False,
     ) -> None:
+        """`read_together` tells of small fragments whether their files are opened with those of others."""
         self._snapshot = snapshot
+        self._read_together = read_together
         self._reader_for = reader_for
         self._splits = splits
         self._lookup = _lookup(snapshot, filter) if filter is not None else None
@@ -84,7 +100,7 @@ class ScanPlan:
 
     def fragments(
         self, least: int, metrics: ScanMetrics | None = None
-    ) -> Iterator[tuple[FragmentReader, list[Part]]]:
+    ) -> Iterator[tuple[Fragment, list[Part]]]:
         """What is left of each fragment or split; those with nothing left are not among them.
 
         Rows on which the filter need not be tested make a part of their own from `least` rows on.
@@ -92,58 +108,64 @@ class ScanPlan:
         splits = self._clamped()
         if metrics is not None:
             metrics.add(
-                fragments=len({split.fragment_id for split in splits}),
-                rows=sum(split.stop - split.start for split in splits),
+                fragments=len({fragment.id for fragment, _, _ in splits}),
+                rows=sum(stop - start for _, start, stop in splits),
             )
             if self._indexed is not None:
                 metrics.indices = [IndexMetrics(*use) for use in _uses(self._indexed)]
         seen: set[int] = set()
-        for split in splits:
-            parts = self._parts(split, least, metrics)
-            if metrics is not None and not parts:
-                metrics.add(rows_planned=split.stop - split.start)
+        many = len(splits) > _FEW_FRAGMENTS
+        for fragment, start, stop in splits:
+            cheap = many and fragment.physical_rows <= _SMALL_FRAGMENT and self._read_together(fragment)
+            parts = self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
+            if metrics is not None:
+                metrics.add(rows_planned=stop - start)
             if not parts:
                 continue
             if metrics is not None:
-                rows = [(int((part.ranges[:, 1] - part.ranges[:, 0]).sum()), part.tested) for part in parts]
                 metrics.add(
-                    fragments_read=split.fragment_id not in seen,
-                    rows_planned=split.stop - split.start,
-                    rows_left=sum(count for count, _ in rows),
-                    rows_untested=sum(count for count, tested in rows if not tested),
+                    fragments_read=fragment.id not in seen,
+                    rows_left=sum(part.rows for part in parts),
+                    rows_untested=sum(part.rows for part in parts if not part.tested),
                 )
-                seen.add(split.fragment_id)
-            yield self._reader_for(split.fragment_id), parts
+                seen.add(fragment.id)
+            yield fragment, parts
 
-    def _clamped(self) -> list[ScanSplit]:
-        """The splits, as far as there are rows."""
+    def _clamped(self) -> list[tuple[Fragment, int, int]]:
+        """The ranges [start, stop) of rows of the splits, as far as there are rows."""
         if self._splits is None:
-            return [ScanSplit(f.id, 0, f.physical_rows) for f in self._snapshot.fragments]
-        rows = {
-            number: self._snapshot.fragment(number).physical_rows
-            for number in {s.fragment_id for s in self._splits}
-        }
-        return [ScanSplit(s.fragment_id, s.start, min(s.stop, rows[s.fragment_id])) for s in self._splits]
+            return [(fragment, 0, fragment.physical_rows) for fragment in self._snapshot.fragments]
+        found = []
+        for split in self._splits:
+            fragment = self._snapshot.fragment(split.fragment_id)
+            found.append((fragment, split.start, min(split.stop, fragment.physical_rows)))
+        return found
 
-    def _parts(self, split: ScanSplit, least: int, metrics: ScanMetrics | None) -> list[Part]:
-        whole = np.array([[split.start, split.stop]], dtype=np.int64)
+    def _parts(
+        self,
+        fragment_id: int,
+        start: int,
+        stop: int,
+        pruner: Pruner | None,
+        least: int,
+        metrics: ScanMetrics | None,
+    ) -> list[Part]:
+        whole = np.array([[start, stop]], dtype=np.int64)
         allowed, exact = whole, self.filter is None
-        if split.start >= split.stop:
+        if start >= stop:
             return []
         if self._lookup is not None:
-            allowed = intersection(allowed, self._lookup.in_fragment(split.fragment_id))
+            allowed = intersection(allowed, self._lookup.in_fragment(fragment_id))
         if self._indexed is not None:
-            matches = self._indexed.matches.get(split.fragment_id)
+            matches = self._indexed.matches.get(fragment_id)
             if matches is not None:
                 allowed, exact = intersection(allowed, matches.ranges), matches.exact
         if not len(allowed):
             return []
         rows = int((allowed[:, 1] - allowed[:, 0]).sum())
-        if exact or self._pruner is None or (rows <= _FEW_ROWS and allowed is not whole):
+        if exact or pruner is None or (rows <= _FEW_ROWS and allowed is not whole):
             return [Part(allowed, not exact)]
-        pruned = self._pruner.prune(
-            self._reader_for(split.fragment_id), int(allowed[0, 0]), int(allowed[-1, 1]), least
-        )
+        pruned = pruner.prune(self._reader_for(fragment_id), int(allowed[0, 0]), int(allowed[-1, 1]), least)
         if metrics is not None:
             metrics.add(zones=pruned.zones, zones_read=pruned.kept)
         parts = []
@@ -183,7 +205,7 @@ def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, 
         yield use.name, use.kind, use.columns, use.filter, use.covered, use.fragments
 
 
-def pieces(reader: FragmentReader, part: Part, rows: int, borders: Sequence[int] | None) -> Iterator[Piece]:
+def pieces(reader: RowsReader, part: Part, rows: int, borders: Sequence[int] | None) -> Iterator[Piece]:
     """A part cut into pieces of at most `rows` rows; ranges end at `borders`, where these matter."""
     ranges = part.ranges
     if len(ranges) == 1:

@@ -16,9 +16,13 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
-from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.projection import Projection
+from lance_engine.scan.reader import RowsReader
+from lance_engine.scan.run import FragmentRun, RunGrouping, RunUnreadableError, together
+from lance_engine.scan.selection import Selection
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.stream import ScanStream, native_stream
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
@@ -68,6 +72,7 @@ class Scanner:
             raise ValueError("limit and offset must not be negative")
         begin = time.perf_counter()
         self._snapshot = snapshot
+        self._reader_for = reader_for
         names = tuple(snapshot.schema.names if columns is None else columns)
         self._coded = frozenset(dictionaries)
         self.schema = projected_schema(snapshot, names, self._coded)
@@ -77,9 +82,6 @@ class Scanner:
         #: bytes of decoded batches that may wait for their consumer
         self.read_ahead = read_ahead_bytes() if read_ahead is None else read_ahead
         self._splits = splits
-        self._plan = ScanPlan(snapshot, reader_for, self.filter, splits, zone_maps=zone_maps, indices=indices)
-        tested = self._plan.filter
-        self._steps = _filter_steps(tested) if tested is not None else None
         self._batch_bytes = batch_bytes
         self.row_bytes = max(1, estimated_row_bytes(self.schema))
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
@@ -87,6 +89,19 @@ class Scanner:
         self.batch_rows = (
             min(batch_size, most_rows) if batch_size and batch_bytes else batch_size or most_rows
         )
+        used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
+        self._grouping = RunGrouping(snapshot, used, self.batch_rows)
+        self._plan = ScanPlan(
+            snapshot,
+            reader_for,
+            self.filter,
+            splits,
+            zone_maps=zone_maps,
+            indices=indices,
+            read_together=self._grouping.takes,
+        )
+        tested = self._plan.filter
+        self._steps = _filter_steps(tested) if tested is not None else None
         self.reader = PieceReader(self.schema, self._coded, self._steps, self.batch_rows, batch_bytes)
         # Rows that are tested at once: more where that takes no memory, but not if few are wanted.
         many = self._steps is not None and self._steps.are_native and limit is None
@@ -161,8 +176,8 @@ class Scanner:
 
         def find(piece: Piece) -> list[npt.NDArray[np.uint64]]:
             return [
-                piece.reader.system_values(ROW_ADDRESS, selection.offsets).to_numpy()
-                for selection in self.reader.passing(piece, metrics)
+                reader.system_values(ROW_ADDRESS, selection.offsets).to_numpy()
+                for reader, selection in self.reader.passing(piece, metrics)
             ]
 
         for parts in ordered_map(find, self.pieces(metrics, counted=True), 2 * num_threads()):
@@ -198,32 +213,43 @@ class Scanner:
         """What is to be read, in row order: in pieces of a batch, but as large as can be where rows only need
         to be counted or decoded.
         """
-        names = tuple(self.schema.names)
         # Rows that need no test are counted without reading them, however few.
         plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics)
+        coming = together(plan, self._grouping, self._reader_for)
         while True:
             with metrics.phase("plan"), counting(metrics):
-                found = next(plan, None)
+                found = next(coming, None)
             if found is None:
                 return
             reader, parts = found
-            for part in parts:
-                if part.tested:
-                    yield from pieces(reader, part, self._tested_rows, None)
-                elif counted:
-                    yield from pieces(reader, part, 1 << 32, None)
-                else:
-                    projection = reader.projection(names, self._coded)
-                    rows = 1 << 32 if self._only_decodes(projection, reader, part) else self.batch_rows
-                    for piece in pieces(reader, part, rows, projection.borders):
-                        native = self._only_decodes(projection, reader, piece)
-                        yield piece._replace(projection=projection) if native else piece
+            try:
+                yield from self._cut(reader, parts, counted)
+            except RunUnreadableError:
+                self._grouping.give_up()
+                assert isinstance(reader, FragmentRun)
+                for alone, rows in reader.apart(Selection.of_range(0, reader.rows)):
+                    yield from self._cut(alone, [Part(rows.ranges, parts[0].tested)], counted)
 
-    def _only_decodes(self, projection: Projection, reader: FragmentReader, rows: Part | Piece) -> bool:
+    def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
+        """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
+        names = tuple(self.schema.names)
+        for part in parts:
+            if part.tested:
+                yield from pieces(reader, part, self._tested_rows, None)
+            elif counted:
+                yield from pieces(reader, part, 1 << 32, None)
+            else:
+                projection = reader.projection(names, self._coded)
+                rows = 1 << 32 if self._only_decodes(projection, reader, part) else self.batch_rows
+                for piece in pieces(reader, part, rows, projection.borders):
+                    native = self._only_decodes(projection, reader, piece)
+                    yield piece._replace(projection=projection) if native else piece
+
+    def _only_decodes(self, projection: Projection, reader: RowsReader, rows: Part | Piece) -> bool:
         """Whether rows come out of the decoders as the scan promises them."""
         ranges = rows.ranges if isinstance(rows, Part) else rows.selection.ranges
         return (
-            projection.decoders is not None
+            projection.native is not None
             and self._batch_bytes is None
             and len(ranges) == 1
             and not reader.any_deleted(int(ranges[0, 0]), int(ranges[0, 1]))
@@ -245,6 +271,12 @@ def projected_schema(snapshot: Snapshot, names: Sequence[str], coded: Collection
                 raise UnsupportedTypeError("Only strings can be read as dictionaries", column=field.name)
             fields[index] = field.with_type(pa.dictionary(pa.int32(), field.type))
     return pa.schema(fields)
+
+
+def _columns_of(filter: Node) -> Collection[str]:
+    from lance_engine.expr.tree import columns_of
+
+    return columns_of(filter)
 
 
 def _filter_steps(filter: Node) -> FilterSteps:

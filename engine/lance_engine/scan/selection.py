@@ -119,6 +119,15 @@ class Selection:
             return Selection.of_range(self.begin + first, self.begin + last)
         return Selection.of_offsets(self.offsets[first:last])
 
+    def between(self, begin: int, end: int) -> Selection | None:
+        """The rows in [begin, end), numbered from `begin`; None if there are none."""
+        if self._ranges is not None:
+            cut = np.clip(self._ranges, begin, end) - begin
+            cut = cut[cut[:, 0] < cut[:, 1]]
+            return Selection.of_ranges(cut) if len(cut) else None
+        first, last = np.searchsorted(self.offsets, [begin, end])
+        return Selection.of_offsets(self.offsets[first:last] - np.uint32(begin)) if first < last else None
+
     def covering(self, distance: int = SPARSE_DISTANCE) -> tuple[Selection, Bools | None]:
         """A cheaper selection to decode that holds all rows, and which of its rows are these (None: all).
 

@@ -72,6 +72,7 @@ class ScanStream:
         self._coming = scanner.pieces(self._metrics)
         self._known: list[Piece] = []
         self._wanted = _FIRST_PIECES
+        self._stopped_by: Exception | None = None
 
     def capsule(self) -> object:
         """The stream, to be called once."""
@@ -121,20 +122,25 @@ class ScanStream:
         """
         tasks: list[_Task] = []
         try:
+            if self._stopped_by is not None:
+                raise self._stopped_by
             for piece in islice(self._coming, self._wanted):
                 number, selection, projection = len(self._known), piece.selection, piece.projection
                 self._known.append(piece)
                 if projection is None or (self._convert is not None and not self._narrowed):
                     tasks.append((number, selection.begin, selection.end, None, selection.is_range, ()))
                     continue
-                self._metrics.touch(partial(projection.pages_of, selection))
-                decoders = projection.decoders
+                self._metrics.touch(partial(projection.page_map.touched, selection))
+                decoders = projection.native
                 if self._narrowed and decoders is not None:
                     decoders = decoders.narrowed(self._narrowed)
                 tasks.append((number, selection.begin, selection.end, decoders, True, projection.required))
         except Exception as error:
-            self._fail(error)
-            raise
+            if not tasks:
+                self._fail(error)
+                raise
+            self._stopped_by = error  # what stands before it may be all that is wanted
+            return tasks, True
         left = len(tasks) == self._wanted
         self._wanted = min(2 * self._wanted, _MOST_PIECES)
         return tasks, left

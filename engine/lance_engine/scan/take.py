@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.fragment import FragmentReader, Projection
 from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.projection import Projection
 from lance_engine.scan.scanner import projected_schema
 from lance_engine.scan.system import SYSTEM_FIELDS
 
@@ -50,13 +51,8 @@ def take(
         addresses = addresses[order]
 
     def read(part: npt.NDArray[np.uint64]) -> list[pa.RecordBatch]:
-        reader = reader_for(int(part[0] >> np.uint64(32)))
-        try:
-            return [reader.projection(names).read_rows(part.astype(np.uint32))]
-        except kernels.BatchTooLargeError:
-            if len(part) == 1:
-                raise
-            return [batch for half in np.array_split(part, 2) for batch in read(half)]
+        projection = reader_for(int(part[0] >> np.uint64(32))).projection(names)
+        return _read(projection, part.astype(np.uint32))
 
     parts = _parts(addresses)
     batches = ordered_map(read, iter(parts), len(parts))
@@ -66,6 +62,16 @@ def take(
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
     return _with_extensions(table.combine_chunks().take(pa.array(places)), snapshot, names)
+
+
+def _read(projection: Projection, rows: npt.NDArray[np.uint32]) -> list[pa.RecordBatch]:
+    """Rows in as few batches as they fit."""
+    try:
+        return [projection.read_rows(rows)]
+    except kernels.BatchTooLargeError:
+        if len(rows) == 1:
+            raise
+        return [batch for half in np.array_split(rows, 2) for batch in _read(projection, half)]
 
 
 def _with_extensions(table: pa.Table, snapshot: Snapshot, names: Sequence[str]) -> pa.Table:

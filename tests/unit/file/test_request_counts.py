@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine import dataset
+from lance_engine import dataset, kernels
 from lance_engine.file import contents, reader
 from lance_engine.file.reader import FileReader
 from lance_engine.io.coalesce import coalesce
@@ -155,12 +156,15 @@ def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.Monke
         store.put(str(path.relative_to(tmp_path / "wide")), path.read_bytes())
     parsed = []
 
-    def parse(data: bytes, size: int) -> object:
-        parsed.append(len(data))
-        return original(data, size)
+    def counted(parse: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object) -> object:
+            parsed.append(arguments)
+            return parse(*arguments)
 
-    original = reader.parse_column_metadata
-    monkeypatch.setattr(reader, "parse_column_metadata", parse)
+        return run
+
+    monkeypatch.setattr(reader, "parse_column_metadata", counted(reader.parse_column_metadata))
+    monkeypatch.setattr(kernels, "column_pages", counted(kernels.column_pages))
     opened = dataset.Dataset.open(store)
     assert opened.schema.names[5000] == "c5000"
     store.reset_counters()

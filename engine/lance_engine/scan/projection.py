@@ -1,0 +1,198 @@
+"""Some columns of a reader: how they are decoded, and reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
+from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched
+from lance_engine.metrics import count_read, note_pages
+from lance_engine.scan.selection import Selection
+from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan.touched import PageMap
+from lance_engine.scan.types import to_declared
+
+if TYPE_CHECKING:
+    from lance_engine.scan.layout import ProjectedColumns
+    from lance_engine.scan.reader import RowsReader
+
+# Bytes from which on it matters whether a value is copied.
+_WIDE_VALUE = 128
+
+U32Array = npt.NDArray[np.uint32]
+
+
+class BuiltField(NamedTuple):
+    """A decoder, and per file the leaves whose bytes can be fetched ahead."""
+
+    decoder: kernels.Field
+    leaves: dict[LeafSource, list[kernels.LeafColumn]]
+
+
+class Decoders:
+    """What decodes some columns, or tests of columns, in a fixed order. Immutable."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        columns: ProjectedColumns | pa.Schema,
+        fields: Sequence[BuiltField],
+    ) -> None:
+        """Of stored columns, among others; of tests, `columns` is the schema of their outcomes."""
+        self.names = names
+        if isinstance(columns, pa.Schema):
+            self.schema = self.decoded = columns
+            self.missing: frozenset[str] = frozenset()
+            #: which of the decoded columns must not hold nulls
+            self.required: list[int] = []
+            self.is_plain = True
+        else:
+            self.schema, self.decoded = columns.schema, columns.decoded
+            self.missing, self.required = columns.missing, columns.required
+            self.is_plain = columns.is_plain
+        leaves: dict[LeafSource, list[kernels.LeafColumn]] = {}
+        for built in fields:
+            for file, found in built.leaves.items():
+                leaves.setdefault(file, []).extend(found)
+        self.columns = kernels.Columns([built.decoder for built in fields])
+        self.leaves = list(leaves.items())
+        self.is_local = all(file.is_local for file in leaves)
+        #: name, first row of each page and then the number of rows, of leaves with an item per row
+        self.pages = [(leaf.name, leaf.page_starts) for _, found in self.leaves for leaf in found]
+        #: rows at which a batch of wide values should end: within a page these need not be copied
+        self.borders = sorted(
+            {
+                start
+                for file, found in self.leaves
+                if file.is_local
+                for leaf in found
+                if leaf.value_bytes >= _WIDE_VALUE
+                for start in leaf.page_starts
+            }
+        )
+
+
+class Projection:
+    """Some columns of the rows of a reader, or tests of columns, in a fixed order."""
+
+    __slots__ = ("_decoders", "_reader")
+
+    def __init__(self, reader: RowsReader, decoders: Decoders) -> None:
+        self._reader = reader
+        self._decoders = decoders
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._decoders.schema
+
+    @property
+    def required(self) -> list[int]:
+        """Which of the decoded columns must not hold nulls."""
+        return self._decoders.required
+
+    @property
+    def borders(self) -> list[int]:
+        """Rows at which a batch of wide values should end."""
+        return self._decoders.borders
+
+    @property
+    def native(self) -> kernels.Columns | None:
+        """Decodes these columns without further ado, if that is possible."""
+        found = self._decoders
+        return found.columns if found.is_plain and found.is_local else None
+
+    @property
+    def page_map(self) -> PageMap:
+        """Where the pages of the columns lie; keeps nothing of the files."""
+        return PageMap(self._reader.fragment_rows, self._decoders.pages)
+
+    def read(self, selection: Selection) -> pa.RecordBatch:
+        """The rows of a selection. `kernels.BatchTooLargeError` asks for fewer rows."""
+        note_pages(partial(self.page_map.touched, selection))
+        if selection.is_range:
+            return self.read_range(selection.begin, selection.end)
+        if selection.prefers_rows:
+            return self.read_rows(selection.offsets)
+        ranges = selection.ranges
+        with self._reader.placed():
+            batch = self._decode(
+                ranges.tolist(), lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
+            )
+        if self._decoders.is_plain:
+            return batch
+        return self._complete(
+            batch, selection.count, lambda name: self._reader.system_values(name, selection.offsets)
+        )
+
+    def read_range(self, begin: int, end: int) -> pa.RecordBatch:
+        """Rows [begin, end) of the fragment, deleted ones included.
+
+        Decoding runs without the interpreter lock. `kernels.BatchTooLargeError` asks for fewer rows.
+        """
+        with self._reader.placed():
+            batch = self._decode(
+                [(begin, end)], lambda overlays: self._decoders.columns.decode_range(begin, end, overlays)
+            )
+        if self._decoders.is_plain:
+            return batch
+        return self._complete(batch, end - begin, lambda name: self._reader.system_column(name, begin, end))
+
+    def read_rows(self, rows: U32Array) -> pa.RecordBatch:
+        """The rows at ascending offsets; an offset may repeat."""
+        with self._reader.placed():
+            batch = self._decode(
+                ((int(row), int(row) + 1) for row in rows),
+                lambda overlays: self._decoders.columns.decode_rows(rows, overlays),
+            )
+        if self._decoders.is_plain:
+            return batch
+        return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
+
+    def _decode(
+        self, ranges: Iterable[tuple[int, int]], decode: Callable[[Overlays], kernels.DecodedBatch]
+    ) -> pa.RecordBatch:
+        """Fetch what `ranges` of rows need, where files are not local, and decode."""
+        return self._import(decode_fetched(self._decoders.leaves, ranges, decode))
+
+    def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
+        if self._decoders.is_local:
+            count_read(0, decoded.bytes_read)
+        batch = pa.RecordBatch._import_from_c(decoded.address, self._decoders.decoded)
+        for index in self.required:
+            if batch.column(index).null_count:
+                raise CorruptFileError(
+                    "A column that must not be null holds nulls",
+                    column=self._decoders.decoded.field(index).name,
+                )
+        return batch
+
+    def _complete(self, batch: pa.RecordBatch, rows: int, system: Any) -> pa.RecordBatch:
+        """Add the columns that are not stored, in their places, and restore dictionary types."""
+        if not self._decoders.names:
+            return batch
+        arrays = []
+        for field in self.schema:
+            if field.name in SYSTEM_FIELDS:
+                arrays.append(system(field.name))
+            elif field.name in self._decoders.missing:
+                arrays.append(pa.nulls(rows, field.type))
+            else:
+                array = batch.column(self._decoders.decoded.names.index(field.name))
+                arrays.append(self._declared(array, field))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _declared(self, array: pa.Array, field: pa.Field) -> pa.Array:
+        with self._reader.placed():
+            try:
+                return to_declared(array, field.type, partial(self._reader.blobs, field.name))
+            except kernels.InvalidJsonError as error:
+                raise kernels.CorruptDataError(
+                    f"A JSON value contradicts itself: {error.args[0]}", field.name, None
+                ) from error

@@ -1,0 +1,179 @@
+"""Reading columns of rows that are numbered from 0: those of a fragment, or of several in a row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.cache import METADATA
+from lance_engine.errors import Placed
+from lance_engine.file.fields import FieldBuilder
+from lance_engine.scan.layout import FragmentLayout, ProjectedColumns
+from lance_engine.scan.projection import BuiltField, Decoders, Projection
+from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan.touched import FragmentRows
+
+if TYPE_CHECKING:
+    from lance_engine.file.legacy_fields import LegacyFieldBuilder
+    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.types import Field
+
+# What a page's description takes in memory, apart from its chunk index and dictionary.
+_PAGE_BYTES = 1024
+
+U32Array = npt.NDArray[np.uint32]
+
+
+class RowsReader(ABC):
+    """Files are opened when a projection first needs them; threads may share a reader.
+
+    Of what it has read it keeps decoders, which do not know it: nothing refers to a reader but its users.
+    """
+
+    def __init__(self, snapshot: Snapshot, layout: FragmentLayout) -> None:
+        self._snapshot = snapshot
+        self._layout = layout
+        self._built: dict[tuple[str, bool], BuiltField] = {}
+        self._decoders: dict[tuple[tuple[str, ...], frozenset[str]], Decoders] = {}
+        self._tests: WeakKeyDictionary[object, Decoders | None] = WeakKeyDictionary()
+
+    def evict(self) -> None:
+        """Forget all that was read from the files; projections handed out stay usable."""
+        self._built, self._decoders, self._tests = {}, {}, WeakKeyDictionary()
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Physical rows, deleted ones included."""
+
+    @property
+    @abstractmethod
+    def fragment_rows(self) -> FragmentRows:
+        """The fragments whose rows these are."""
+
+    @property
+    @abstractmethod
+    def has_chunks(self) -> bool:
+        """Whether values are stored in small chunks (from format 2.1 on), of which few are picked fast."""
+
+    @abstractmethod
+    def deleted(self) -> U32Array | None:
+        """Sorted numbers of the deleted rows, None if there are none."""
+
+    @abstractmethod
+    def system_column(self, name: str, begin: int, end: int) -> pa.Array:
+        """A system column of rows [begin, end)."""
+
+    @abstractmethod
+    def system_values(self, name: str, rows: U32Array) -> pa.Array:
+        """A system column of certain rows."""
+
+    @abstractmethod
+    def blobs(self, name: str, descriptors: pa.StructArray) -> pa.Array:
+        """The bytes that blobs of a top-level column lead to."""
+
+    @abstractmethod
+    def placed(self) -> Placed:
+        """A block that adds to errors where they happened, and makes those of the kernels ours."""
+
+    @abstractmethod
+    def _builder(self, field: Field) -> FieldBuilder | LegacyFieldBuilder:
+        """What makes the decoder of a field."""
+
+    @abstractmethod
+    def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
+        """Fetch what files say about some of their columns, all columns of a file together."""
+
+    def any_deleted(self, begin: int, end: int) -> bool:
+        """Whether one of the rows [begin, end) is deleted."""
+        deleted = self.deleted()
+        if deleted is None:
+            return False
+        first, last = np.searchsorted(deleted, [begin, end])
+        return bool(first < last)
+
+    def projection(self, names: tuple[str, ...], coded: frozenset[str] = frozenset()) -> Projection:
+        """The decoders of these columns, system columns included; those in `coded` give dictionaries."""
+        key = (names, coded.intersection(names))
+        found = self._decoders.get(key)
+        if found is None:
+            with self.placed():
+                projected = self.projected(*key)
+                self._fetch_metadata(projected.columns)
+                fields = [self.built(field, name in coded) for name, field in projected.stored]
+                found = self._decoders.setdefault(key, Decoders(names, projected, fields))
+        else:
+            METADATA.hit(self)
+        return Projection(self, found)
+
+    def field(self, name: str) -> Field:
+        return self._snapshot.schema.field(name)
+
+    def built(self, field: Field, coded: bool = False) -> BuiltField:
+        """The decoder of a top-level field, as codes if asked; projections share it."""
+        found = self._built.get((field.name, coded))
+        if found is None:
+            builder = self._builder(field)
+            decoder = builder.build(field, coded)
+            found = self._built.setdefault((field.name, coded), BuiltField(decoder, builder.leaves))
+            METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
+        return found
+
+    def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
+        """What reads, by name, the truth of a test of each value of a column; None if one is impossible.
+
+        Kept for `key`, as long as that exists.
+        """
+        if key not in self._tests:
+            with self.placed():
+                self._tests[key] = self._tested(tests)
+        found = self._tests[key]
+        return None if found is None else Projection(self, found)
+
+    def _tested(self, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Decoders | None:
+        fields = []
+        for column, test in tests.values():
+            field = self.field(column)
+            # The kernels would test binary JSON and not its text.
+            if not self.is_stored(field) or field.is_json:
+                return None
+            built = self.built(field)
+            decoder = built.decoder.tested(test)
+            if decoder is None:
+                return None
+            fields.append(BuiltField(decoder, built.leaves))
+        return Decoders(tuple(tests), pa.schema([pa.field(name, pa.bool_()) for name in tests]), fields)
+
+    def is_dictionary_coded(self, name: str) -> bool:
+        """Whether all pages of a string column have a dictionary."""
+        if name in SYSTEM_FIELDS:
+            return False
+        field = self.field(name)
+        if field.logical_type not in ("string", "large_string") or not self.is_stored(field):
+            return False
+        with self.placed():
+            built = self.built(field)
+        leaves = [leaf for leaves in built.leaves.values() for leaf in leaves]
+        return bool(leaves) and all(leaf.gives_codes for leaf in leaves)
+
+    def is_stored(self, field: Field) -> bool:
+        """Whether the column exists in the files; if not, all its values are null."""
+        return self._layout.is_stored(field)
+
+    def projected(self, names: tuple[str, ...], coded: frozenset[str]) -> ProjectedColumns:
+        """What columns are like here."""
+        return self._layout.projected(names, coded)
+
+
+def _metadata_bytes(leaf: kernels.LeafColumn) -> int:
+    """About the memory that the metadata of a column take: what its pages keep, and the pages themselves."""
+    kept = sum(length for _, length in leaf.metadata_ranges(0, leaf.rows))
+    return kept + _PAGE_BYTES * len(leaf.page_starts)
