@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -190,12 +191,16 @@ def together(
     plan: Iterable[tuple[Fragment, list[Part]]],
     grouping: RunGrouping,
     reader_for: Callable[[int], FragmentReader],
+    limit: int | None,
 ) -> Iterator[tuple[RowsReader, list[Part]]]:
-    """What is left of fragments, neighbours of which all rows are left as one. The first runs are short: who
-    wants few rows should not wait for many files.
+    """What is left of fragments, neighbours of which all rows are left as one.
+
+    The first runs are short: who wants few rows should not wait for many files. None goes on behind the
+    fragment in which `limit` rows are complete, if all of them are wanted: what follows is hardly ever read.
     """
     run: list[Fragment] = []
     rows, most, tested = 0, _FIRST_FRAGMENTS, False
+    left = math.inf if limit is None else limit
 
     def joined() -> tuple[RowsReader, list[Part]]:
         reader = FragmentRun(grouping.snapshot, run, reader_for) if len(run) > 1 else reader_for(run[0].id)
@@ -204,15 +209,21 @@ def together(
     for fragment, parts in plan:
         fits = _is_whole(parts, fragment) and grouping.takes(fragment)
         if run and not (
-            fits and len(run) < most and parts[0].tested == tested and grouping.joins(run, rows, fragment)
+            fits
+            and len(run) < most
+            and (tested or rows < left)
+            and parts[0].tested == tested
+            and grouping.joins(run, rows, fragment)
         ):
             yield joined()
+            left -= 0 if tested else rows
             run, rows, most = [], 0, 4 * most
         if fits:
             run.append(fragment)
             rows, tested = rows + fragment.physical_rows, parts[0].tested
         else:
             yield reader_for(fragment.id), parts
+            left -= sum(part.rows for part in parts if not part.tested)
     if run:
         yield joined()
 

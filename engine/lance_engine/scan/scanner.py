@@ -215,7 +215,8 @@ class Scanner:
         """
         # Rows that need no test are counted without reading them, however few.
         plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics)
-        coming = together(plan, self._grouping, self._reader_for)
+        limit = None if self.limit is None else self.offset + self.limit
+        coming = together(plan, self._grouping, self._reader_for, limit)
         while True:
             with metrics.phase("plan"), counting(metrics):
                 found = next(coming, None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.scan.fragment import FragmentReader, Projection
+from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.scanner import projected_schema

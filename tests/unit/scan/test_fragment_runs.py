@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +155,15 @@ def test_deleted_and_added_rows(
 
 
 def test_few_rows_open_few_files(uri: str, opened: list[int]) -> None:
-    scan = Dataset.open(uri).scan(limit=3)
+    scan = Dataset.open(uri).scan()
     first = next(scan.pieces(scan.start()))
     assert (first.selection.count, opened) == (4 * ROWS, [4])
+    opened.clear()
+    scan = Dataset.open(uri).scan(limit=3)
+    counts = [piece.selection.count for piece in islice(scan.pieces(scan.start()), 3)]
+    assert (counts, opened) == ([ROWS] * 3, [])
+    scan = Dataset.open(uri).scan(limit=2 * ROWS, offset=1)
+    assert next(scan.pieces(scan.start())).selection.count == 3 * ROWS
 
 
 def test_no_file_is_opened_for_rows_without_columns(uri: str, opened: list[int]) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lance_engine.cache  # noqa: F401  # sets its limits when it is first imported, before the checks set theirs
 import numpy as np
 import pyarrow as pa
 import pytest
