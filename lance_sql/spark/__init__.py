@@ -21,7 +21,7 @@ from lance_sql.spark.java import java_problem
 if TYPE_CHECKING:
     from lance_sql.spark.maintenance import build_index, compact, delete, update
     from lance_sql.spark.merging import merge
-    from lance_sql.spark.narrow import narrow
+    from lance_sql.spark.narrowing import narrow
     from lance_sql.spark.saving import write
     from lance_sql.spark.session import local_session, register
     from lance_sql.spark.tables import sql, table
@@ -48,7 +48,7 @@ _LAZY = {
     "delete": "lance_sql.spark.maintenance",
     "local_session": "lance_sql.spark.session",
     "merge": "lance_sql.spark.merging",
-    "narrow": "lance_sql.spark.narrow",
+    "narrow": "lance_sql.spark.narrowing",
     "register": "lance_sql.spark.session",
     "sql": "lance_sql.spark.tables",
     "table": "lance_sql.spark.tables",

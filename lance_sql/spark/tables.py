@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import Token, TokenType
 
-from lance_sql.spark.narrow import narrow
+from lance_sql.spark.narrowing import narrow
 from lance_sql.spark.session import ensure_registered
 
 

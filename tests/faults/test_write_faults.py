@@ -11,6 +11,7 @@ import pytest
 from lance_engine.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
+from lance_engine.progress import ProgressEvent
 from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
@@ -109,9 +110,11 @@ def test_a_failing_append_keeps_the_dataset(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
-    def interrupt(rows: int, _: int) -> None:
-        if rows > 20:
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lance_engine.progress._INTERVAL", 0)
+
+    def interrupt(event: ProgressEvent) -> None:
+        if event.rows > 20:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
