@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 # Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
 PICKED_DISTANCE = 2
 
+# Rows are picked from so many bytes at once, as far as their width is known: both what they are picked from
+# and what is picked take memory.
+_PICKED_BYTES = 8 << 20
+_FEWEST_PICKED = 1024
+
 
 class PieceReader:
     """Reads pieces as batches of `schema`, or counts their rows; threads may share it."""
@@ -46,6 +51,7 @@ class PieceReader:
         self._batch_bytes = batch_bytes
         self._texts = frozenset(field.name for field in schema if is_text(field.type) or is_bytes(field.type))
         self._picked = self._texts | {field.name for field in schema if _is_fixed(field.type)}
+        self._seen_rows = self._seen_bytes = 0
 
     def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         """The rows of a piece that pass the filter and are not deleted; no batch is empty."""
@@ -146,10 +152,20 @@ class PieceReader:
         found = passing.selection
         batches = [
             self._materialised(piece, found.part(first, last), first, passing.columns)
-            for first, last in found.parts(self._batch_rows)
+            for first, last in found.parts(self._rows_at_once(found))
         ]
+        # An update lost between threads does not matter.
+        self._seen_rows += found.count
+        self._seen_bytes += sum(batch.nbytes for batch in batches)
         metrics.add_time("read", time.perf_counter() - begin)
         return batches
+
+    def _rows_at_once(self, selection: Selection) -> int:
+        """How many rows of a selection to materialise as one batch."""
+        if selection.is_range or not self._seen_bytes:
+            return self._batch_rows
+        most = max(_FEWEST_PICKED, _PICKED_BYTES * self._seen_rows // self._seen_bytes)
+        return min(self._batch_rows, most)
 
     def _materialised(
         self, piece: Piece, selection: Selection, first: int, columns: Mapping[str, pa.Array]

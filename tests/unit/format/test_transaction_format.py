@@ -17,6 +17,7 @@ from lance_engine.format.transaction import (
     Overwrite,
     Project,
     Transaction,
+    UpdateBases,
     UpdateConfig,
     parse_transaction,
     serialize_transaction,
@@ -42,9 +43,13 @@ BARE = Schema(SCHEMA.fields)
         UpdateConfig(),
         Clone("/source", 3),
         Clone("s3://b/source", 3, "dev", "a/b"),
+        UpdateBases((BasePath(0, "/x", False),)),
+        UpdateBases((BasePath(1, "/x", True, "x"), BasePath(2, "s3://b/y", False, None))),
         OtherOperation(
-            OperationKind.UPDATE_BASES,
-            table_pb2.Transaction.UpdateBases(new_bases=[table_pb2.BasePath(path="/x")]).SerializeToString(),
+            OperationKind.UPDATE_MEM_WAL_STATE,
+            table_pb2.Transaction.UpdateMemWalState(
+                compacted_sstables=[table_pb2.CompactedSsTable()]
+            ).SerializeToString(),
         ),
     ],
     ids=lambda operation: operation.kind.value,
