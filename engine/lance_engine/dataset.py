@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from lance_engine.maintenance.tags import Tags
     from lance_engine.maintenance.values import Compiler, Value
     from lance_engine.progress import ProgressOption
-    from lance_engine.scan import Scanner, ScanSplit
     from lance_engine.scan.extremes import Extremes
     from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.scan.scanner import Scanner
+    from lance_engine.scan.splits import ScanSplit
 
 __all__ = ["Dataset"]
 
@@ -139,7 +140,7 @@ class Dataset:
         `read_ahead` bytes of batches are decoded before they are asked for, by default a quarter of the limit
         of memory (see `lance_engine.cache`).
         """
-        from lance_engine.scan import Scanner
+        from lance_engine.scan.scanner import Scanner
 
         return Scanner(
             self.snapshot,
@@ -169,7 +170,7 @@ class Dataset:
         An id that does not exist or whose row was deleted is a RowNotFoundError that lists such ids, or left
         out with ``missing="skip"``. Threads may take at the same time.
         """
-        from lance_engine.scan import take
+        from lance_engine.scan.take import take
 
         return take(self.snapshot, self._reader, row_ids, columns, missing=missing)
 

@@ -14,7 +14,7 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
-    from lance_engine.scan import Scanner
+    from lance_engine.scan.scanner import Scanner
 
 
 class WatchedScan(NamedTuple):

@@ -30,7 +30,7 @@ from lance_engine.maintenance.retry import redo_on_conflict
 from lance_engine.maintenance.rows import joined, live_offsets, matching_addresses, scan
 from lance_engine.maintenance.update import commit_moved, write_updated
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import write_fragments
 from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.errors import ColumnNotFoundError
 from lance_engine.metrics import ScanMetrics
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_ID
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType

@@ -17,7 +17,7 @@ from lance_engine.format.transaction import Transaction
 from lance_engine.inspection.transactions import read_transaction
 from lance_engine.io import delete_quietly
 from lance_engine.io.store import Store
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.versions import list_versions, read_version
 from lance_engine.write.fragments import data_paths
 from pyspark.sql.datasource import (

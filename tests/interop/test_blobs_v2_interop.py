@@ -13,7 +13,7 @@ from lance import Blob, DatasetBasePath, blob_array, blob_field
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError, SchemaMismatchError, UnsupportedTypeError
 from lance_engine.io.memory import MemoryStore
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.dataset import write_dataset
 

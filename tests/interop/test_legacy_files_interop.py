@@ -14,7 +14,7 @@ from corpus import Case, difference, leaf_cases, nested_cases
 from lance_engine.dataset import Dataset
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.memory import MemoryStore
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.versions import open_snapshot
 
 import lance_sql

@@ -12,7 +12,7 @@ import pytest
 from corpus import difference
 from lance_engine.dataset import Dataset
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 3000

@@ -12,7 +12,7 @@ import pytest
 from corpus import Case, all_cases, blob_cases, difference, multi_page_table, versioned
 from lance_engine.dataset import Dataset
 from lance_engine.errors import RowNotFoundError
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from pylance_files import write_dataset
 
 CASES = versioned([*all_cases(), *blob_cases()], with_2_0=True)

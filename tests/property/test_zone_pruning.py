@@ -13,7 +13,8 @@ import lance
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from lance_engine.dataset import Dataset
-from lance_engine.scan import Scanner, ScanSplit
+from lance_engine.scan.scanner import Scanner
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
 
 NAN, INFINITY = math.nan, math.inf

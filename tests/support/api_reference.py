@@ -19,7 +19,7 @@ import lance_engine.maintenance.merge
 import lance_engine.maintenance.tags
 import lance_engine.metrics
 import lance_engine.progress
-import lance_engine.scan
+import lance_engine.scan.scanner
 import lance_engine.write.dataset
 
 import lance_sql
@@ -54,7 +54,7 @@ def page() -> str:
     parts += _section("Functions", [pair for pair in functions if inspect.isfunction(pair[1])])
     parts += _section("Options of write", [("write_dataset", lance_engine.write.dataset.write_dataset)])
     parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.Dataset)
-    parts += _class("Scanner", lance_engine.scan.Scanner)
+    parts += _class("Scanner", lance_engine.scan.scanner.Scanner)
     parts += _class("MergeBuilder", lance_engine.maintenance.merge.MergeBuilder)
     parts += _class("Inspector", lance_engine.inspection.inspector.Inspector)
     parts += _class("Tags", lance_engine.maintenance.tags.Tags)

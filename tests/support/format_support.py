@@ -17,7 +17,7 @@ import pyarrow as pa
 from corpus import Case, blob_cases, difference, json_cases, leaf_cases, nested_cases, packed_cases
 from lance_engine.dataset import Dataset
 from lance_engine.errors import LanceError
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
 
 PAGE = Path(__file__).parents[2] / "docs" / "format-support.md"

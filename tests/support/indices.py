@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance_engine.scan import Scanner
+from lance_engine.scan.scanner import Scanner
 
 KINDS = ["btree", "bitmap", "zonemap", "bloomfilter"]
 

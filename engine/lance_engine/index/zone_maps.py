@@ -7,17 +7,17 @@ another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError
-from lance_engine.expr.statistics import ColumnStatistics
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import COLUMN_ENCODING, ColumnMetadata
@@ -27,11 +27,14 @@ from lance_engine.io.memory import MemoryStore
 from lance_engine.metrics import counting
 from lance_engine.types import NO_PARENT, Field
 
+if TYPE_CHECKING:
+    from lance_engine.expr.statistics import ColumnStatistics
+
 _COLUMN_BUFFER = 1
 _REMEDY = "Scan with zone_maps=False, and rewrite the file"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ZoneMap:
     """The zone map of one column of `rows` rows; the last of its zones may be shorter than `rows_per_zone`.
 
@@ -47,10 +50,6 @@ class ZoneMap:
     maximum: pa.Array
     null_count: npt.NDArray[np.int64]
     nan_order_known: bool
-    statistics: ColumnStatistics = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "statistics", self._statistics())
 
     @property
     def zones(self) -> int:
@@ -66,7 +65,11 @@ class ZoneMap:
         """The rows of every zone."""
         return np.minimum(self.starts + self.rows_per_zone, self.rows) - self.starts
 
-    def _statistics(self) -> ColumnStatistics:
+    @cached_property
+    def statistics(self) -> ColumnStatistics:
+        """The same as filters are matched against."""
+        from lance_engine.expr.statistics import ColumnStatistics
+
         valid = self.lengths - self.null_count
         nan_count: npt.NDArray[np.int64] | None = None
         if self.nan_order_known and pa.types.is_floating(self.minimum.type):
@@ -171,6 +174,8 @@ def parse_zone_map(
 
 
 def _nan_flags(bounds: pa.Array) -> npt.NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
     single = bounds.cast(pa.float32()) if pa.types.is_float16(bounds.type) else bounds
     found: npt.NDArray[np.bool_] = pc.fill_null(pc.is_nan(single), False).to_numpy(zero_copy_only=False)
     return found

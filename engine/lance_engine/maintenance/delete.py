@@ -20,7 +20,7 @@ from lance_engine.maintenance.rows import (
     take_out,
 )
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan import ScanSplit, split_rows
+from lance_engine.scan.splits import ScanSplit, split_rows
 from lance_engine.table.snapshot import Snapshot
 
 # Rows between two reports of how far the search for rows is.

@@ -15,9 +15,10 @@ from lance_engine.expr.tree import Node
 from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
 from lance_engine.io import delete_quietly
-from lance_engine.scan import Scanner, ScanSplit
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.plan import ScanPlan
+from lance_engine.scan.scanner import Scanner
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.deletions import deletion_path, write_deletions
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot

@@ -28,7 +28,7 @@ from lance_engine.maintenance.rows import (
 )
 from lance_engine.maintenance.values import ColumnValues, Compiler, Value, check_whole_columns, column_values
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan import ScanSplit
+from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import data_paths

@@ -15,8 +15,8 @@ from lance_engine.cache import memory_limit, set_memory_limit
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError
 from lance_engine.metrics import ScanMetrics
-from lance_engine.scan import Scanner
 from lance_engine.scan.plan import Piece
+from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.stream import ScanStream, native_stream
 from lance_engine.write.dataset import write_dataset
 
