@@ -89,8 +89,9 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
 def test_a_cancelled_job(spark: SparkSession, tmp_path: Path, mode: lance_sql.spark.saving.SaveMode) -> None:
     path = tmp_path / "t.lance"
     before = lance_sql.write(pa.table({"id": [-1]}), path)
-    slow = "if(java_method('java.lang.Thread', 'sleep', 20L) IS NULL, id, id) AS id"
-    endless = spark.range(0, 100_000, numPartitions=2).selectExpr(slow)
+    # Spark hands rows on in blocks of 64 KiB: thousands of rows make the first one.
+    slow = "if(java_method('java.lang.Thread', 'sleep', 1L) IS NULL, id, id) AS id"
+    endless = spark.range(0, 1_000_000, numPartitions=2).selectExpr(slow)
     failures: list[BaseException] = []
 
     def run() -> None:

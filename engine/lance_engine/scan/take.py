@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 
 # From this many rows on, several threads share the work.
 _PARALLEL_ROWS = 256
+# So many selections of columns are kept per snapshot.
+_KEPT_COLUMNS = 64
+
+
+class _Columns(NamedTuple):
+    names: tuple[str, ...]
+    schema: pa.Schema
+    has_extensions: bool
+    """Whether the metadata of fields name extension types."""
+
+
+_columns: WeakKeyDictionary[Snapshot, dict[tuple[str, ...], _Columns]] = WeakKeyDictionary()
 
 
 def take(
@@ -39,29 +52,28 @@ def take(
     """
     if missing not in ("error", "skip"):
         raise ValueError(f"missing is 'error' or 'skip', not {missing!r}")
-    names = tuple(snapshot.schema.names if columns is None else columns)
-    schema = projected_schema(snapshot, names)
+    wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
     find = snapshot.resolve_row_ids if missing == "error" else snapshot.find_row_ids
     addresses = find(row_ids)
     if len(addresses) == 0:
-        return _with_extensions(schema.empty_table(), snapshot, names)
+        return _finished(wanted.schema.empty_table(), wanted)
     order = None
     if len(addresses) > 1 and (addresses[1:] < addresses[:-1]).any():
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
 
     def read(part: npt.NDArray[np.uint64]) -> list[pa.RecordBatch]:
-        projection = reader_for(int(part[0] >> np.uint64(32))).projection(names)
+        projection = reader_for(int(part[0] >> np.uint64(32))).projection(wanted.names)
         return _read(projection, part.astype(np.uint32))
 
     parts = _parts(addresses)
     batches = ordered_map(read, iter(parts), len(parts))
-    table = pa.Table.from_batches(chain.from_iterable(batches), schema=schema)
+    table = pa.Table.from_batches(chain.from_iterable(batches), schema=wanted.schema)
     if order is None:
-        return _with_extensions(table, snapshot, names)
+        return _finished(table, wanted)
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return _with_extensions(table.combine_chunks().take(pa.array(places)), snapshot, names)
+    return _finished(table.combine_chunks().take(pa.array(places)), wanted)
 
 
 def _read(projection: Projection, rows: npt.NDArray[np.uint32]) -> list[pa.RecordBatch]:
@@ -74,12 +86,24 @@ def _read(projection: Projection, rows: npt.NDArray[np.uint32]) -> list[pa.Recor
         return [batch for half in np.array_split(rows, 2) for batch in _read(projection, half)]
 
 
-def _with_extensions(table: pa.Table, snapshot: Snapshot, names: Sequence[str]) -> pa.Table:
-    """The table with the extension types that the metadata of its fields name, as scans give them."""
-    fields = (snapshot.schema.field(name) for name in names if name not in SYSTEM_FIELDS)
-    if not any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk()):
-        return table
-    return pa.RecordBatchReader.from_stream(table).read_all()
+def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
+    kept = _columns.get(snapshot)
+    if kept is None:
+        kept = _columns.setdefault(snapshot, {})
+    found = kept.get(names)
+    if found is None:
+        fields = [snapshot.schema.field(name) for name in names if name not in SYSTEM_FIELDS]
+        has_extensions = any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk())
+        found = _Columns(names, projected_schema(snapshot, names), has_extensions)
+        if len(kept) >= _KEPT_COLUMNS:
+            kept.clear()
+        kept[names] = found
+    return found
+
+
+def _finished(table: pa.Table, columns: _Columns) -> pa.Table:
+    """The table with the extension types of its fields, as scans give them."""
+    return pa.RecordBatchReader.from_stream(table).read_all() if columns.has_extensions else table
 
 
 def _parts(addresses: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:

@@ -249,18 +249,26 @@ class Snapshot:
         offsets = addresses & _OFFSET_MASK
         positions = np.minimum(np.searchsorted(self._fragment_ids, fragment_ids), len(self._fragment_ids) - 1)
         live: npt.NDArray[np.bool_] = self._fragment_ids[positions] == fragment_ids
+        if (
+            len(live) and live.all() and (positions == positions[0]).all()
+        ):  # as for every look-up of a single row
+            return self._is_live_in(self.fragments[positions[0]], offsets)
         # Grouped by fragment: each group is a slice of `order`.
         order = np.flatnonzero(live)
         order = order[np.argsort(positions[order], kind="stable")]
         touched, starts = np.unique(positions[order], return_index=True)
         bounds = [*starts.tolist(), len(order)]
         for position, start, end in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
-            fragment, here = self.fragments[position], order[start:end]
-            live[here] &= offsets[here] < fragment.physical_rows
-            deleted = self.deleted_rows(fragment)
-            if deleted is not None and len(deleted):
-                index = np.minimum(np.searchsorted(deleted, offsets[here]), len(deleted) - 1)
-                live[here] &= deleted[index] != offsets[here]
+            here = order[start:end]
+            live[here] = self._is_live_in(self.fragments[position], offsets[here])
+        return live
+
+    def _is_live_in(self, fragment: Fragment, offsets: U64Array) -> npt.NDArray[np.bool_]:
+        live: npt.NDArray[np.bool_] = offsets < fragment.physical_rows
+        deleted = self.deleted_rows(fragment)
+        if deleted is not None and len(deleted):
+            index = np.minimum(np.searchsorted(deleted, offsets), len(deleted) - 1)
+            live &= deleted[index] != offsets
         return live
 
     # ---- files -------------------------------------------------------------------------------------------
