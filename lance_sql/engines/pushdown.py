@@ -102,9 +102,10 @@ def _pruned(dataset: Dataset, condition: Node) -> _Pruned:
 
 def sampled_share(dataset: Dataset, condition: Node) -> float:
     """About which share of the rows passes `condition`."""
+    splits = dataset.splits(_SAMPLED_PLACES)  # more where there are more fragments than places
     sample = [
         ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS, split.stop))
-        for split in dataset.splits(_SAMPLED_PLACES)
+        for split in splits[:: -(-len(splits) // _SAMPLED_PLACES) or 1]
     ]
     rows = sum(split.stop - split.start for split in sample)
     return dataset.scan(columns=[], filter=condition, splits=sample).count() / max(rows, 1)

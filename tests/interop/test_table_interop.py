@@ -280,10 +280,9 @@ def test_manifests_are_rewritten_without_loss(tmp_path: Path) -> None:
     dataset.update_config({"lance.x": "1"})
     dataset.update_metadata({"k": "v"})
     dataset.create_scalar_index("a", "BTREE")
-    latest = read_latest(open_snapshot(path).store)
-    assert latest is not None
-    stored, versions = latest
-    original = (path / versions.path(versions.latest)).read_bytes()
+    stored = read_latest(open_snapshot(path).store)
+    assert stored is not None
+    original = (path / NamingScheme.V2.path(stored.manifest.version)).read_bytes()
     again = serialize_manifest_file(
         stored.manifest, index_section=stored.index_section, transaction=stored.transaction
     )

@@ -117,6 +117,20 @@ def test_no_sample_is_read_from_remote_storage(large):
     assert decide(remote, "sorted < 20000").pushed
 
 
+def test_a_sample_of_many_fragments_is_not_of_all(tmp_path, monkeypatch):
+    dataset = lance_sql.write(pa.table({"a": range(1000)}), tmp_path / "n.lance", max_rows_per_file=2)
+    scans = []
+    scan = lance_sql.Dataset.scan
+    monkeypatch.setattr(
+        lance_sql.Dataset, "scan", lambda self, **given: scans.append(given) or scan(self, **given)
+    )
+    condition = parse_sql("a < 500", dataset.schema)
+    assert pushdown.sampled_share(dataset, condition) == pytest.approx(0.5, abs=0.02)
+    assert 50 <= len(scans[0]["splits"]) <= 64
+    empty = lance_sql.write(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.lance")
+    assert pushdown.sampled_share(empty, condition) == 0
+
+
 def test_explanations_tell_why(large):
     with lance_sql.connect() as connection:
         connection.register("t", large)

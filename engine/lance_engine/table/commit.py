@@ -33,8 +33,7 @@ from lance_engine.table.rebase import TakenRows, rebase
 from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 from lance_engine.table.versions import (
     StoredVersion,
-    VersionList,
-    list_versions,
+    find_latest,
     read_version,
 )
 
@@ -132,24 +131,25 @@ class _Attempt:
 
     def run(self) -> Snapshot | None:
         """Try once; None if another writer took the version."""
-        versions = list_versions(self._store)
-        if versions is None:
+        latest = find_latest(self._store)
+        if latest is None:
             return self._create()
-        stored = self._latest(versions)
+        version, scheme = latest
+        stored = self._latest(version, scheme)
         self._check_base(stored.manifest)
-        own = self._check_conflicts(stored, versions)
+        own = self._check_conflicts(stored, scheme)
         if own is not None:
             return self._snapshot(own.manifest, own.index_section)
         if self._overlapping is not None:
             self._rebase(self._snapshot(stored.manifest, stored.index_section), *self._overlapping)
         content = VersionContent(stored.manifest, stored.index_section)
-        return self._write(content, versions.scheme, self._restored(versions))
+        return self._write(content, scheme, self._restored(scheme))
 
-    def _latest(self, versions: VersionList) -> StoredVersion:
+    def _latest(self, version: int, scheme: NamingScheme) -> StoredVersion:
         read = self._read
-        if read is not None and read.version == versions.latest == self._transaction.read_version:
+        if read is not None and read.version == version == self._transaction.read_version:
             return StoredVersion(read.manifest, read.index_section, None)
-        return read_version(self._store, versions.path(versions.latest), versions.latest)
+        return read_version(self._store, scheme.path(version), version)
 
     def remove_deletion_files(self) -> None:
         """Clean up what was written to fit the operation to the latest version; if no version names it."""
@@ -167,13 +167,13 @@ class _Attempt:
             raise DatasetNotFoundError("There is no Lance dataset to commit to", path=self._store.uri)
         return self._write(None, NamingScheme.V2)
 
-    def _restored(self, versions: VersionList) -> VersionContent | None:
+    def _restored(self, scheme: NamingScheme) -> VersionContent | None:
         """The version that a Restore asks for."""
         operation = self._transaction.operation
         if not isinstance(operation, Restore):
             return None
         try:
-            stored = read_version(self._store, versions.path(operation.version), operation.version)
+            stored = read_version(self._store, scheme.path(operation.version), operation.version)
         except FileNotFoundError:
             raise VersionNotFoundError(
                 f"There is no version {operation.version} to restore", path=self._store.uri
@@ -219,7 +219,7 @@ class _Attempt:
         except UnsupportedFeatureError as error:
             raise error.at(path=self._store.uri) from None
 
-    def _check_conflicts(self, latest: StoredVersion, versions: VersionList) -> StoredVersion | None:
+    def _check_conflicts(self, latest: StoredVersion, scheme: NamingScheme) -> StoredVersion | None:
         """Check what was committed since the last look; returns the version that is our own commit, if any.
 
         The latter happens when storage reports a conflict for a request that it had carried out before and
@@ -229,7 +229,7 @@ class _Attempt:
             stored = latest
             if version != latest.manifest.version:
                 try:
-                    stored = read_version(self._store, versions.path(version), version)
+                    stored = read_version(self._store, scheme.path(version), version)
                 except FileNotFoundError:
                     raise self._unknown(version, "was cleaned up") from None
             theirs = self._load_transaction(stored)

@@ -1,6 +1,7 @@
 """The version hint: a small local file that says which version was the latest when it was written.
 
-It may be missing, old or damaged: whoever uses it must be able to do with another version than the latest.
+It may be missing, old or damaged. It is believed as long as nothing came to the folder of manifests, or went
+from it, after it was written: then it only needs to be seen that its version is there and the next is not.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ def write_hint(store: Store, version: int) -> None:
 
 
 def read_hint(store: Store) -> int | None:
-    """The version that the hint names, None if there is no usable hint."""
-    if store.local_path(HINT_PATH) is None:
+    """The version that the hint names, None if there is no hint that can be believed."""
+    path = store.local_path(HINT_PATH)
+    if path is None:
         return None
     try:
+        # The hint is written in place, which leaves the time of the folder as it is.
+        if os.stat(path).st_mtime_ns < os.stat(os.path.dirname(path)).st_mtime_ns:
+            return None
         version = json.loads(store.read(HINT_PATH))["version"]
     except (OSError, ValueError, KeyError, TypeError):
         return None

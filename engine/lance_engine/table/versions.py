@@ -104,12 +104,24 @@ def read_version(store: Store, path: str, version: int) -> StoredVersion:
     return stored
 
 
-def read_latest(store: Store) -> tuple[StoredVersion, VersionList] | None:
-    """The newest version and the list of all, None when there is no dataset."""
+def find_latest(store: Store) -> tuple[int, NamingScheme] | None:
+    """The newest version and the naming scheme, None when there is no dataset."""
+    hinted = read_hint(store)
+    if hinted is not None:
+        here, after = (store.exists(NamingScheme.V2.path(version)) for version in (hinted, hinted + 1))
+        if here and not after:
+            return hinted, NamingScheme.V2
     versions = list_versions(store)
-    if versions is None:
+    return None if versions is None else (versions.latest, versions.scheme)
+
+
+def read_latest(store: Store) -> StoredVersion | None:
+    """The newest version, None when there is no dataset."""
+    found = find_latest(store)
+    if found is None:
         return None
-    return read_version(store, versions.path(versions.latest), versions.latest), versions
+    version, scheme = found
+    return read_version(store, scheme.path(version), version)
 
 
 def open_snapshot(
@@ -128,32 +140,13 @@ def open_snapshot(
         latest = read_latest(store)
         if latest is None:
             raise dataset_not_found(store)
-        stored = latest[0]
+        stored = latest
     else:
         stored = _read_explicit(store, version)
     snapshot = Snapshot(
         store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
     )
     return with_row_counts(snapshot)
-
-
-def open_recent(store: Store, storage_options: Mapping[str, Any] | None = None) -> Snapshot:
-    """A version that was the latest a short while ago, found without listing all versions where possible.
-
-    For writers: a commit looks for what came after it anyway. Errors as of `open_snapshot`.
-    """
-    version = read_hint(store)
-    if version is not None and not store.exists(NamingScheme.V2.path(version + 1)):
-        try:
-            stored = read_version(store, NamingScheme.V2.path(version), version)
-        except FileNotFoundError:
-            pass
-        else:
-            snapshot = Snapshot(
-                store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
-            )
-            return with_row_counts(snapshot)
-    return open_snapshot(store, storage_options=storage_options)
 
 
 def version_as_of(store: Store, moment: datetime.datetime) -> int:

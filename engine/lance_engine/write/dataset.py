@@ -22,7 +22,7 @@ from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_recent
+from lance_engine.table.versions import open_snapshot
 from lance_engine.types import Schema
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
@@ -134,7 +134,7 @@ def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
 
 def _current(store: Store, storage_options: Mapping[str, Any] | None) -> Snapshot | None:
     try:
-        return open_recent(store, storage_options)
+        return open_snapshot(store, storage_options=storage_options)
     except DatasetNotFoundError:
         return None
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +20,7 @@ from lance_engine.format.pb import table_pb2
 from lance_engine.io import LocalStore, MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table.hint import HINT_PATH, read_hint
-from lance_engine.table.versions import list_versions, open_recent
+from lance_engine.table.versions import find_latest, list_versions, open_snapshot
 from lance_engine.write.dataset import write_dataset
 
 TABLE = pa.table({"id": range(10)})
@@ -130,14 +133,57 @@ def test_the_hint_is_only_a_hint(tmp_path: Path) -> None:
     assert (read_hint(store), hint.read_text()) == (2, '{"version":2}')
     for content in ('{"version":1}', '{"version":99}', '{"version":-1}', '{"version":"2"}', "[]", "", "junk"):
         hint.write_text(content)
-        assert open_recent(store).version == 2
+        assert open_snapshot(store).version == 2
     hint.unlink()
     assert read_hint(store) is None
-    assert open_recent(store).version == 2
+    assert open_snapshot(store).version == 2
     hint.write_text('{"version":123456}' + " " * 100)
     assert write_dataset(TABLE, tmp_path, "append").version == 3
     assert hint.read_text() == '{"version":3}'
     assert read_hint(MemoryStore()) is None
+
+
+def test_nothing_is_listed_while_the_hint_can_be_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    names = LocalStore.names
+
+    def counted(store: LocalStore, folder: str) -> Sequence[str]:
+        listed.append(folder)
+        return names(store, folder)
+
+    monkeypatch.setattr(LocalStore, "names", counted)
+    write_dataset(TABLE, tmp_path)
+    listed.clear()
+    for version in (2, 3):
+        assert write_dataset(TABLE, tmp_path, "append").version == version
+    assert Dataset.open(str(tmp_path)).delete("id = 9").version == 4
+    assert listed == []
+
+    # The folder is newer than the hint: something may have come that the hint does not know.
+    store, hint = LocalStore(tmp_path), tmp_path / HINT_PATH
+    changed = hint.parent.stat().st_mtime_ns
+    os.utime(hint, ns=(changed - 1, changed - 1))
+    assert read_hint(store) is None
+    assert find_latest(store) == (4, NamingScheme.V2)
+    assert listed == ["_versions"]
+
+
+def test_a_hint_that_was_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wrote no hints, and removed what came right after the version that is named."""
+    write_dataset(TABLE, tmp_path)
+    dataset = Dataset.open(str(tmp_path))
+    dataset.tags.create("kept")
+    monkeypatch.setenv("LANCE_USE_VERSION_HINT", "0")
+    for _ in range(3):
+        dataset = dataset.delete(f"id = {dataset.version}")
+    dataset.cleanup(datetime.timedelta(0))
+    monkeypatch.undo()
+    store = LocalStore(tmp_path)
+    assert not store.exists(NamingScheme.V2.path(2))
+    assert find_latest(store) == (4, NamingScheme.V2)
+    assert write_dataset(TABLE, tmp_path, "append").version == 5
 
 
 def test_names_that_are_no_manifests_of_the_history() -> None:
@@ -198,7 +244,7 @@ def test_a_commit_converts_only_the_fragments_that_it_changes(monkeypatch: pytes
     monkeypatch.setattr("lance_engine.format.fragment_list.fragment_from_message", counted)
     write_dataset(TABLE, store, "append")
     assert converted == []
-    snapshot = open_recent(store)
+    snapshot = open_snapshot(store)
     assert (snapshot.num_rows, len(snapshot.fragments)) == (20, 11)
     assert converted == []
     Dataset(snapshot).delete(row_ids=[3 << 32, 10 << 32])
