@@ -52,7 +52,7 @@ def plan_splits(dataset: Dataset, options: Options) -> PlannedSplits:
     return PlannedSplits(
         parts,
         sum(split.stop - split.start for split in splits),
-        sum(fragment.physical_rows for fragment in snapshot.fragments),
+        snapshot.physical_rows,
         len({split.fragment_id for split in splits}),
         len(snapshot.fragments),
     )

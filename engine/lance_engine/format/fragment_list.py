@@ -89,9 +89,13 @@ class FragmentList(Sequence[Fragment]):
         result.added = (*self.added, *states, *new)
         return result
 
+    def physical_rows(self) -> int:
+        """The number of rows, deleted ones included; of fragments that do not record theirs, 0."""
+        return int(sum(self._rows.tolist()))
+
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
-        total = int(sum(self._rows.tolist()))
+        total = self.physical_rows()
         with_deletions = (self._flags & _DELETIONS) != 0
         if with_deletions.any():
             rows, deleted = self._rows[with_deletions], self._deleted[with_deletions]

@@ -73,7 +73,7 @@ def _small_fragments(snapshot: Snapshot, target_rows: int) -> dict[str, Any]:
 
 
 def _deleted_rows(snapshot: Snapshot) -> dict[str, Any]:
-    physical = sum(fragment.physical_rows for fragment in snapshot.fragments)
+    physical = snapshot.physical_rows
     worn = [
         fragment
         for fragment in snapshot.fragments

@@ -35,7 +35,7 @@ def statistics(snapshot: Snapshot) -> pa.Table:
     null unless every fragment has a zone map of the column; long text is cut. `plain_bytes` is what the
     values take in memory, null where their width varies, and `ratio` is `plain_bytes` by `bytes`.
     """
-    rows = sum(fragment.physical_rows for fragment in snapshot.fragments)
+    rows = snapshot.physical_rows
     found: dict[str, list[ZoneMap]] = {}
     for path, _, zone_map in all_zone_maps(snapshot):
         found.setdefault(path, []).append(zone_map)

@@ -69,7 +69,7 @@ def write_columns(
     neighbour. When anything fails, no file is left.
     """
     files: list[DataFile] = []
-    reporter.begin("writing columns", sum(fragment.physical_rows for fragment in snapshot.fragments))
+    reporter.begin("writing columns", snapshot.physical_rows)
     with removed_on_failure(snapshot.store) as paths:
         for fragment in snapshot.fragments:
             rows = _physical_rows(_live_rows(snapshot, fragment, columns, compute), fragment, added)

@@ -56,7 +56,7 @@ def delete(
 
 
 def _matching(snapshot: Snapshot, where: Filter, reporter: Reporter) -> U64Array:
-    reporter.begin("finding rows", sum(fragment.physical_rows for fragment in snapshot.fragments))
+    reporter.begin("finding rows", snapshot.physical_rows)
     if reporter.is_silent:
         return matching_addresses(snapshot, where)
     found: list[U64Array] = []

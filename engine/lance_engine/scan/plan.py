@@ -105,17 +105,14 @@ class ScanPlan:
 
         Rows on which the filter need not be tested make a part of their own from `least` rows on.
         """
-        splits = self._clamped()
+        fragments, rows = self._extent()
         if metrics is not None:
-            metrics.add(
-                fragments=len({fragment.id for fragment, _, _ in splits}),
-                rows=sum(stop - start for _, start, stop in splits),
-            )
+            metrics.add(fragments=fragments, rows=rows)
             if self._indexed is not None:
                 metrics.indices = [IndexMetrics(*use) for use in _uses(self._indexed)]
         seen: set[int] = set()
-        many = len(splits) > _FEW_FRAGMENTS
-        for fragment, start, stop in splits:
+        many = (fragments if self._splits is None else len(self._splits)) > _FEW_FRAGMENTS
+        for fragment, start, stop in self._clamped():
             cheap = many and fragment.physical_rows <= _SMALL_FRAGMENT and self._read_together(fragment)
             parts = self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
             if metrics is not None:
@@ -131,15 +128,25 @@ class ScanPlan:
                 seen.add(fragment.id)
             yield fragment, parts
 
-    def _clamped(self) -> list[tuple[Fragment, int, int]]:
-        """The ranges [start, stop) of rows of the splits, as far as there are rows."""
+    def _extent(self) -> tuple[int, int]:
+        """How many fragments and rows there are to look at."""
         if self._splits is None:
-            return [(fragment, 0, fragment.physical_rows) for fragment in self._snapshot.fragments]
-        found = []
+            return len(self._snapshot.fragments), self._snapshot.physical_rows
+        rows = sum(max(0, stop - start) for _, start, stop in self._clamped())
+        return len({split.fragment_id for split in self._splits}), rows
+
+    def _clamped(self) -> Iterator[tuple[Fragment, int, int]]:
+        """The ranges [start, stop) of rows of the splits, as far as there are rows.
+
+        Fragments are described one by one: who wants few rows does not wait for all of them.
+        """
+        if self._splits is None:
+            for fragment in self._snapshot.fragments:
+                yield fragment, 0, fragment.physical_rows
+            return
         for split in self._splits:
             fragment = self._snapshot.fragment(split.fragment_id)
-            found.append((fragment, split.start, min(split.stop, fragment.physical_rows)))
-        return found
+            yield fragment, split.start, min(split.stop, fragment.physical_rows)
 
     def _parts(
         self,

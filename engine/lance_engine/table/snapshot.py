@@ -95,6 +95,13 @@ class Snapshot:
                 return total
         return sum(self.live_rows(fragment) for fragment in self.fragments)
 
+    @cached_property
+    def physical_rows(self) -> int:
+        """The number of rows, deleted ones included."""
+        if isinstance(self.fragments, FragmentList):
+            return self.fragments.physical_rows()
+        return sum(fragment.physical_rows for fragment in self.fragments)
+
     def live_rows(self, fragment: Fragment) -> int:
         """The number of rows of a fragment that are not deleted."""
         deleted = fragment.num_deleted_rows
