@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lance_engine.dataset import Dataset
-from lance_engine.errors import DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 
 from lance_sql.query.catalog import Catalog
 from lance_sql.query.metadata import metadata_table
@@ -87,8 +87,8 @@ class Binding:
             if name not in found:
                 try:
                     dataset = self.catalog.open(known.reference)
-                except DatasetNotFoundError:
-                    dataset = None
+                except (DatasetNotFoundError, VersionNotFoundError):
+                    dataset = None  # gone since; whoever names it is told so
                 if dataset is not None:
                     self._register(known.reference, dataset, known.system_columns)
 

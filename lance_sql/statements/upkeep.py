@@ -33,7 +33,8 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if dataset is None:
         return None
     before = len(dataset.snapshot.fragments)
-    changed = dataset.compact().optimize_indices()
+    # Fragments that an index covers are not joined with others; and some indices do not follow their rows.
+    changed = dataset.optimize_indices().compact().optimize_indices()
     session.catalog.renew(changed)
     after = len(changed.snapshot.fragments)
     return pa.Table.from_pylist(

@@ -24,6 +24,17 @@ def outcome(connection, statement):
     return ["|".join(text(value) for value in row) for row in rows]
 
 
+def same(found, expected):
+    """Whether rows are those of a script, in which ``*`` stands for any value."""
+    if isinstance(found, str) or len(found) != len(expected):
+        return False
+    pairs = [(row.split("|"), wanted.split("|")) for row, wanted in zip(found, expected, strict=True)]
+    return all(
+        len(row) == len(wanted) and all(w in ("*", value) for value, w in zip(row, wanted, strict=True))
+        for row, wanted in pairs
+    )
+
+
 def seen_by_pylance(folder):
     return {path.stem: lance.dataset(path).to_table().to_pylist() for path in sorted(folder.glob("*.lance"))}
 
@@ -38,17 +49,20 @@ def test_script(script, engine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with lance_sql.connect(tmp_path, engine) as connection:
         for case in read_cases(script):
+            if engine in case.gaps:
+                continue
             found = outcome(connection, case.statement)
             if case.rows and case.rows[0].startswith("error: "):
                 assert isinstance(found, str), f"{case.name} was not refused: {found}"
                 assert case.rows[0].removeprefix("error: ").lower() in found.lower(), case.name
             else:
-                assert found == case.rows, case.name
+                assert same(found, case.rows), f"{case.name}: {found}"
             assert seen_by_us(tmp_path) == seen_by_pylance(tmp_path), case.name
 
 
 def test_there_is_a_script_for_each_kind_of_statement():
-    kinds = {"create", "insert", "delete", "update", "merge", "alter", "copy", "upkeep"}
+    changes = {"insert", "delete", "update", "merge", "copy", "truncate", "transactions"}
+    kinds = changes | {"create", "alter", "drop", "index", "optimize", "vacuum", "show", "call"}
     assert {path.stem for path in SCRIPTS} == kinds
 
 

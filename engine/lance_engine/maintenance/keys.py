@@ -95,16 +95,15 @@ class _TablePositions:
 
     def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
         values, valid = _whole_numbers(column)
+        offsets = values - np.int64(self._low)
         # What is below the range wraps around to far above it.
-        offsets = values.view(np.uint64) - np.uint64(self._low % 2**64)
-        inside = offsets < np.uint64(len(self._present))
+        inside = offsets.view(np.uint64) < np.uint64(len(self._present))
+        hits = np.take(self._present, offsets, mode="clip")  # the fastest way, where most values are inside
+        if not inside.all():
+            hits &= inside
         if valid is not None:
-            inside &= valid
-        if inside.all():
-            rows = np.flatnonzero(self._present[offsets])
-        else:
-            rows = np.flatnonzero(inside)
-            rows = rows[self._present[offsets[rows]]]
+            hits &= valid
+        rows = np.flatnonzero(hits)
         return rows, self._table[offsets[rows]].astype(np.int64)
 
 
