@@ -31,6 +31,9 @@ LEAST_SECONDS = 10
 # One allocation may ask for no more: a few thousand times the size of an input, as compressed data may.
 MOST_ALLOCATED_MIB = 1024
 
+# What targets share with the tests lies beside them.
+SUPPORT = Path(__file__).parents[1] / "support"
+
 
 def load_kernels(path: Path) -> None:
     """Have lance_engine use this extension module in place of its own."""
@@ -63,6 +66,7 @@ def preloads() -> str:
 
 
 def targets() -> dict[str, Target]:
+    sys.path.append(str(SUPPORT))
     import fuzz_json
     import fuzz_layouts
     import fuzz_parsers
