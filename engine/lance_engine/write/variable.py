@@ -23,7 +23,7 @@ _FSST_MIN_LENGTH = 5
 _FSST_MIN_BYTES = 32 << 10
 _FSST_SAMPLE_BYTES = 64 << 10
 # Pages of so few bytes are coded as a whole, and once, instead of some of their values first.
-_FSST_WHOLE_BYTES = 2 * _FSST_SAMPLE_BYTES
+_FSST_WHOLE_BYTES = 1 << 20
 _FSST_NS, _FSST_NS_PER_BYTE = 3.0, 1.2
 _VALUE_NS, _INDEX_NS = 2.0, 4.0
 # Values longer than this are compressed one by one without being asked, if a sample shrinks by this share.
