@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,9 @@ from lance_sql.cli.options import dataset_options, json_option, open_dataset, st
 
 _SPAN = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+#: The commands that do what methods of a dataset do.
+_COMMANDS = {"compact": "compact", "cleanup": "cleanup", "optimize_indices": "index optimize"}
 
 
 class Span(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases of click
@@ -165,9 +169,22 @@ def health_command(path: str, as_json: bool, **which: Any) -> None:
 
     Exit code 3 if something calls for attention, 0 if nothing does.
     """
+    import pyarrow as pa
+
     from lance_sql.cli.output import print_table
 
     measures = open_dataset(path, **which).health()
+    calls = measures["command"].to_pylist()
+    commands = pa.array([call and _mending(call, path, which.get("branch")) for call in calls], pa.string())
+    place = measures.schema.get_field_index("command")
+    measures = measures.set_column(place, measures.schema.field(place), commands)
     print_table(measures, as_json=as_json)
     if any(measures["attention"].to_pylist()):
         raise click.exceptions.Exit(Exit.FOUND)
+
+
+def _mending(call: str, path: str, branch: str | None) -> str:
+    """The command for what `Dataset.health` names as a call."""
+    command = _COMMANDS[call.removeprefix("ds.").partition("(")[0]]
+    on_branch = f" --branch {shlex.quote(branch)}" if branch else ""
+    return f"lance-sql {command} {shlex.quote(path)}{on_branch}"

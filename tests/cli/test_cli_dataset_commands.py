@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import jsonschema
 import pyarrow as pa
@@ -305,6 +306,19 @@ def test_verify_and_health(run, tmp_path):
     next((tmp_path / "things.lance" / "data").iterdir()).unlink()
     problems = answer(run("verify", "things.lance", "--json"), FINDINGS, exit_code=3)
     assert problems[0]["check"] == "data file"
+
+
+def test_what_health_says_mends(run):
+    run("index", "create", "things.lance", "id")
+    lance_sql.write(lance_sql.open("things.lance").scan(limit=10).to_table(), "things.lance", mode="append")
+    commands = {"lance-sql compact things.lance", "lance-sql index optimize things.lance"}
+    for _ in range(3):
+        measures = json.loads(run("health", "things.lance", "--json").stdout)
+        found = {measure["command"] for measure in measures if measure["attention"]}
+        assert found <= commands
+        for command in sorted(found, reverse=True):
+            assert run(*shlex.split(command)[1:]).exit_code == 0
+    assert run("health", "things.lance").exit_code == 0
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])

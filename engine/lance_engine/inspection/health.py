@@ -67,7 +67,7 @@ def _small_fragments(snapshot: Snapshot, target_rows: int) -> dict[str, Any]:
         small,
         len(snapshot.fragments),
         joined > 1,
-        f"fragments of fewer than {target_rows} rows; every one costs requests when it is scanned",
+        f"fragments of fewer than {target_rows} rows; each costs requests in a scan",
         f"ds.compact({arguments})",
     )
 
