@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -32,6 +33,18 @@ def plan(connection, text: str) -> str:
 
 def test_the_optimiser_knows_the_row_count(plain):
     assert "~12 rows" in plan(plain, "SELECT id FROM m")
+
+
+def test_a_join_of_three_tables_is_planned_with_their_row_counts(tmp_path):
+    connection = duckdb.connect()
+    for name, rows in (("customers", 1_500), ("orders", 15_000), ("items", 60_123)):
+        dataset = lance_sql.write(
+            pa.table({"key": range(rows), name: range(rows)}), tmp_path / f"{name}.lance"
+        )
+        lance_sql.duckdb.register(connection, name, dataset)
+    text = plan(connection, "SELECT count(*) FROM items JOIN orders USING (key) JOIN customers USING (key)")
+    counts = {int(rows.replace(",", "")) for rows in re.findall(r"~([\d,]+) rows?", text)}
+    assert counts >= {1_500, 15_000, 60_123}
 
 
 def test_columns_are_projected(plain):
