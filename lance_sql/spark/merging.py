@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, SchemaMismatchError
 from lance_engine.format.fragment import fragment_from_bytes, fragment_to_bytes
 from lance_engine.maintenance.changes import write_options
@@ -192,8 +193,8 @@ def _with_kept(
 
 def _commit(snapshot: Snapshot, columns: Sequence[str], parts: Sequence[_Written], matched: str) -> Snapshot:
     addresses = joined(part.addresses for part in parts)
-    distinct = np.unique(addresses)
-    if matched == "update" and len(distinct) != len(addresses):
+    once = distinct(addresses)
+    if matched == "update" and len(once) != len(addresses):
         raise _ambiguous(snapshot.uri)
     fragments = [fragment_from_bytes(data) for part in parts for data in part.moved]
     inserted = [fragment_from_bytes(data) for part in parts for data in part.inserted]
@@ -205,7 +206,7 @@ def _commit(snapshot: Snapshot, columns: Sequence[str], parts: Sequence[_Written
         columns if updates else (),
         [part.addresses for part in parts] if updates else [],
         [*fragments, *inserted],
-        deleted=None if updates else distinct,
+        deleted=None if updates else once,
         inserts_keys=bool(inserted),
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.maintenance.change_rows import RowChanges
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
@@ -65,7 +65,7 @@ def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Tabl
         replacing = parts["update"].take(pc.sort_indices(parts["update"], [(ROW_ADDRESS, "ascending")]))
         new = pa.concat_tables([replacing, parts["insert"]]).select(schema.names)
         batches = list(conformed(new.to_batches(), schema))
-        deleted = np.unique(addresses(parts["delete"]))
+        deleted = distinct(addresses(parts["delete"]))
         total[:] = [len(deleted) + new.num_rows]
         kept[:] = [pa.Table.from_batches(batches, schema=schema)]
         changed = sorted({name for clause in clauses if clause.action == "update" for name in clause.values})
@@ -83,7 +83,7 @@ def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Tabl
 def _check_once(touched: pa.Table, updates: bool) -> None:
     """Only deleting a row twice means something."""
     found = addresses(touched)
-    if updates and len(np.unique(found)) < len(found):
+    if updates and len(distinct(found)) < len(found):
         raise AmbiguousMergeError(
             "Several rows of the source match the same row of the dataset",
             remedy="Keep one row per key in the source, for example with QUALIFY row_number() OVER (...) = 1",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
+from lance_engine.distinct import union
 from lance_engine.format.operations import Append, Delete, Update
 from lance_engine.maintenance.changes import commit_change, removed_on_failure, write_options
 from lance_engine.maintenance.rows import drop_unused, lineage, rows_by_fragment, take_out, with_lineage
@@ -44,7 +44,7 @@ def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
         fragments = write_fragments(snapshot.store, snapshot.schema, rows, write_options(snapshot))
         paths += data_paths(fragments)
         fragments = with_lineage(fragments, lineage(snapshot, changes.replaced))
-        gone = np.union1d(changes.deleted, changes.replaced)
+        gone = union(changes.deleted, changes.replaced)
         removal = take_out(snapshot, rows_by_fragment(snapshot, gone))
         paths += removal.paths()
     operation: Append | Delete | Update

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 import numpy.typing as npt
 
+from lance_engine.distinct import distinct
 from lance_engine.format.operations import Delete
 from lance_engine.maintenance.changes import commit_change
 from lance_engine.maintenance.retry import redo_on_conflict
@@ -48,7 +48,7 @@ def delete(
             addresses = _matching(snapshot, where, reporter)
         else:
             reporter.begin("looking up row ids")
-            addresses = np.unique(snapshot.resolve_row_ids(row_ids))
+            addresses = distinct(snapshot.resolve_row_ids(row_ids))
         reporter.begin("deleting rows", len(addresses))
         return delete_rows(snapshot, addresses, "" if where is None else str(where))
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.distinct import distinct
 from lance_engine.errors import UnsupportedTypeError
 
 I64Array = npt.NDArray[np.int64]
@@ -37,10 +38,10 @@ class Keys:
                 self.numbers, self.count = found, positions.count
                 continue
             combined = _combined(self.numbers, found, positions.count)
-            distinct = np.unique(combined[combined >= 0])
-            self._steps.append((positions, distinct))
-            self.numbers = _number(combined, distinct)
-            self.count = len(distinct)
+            values = distinct(combined[combined >= 0])
+            self._steps.append((positions, values))
+            self.numbers = _number(combined, values)
+            self.count = len(values)
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[I64Array, I64Array]:
         """The rows of other columns whose key is one of ours, ascending, and the numbers of these keys."""
@@ -51,12 +52,9 @@ class Keys:
     def find(self, columns: Sequence[pa.Array]) -> I64Array:
         """The number of the key of each row of other columns, -1 if none of ours equals it."""
         numbers: I64Array = np.empty(0, dtype=np.int64)
-        for column, (positions, distinct) in zip(columns, self._steps, strict=True):
+        for column, (positions, values) in zip(columns, self._steps, strict=True):
             found = positions.find(column)
-            if distinct is None:
-                numbers = found
-            else:
-                numbers = _number(_combined(numbers, found, positions.count), distinct)
+            numbers = found if values is None else _number(_combined(numbers, found, positions.count), values)
         return numbers
 
 
@@ -165,8 +163,8 @@ def _combined(numbers: I64Array, positions: I64Array, count: int) -> I64Array:
     return np.where((numbers < 0) | (positions < 0), -1, numbers * count + positions)
 
 
-def _number(combined: I64Array, distinct: I64Array) -> I64Array:
-    if not len(distinct):
+def _number(combined: I64Array, values: I64Array) -> I64Array:
+    if not len(values):
         return np.full(len(combined), -1, dtype=np.int64)
-    places = np.minimum(np.searchsorted(distinct, combined), len(distinct) - 1)
-    return np.where((combined >= 0) & (distinct[places] == combined), places, -1)
+    places = np.minimum(np.searchsorted(values, combined), len(values) - 1)
+    return np.where((combined >= 0) & (values[places] == combined), places, -1)

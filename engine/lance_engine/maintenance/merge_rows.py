@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.distinct import union
 from lance_engine.errors import AmbiguousMergeError, InvalidFilterError, SchemaMismatchError
 from lance_engine.expr import build
 from lance_engine.expr import tree as nodes
@@ -316,9 +317,9 @@ class _Merge:
         left: U64Array | None = None
         for clause in self._clauses.by_source:
             found = matching_addresses(self._snapshot, clause.where)
-            decided = matched if left is None else np.union1d(matched, left)
+            decided = matched if left is None else union(matched, left)
             found = np.setdiff1d(found, decided, assume_unique=True)
-            left = found if left is None else np.union1d(left, found)
+            left = found if left is None else union(left, found)
             if clause.values is None:
                 yield found, None
             else:

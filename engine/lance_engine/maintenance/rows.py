@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.distinct import union
 from lance_engine.expr.tree import Node
 from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
@@ -154,7 +155,7 @@ def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
         for fragment_id, offsets in taken.offsets.items():
             fragment = taken.fragments[fragment_id]
             before = snapshot.deleted_rows(fragment)
-            deleted = offsets if before is None else np.union1d(before, offsets)
+            deleted = offsets if before is None else union(before, offsets)
             if len(deleted) == fragment.physical_rows:
                 removed.append(fragment_id)
                 continue

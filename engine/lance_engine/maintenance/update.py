@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
+from lance_engine.distinct import distinct
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Update
 from lance_engine.maintenance.changes import (
@@ -124,7 +124,7 @@ def commit_moved(
     with removed_on_failure(snapshot.store) as paths:
         paths += data_paths(fragments)
         placed = with_lineage(fragments, joined_lineage(snapshot, moved))
-        gone = np.unique(joined([*moved, deleted] if deleted is not None else moved))
+        gone = distinct(joined([*moved, deleted] if deleted is not None else moved))
         removal = take_out(snapshot, rows_by_fragment(snapshot, gone))
         paths += removal.paths()
     ids = tuple(field.id for name in modified for field in schema.field(name).walk())

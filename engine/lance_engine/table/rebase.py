@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from lance_engine.distinct import union
 from lance_engine.errors import CommitConflictError
 from lance_engine.format.fragment import DeletionKind, Fragment
 from lance_engine.format.operations import Delete, Update
@@ -62,12 +63,12 @@ def rebase(operation: Delete | Update, rows: TakenRows, latest: Snapshot) -> Reb
             theirs = latest.deleted_rows(current)
             if theirs is None or len(np.intersect1d(theirs, offsets, assume_unique=True)):
                 raise CommitConflictError("Another writer changed or deleted the same rows")
-            union = np.union1d(theirs, offsets)
-            if len(union) == current.physical_rows:
+            both = union(theirs, offsets)
+            if len(both) == current.physical_rows:
                 removed.append(fragment_id)
                 continue
             deletion = write_deletions(
-                latest.store, fragment_id, union, latest.version, kind=DeletionKind.BITMAP
+                latest.store, fragment_id, both, latest.version, kind=DeletionKind.BITMAP
             )
             written.append(deletion_path(fragment_id, deletion))
             updated.append(dataclasses.replace(current, deletion_file=deletion))
