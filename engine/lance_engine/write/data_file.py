@@ -116,9 +116,8 @@ class DataFileWriter:
         `metadata` become entries of the file's schema, `buffers` its global buffers from number 1 on.
         """
         left = [column for column in self._columns if column.pieces]
-        # If nothing else is at work, no thread need be woken for a single column.
-        large = [column for column in left if column.bytes > _INLINE_BYTES]
-        alone = not self._pending and len(large) == 1
+        # While a thread encodes the large columns, this one does the small ones; a single one needs no other.
+        alone = not self._pending and len(left) == 1
         for column in left:
             self._cut(column, inline=alone or column.bytes <= _INLINE_BYTES)
         self._drain(0)
