@@ -27,19 +27,11 @@ def reported(
     reporter = Reporter(progress)
     ended = threading.Event()
     failure: list[BaseException] = []
-    most = 0
-
-    def look() -> None:
-        # A scan that is looked at while it counts may seem further than it is.
-        nonlocal most
-        done, total = rows()
-        most = max(most, done)
-        reporter.update(most, total)
 
     def watch() -> None:
         try:
             while not ended.wait(_INTERVAL):
-                look()
+                reporter.update(*rows())
         except BaseException as error:
             failure.append(error)
             cancel()
@@ -59,5 +51,5 @@ def reported(
             watcher.join()
     if failure:
         raise failure[0]
-    look()
+    reporter.update(*rows())
     reporter.end()

@@ -116,16 +116,16 @@ class ScanPlan:
             cheap = many and fragment.physical_rows <= _SMALL_FRAGMENT and self._read_together(fragment)
             parts = self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
             if metrics is not None:
-                metrics.add(rows_planned=stop - start)
-            if not parts:
-                continue
-            if metrics is not None:
+                # Counted at once: who looks in between must not take rows for skipped.
                 metrics.add(
-                    fragments_read=fragment.id not in seen,
+                    fragments_read=bool(parts) and fragment.id not in seen,
+                    rows_planned=stop - start,
                     rows_left=sum(part.rows for part in parts),
                     rows_untested=sum(part.rows for part in parts if not part.tested),
                 )
-                seen.add(fragment.id)
+            if not parts:
+                continue
+            seen.add(fragment.id)
             yield fragment, parts
 
     def _extent(self) -> tuple[int, int]:
