@@ -307,7 +307,10 @@ def _comparing_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _keys(values: pa.Array) -> npt.NDArray[Any]:
-    """Values without nulls as numpy sorts them: numbers, or Python strings, bytes and decimals."""
+    """Values without nulls as numpy sorts them: numbers, or Python bytes and decimals."""
+    if is_text(values.type):
+        # UTF-8 has the order of its characters, and bounds of a damaged file need not be UTF-8.
+        values = values.cast(pa.large_binary())
     if at.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     if at.is_primitive(values.type):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.errors import LanceError
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.plan import Piece
@@ -58,9 +59,9 @@ class PieceReader:
         try:
             with counting(metrics):
                 batches = self._tested(piece, metrics) if piece.tested else [self._whole(piece, metrics)]
-        except kernels.BatchTooLargeError:
+        except kernels.BatchTooLargeError as error:
             if piece.selection.count == 1:
-                raise
+                raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
             return [b for half in halves for b in self.read(piece._replace(selection=half), metrics)]
         except RunUnreadableError:
@@ -81,9 +82,9 @@ class PieceReader:
         try:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
-        except kernels.BatchTooLargeError:
+        except kernels.BatchTooLargeError as error:
             if piece.selection.count == 1:
-                raise
+                raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
             return [s for half in halves for s in self.passing(piece._replace(selection=half), metrics)]
         except RunUnreadableError:
@@ -101,9 +102,9 @@ class PieceReader:
         try:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
-        except kernels.BatchTooLargeError:
+        except kernels.BatchTooLargeError as error:
             if piece.selection.count == 1:
-                raise
+                raise _row_too_large(piece, error) from None
             return sum(
                 self.count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
             )
@@ -190,6 +191,12 @@ class PieceReader:
         return pa.RecordBatch.from_arrays(
             [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
         )
+
+
+def _row_too_large(piece: Piece, error: kernels.BatchTooLargeError) -> LanceError:
+    """The error for a piece of a single row that no batch can hold."""
+    reader = next(apart(piece)).reader if isinstance(piece.reader, FragmentRun) else piece.reader
+    return reader.row_too_large(error)
 
 
 def apart(piece: Piece) -> Iterator[Piece]:

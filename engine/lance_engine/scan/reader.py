@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.cache import METADATA
-from lance_engine.errors import Placed
+from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.scan.layout import FragmentLayout, ProjectedColumns
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
@@ -91,6 +91,16 @@ class RowsReader(ABC):
     @abstractmethod
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
         """Fetch what files say about some of their columns, all columns of a file together."""
+
+    def row_too_large(self, error: kernels.BatchTooLargeError) -> LanceError:
+        """The error for a single row that no batch can hold."""
+        try:
+            with self.placed():
+                raise UnsupportedFeatureError(
+                    f"A row does not fit a batch: {error}", remedy="Read fewer columns, or verify the dataset"
+                )
+        except LanceError as placed:
+            return placed.at(path=self._snapshot.uri)
 
     def any_deleted(self, begin: int, end: int) -> bool:
         """Whether one of the rows [begin, end) is deleted."""

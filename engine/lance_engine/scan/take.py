@@ -63,8 +63,8 @@ def take(
         addresses = addresses[order]
 
     def read(part: npt.NDArray[np.uint64]) -> list[pa.RecordBatch]:
-        projection = reader_for(int(part[0] >> np.uint64(32))).projection(wanted.names)
-        return _read(projection, part.astype(np.uint32))
+        reader = reader_for(int(part[0] >> np.uint64(32)))
+        return _read(reader, reader.projection(wanted.names), part.astype(np.uint32))
 
     parts = _parts(addresses)
     # Threads overlap requests to a store; for few rows of local files they only get in each other's way.
@@ -78,14 +78,16 @@ def take(
     return _finished(table.combine_chunks().take(pa.array(places)), wanted)
 
 
-def _read(projection: Projection, rows: npt.NDArray[np.uint32]) -> list[pa.RecordBatch]:
+def _read(
+    reader: FragmentReader, projection: Projection, rows: npt.NDArray[np.uint32]
+) -> list[pa.RecordBatch]:
     """Rows in as few batches as they fit."""
     try:
         return [projection.read_rows(rows)]
-    except kernels.BatchTooLargeError:
+    except kernels.BatchTooLargeError as error:
         if len(rows) == 1:
-            raise
-        return [batch for half in np.array_split(rows, 2) for batch in _read(projection, half)]
+            raise reader.row_too_large(error) from None
+        return [batch for half in np.array_split(rows, 2) for batch in _read(reader, projection, half)]
 
 
 def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
