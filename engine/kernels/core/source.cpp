@@ -14,6 +14,26 @@
 #endif
 
 namespace lance {
+namespace {
+
+// What one fault maps around its page on Linux, where the page cache has it.
+constexpr uint64_t kWindow = 64 << 10;
+constexpr uint8_t kPicksBeforeMapping = 3;
+// Longer ranges cost more to copy than to map.
+constexpr uint64_t kLongestPick = 16 << 10;
+// A file of few windows is soon mapped altogether; and processes may open about a thousand files only.
+constexpr uint64_t kSmallestToPick = 4 << 20;
+constexpr int kMostOpenFiles = 128;
+std::atomic<int> open_files{0};
+
+bool keep_open(uint64_t size) {
+  if (size < kSmallestToPick) return false;
+  if (open_files.fetch_add(1) < kMostOpenFiles) return true;
+  open_files.fetch_sub(1);
+  return false;
+}
+
+}  // namespace
 
 void Source::require(uint64_t offset, uint64_t length) const {
   try {
@@ -43,12 +63,42 @@ std::shared_ptr<MappedSource> MappedSource::open(const std::string& path) {
       throw std::system_error(error, std::generic_category(), path);
     }
   }
-  close(file);
-  return std::shared_ptr<MappedSource>(new MappedSource(static_cast<const uint8_t*>(area), size));
+  if (!keep_open(size)) {
+    close(file);
+    file = -1;
+  }
+  return std::shared_ptr<MappedSource>(new MappedSource(static_cast<const uint8_t*>(area), size, file));
 }
+
+MappedSource::MappedSource(const uint8_t* data, uint64_t size, int file)
+    : Source(size), data_(data), file_(file), picks_(file < 0 ? 0 : size / kWindow + 1) {}
 
 MappedSource::~MappedSource() {
   if (data_) munmap(const_cast<uint8_t*>(data_), size());
+  if (file_ < 0) return;
+  close(file_);
+  open_files.fetch_sub(1);
+}
+
+bool MappedSource::first_picks(uint64_t offset, uint64_t length) const {
+  bool first = false;
+  for (uint64_t window = offset / kWindow; window <= (offset + length - 1) / kWindow; ++window) {
+    std::atomic<uint8_t>& picks = picks_[window];
+    const uint8_t before = picks.load(std::memory_order_relaxed);
+    if (before >= kPicksBeforeMapping) continue;
+    picks.store(before + 1, std::memory_order_relaxed);
+    first = true;
+  }
+  return first;
+}
+
+Span MappedSource::pick(uint64_t offset, uint64_t length, Bytes& room) const {
+  Span mapped = view(offset, length);
+  if (file_ < 0 || length == 0 || length > kLongestPick || !first_picks(offset, length)) return mapped;
+  room.clear();
+  const ssize_t got = pread(file_, room.extend(length), length, static_cast<off_t>(offset));
+  // Whatever keeps the file from being read in one piece, the mapping deals with.
+  return got == static_cast<ssize_t>(length) ? Span{room.data(), length} : mapped;
 }
 
 void SegmentSource::add(uint64_t offset, Span bytes) {

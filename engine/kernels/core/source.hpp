@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "core/memory.hpp"
 #include "core/span.hpp"
@@ -27,6 +29,12 @@ class Source {
   virtual const void* identity() const { return this; }
   // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
   virtual Span view(uint64_t offset, uint64_t length) const = 0;
+  // The same for a few bytes among many that nobody asks for; they may be put into `room`, and then last
+  // until it is used again.
+  virtual Span pick(uint64_t offset, uint64_t length, Bytes& room) const {
+    static_cast<void>(room);
+    return view(offset, length);
+  }
   // Throws NotResident where a range is missing that later batches will need as well.
   void require(uint64_t offset, uint64_t length) const;
   // Whether arrays may keep pointing into the source for as long as they hold it.
@@ -42,6 +50,10 @@ class Source {
 };
 
 // A local file, mapped read-only. Data files never change once written, so the mapping stays valid.
+//
+// The first touch of a mapped page costs about three times as much as a system call that copies the few bytes
+// of a row. So the first picks from a window of the file are read, and only windows that are asked for again
+// and again are touched through the mapping, which from then on costs nothing.
 class MappedSource : public Source {
  public:
   static std::shared_ptr<MappedSource> open(const std::string& path);
@@ -51,11 +63,17 @@ class MappedSource : public Source {
     bytes_viewed += length;
     return {data_ + offset, length};
   }
+  Span pick(uint64_t offset, uint64_t length, Bytes& room) const override;
   bool aliasable() const override { return true; }
 
  private:
-  MappedSource(const uint8_t* data, uint64_t size) : Source(size), data_(data) {}
+  MappedSource(const uint8_t* data, uint64_t size, int file);
+  // Counts a pick from the windows of a range, and tells whether it is one of the first from any of them.
+  bool first_picks(uint64_t offset, uint64_t length) const;
+
   const uint8_t* data_;
+  int file_;                                         // -1: everything goes through the mapping
+  mutable std::vector<std::atomic<uint8_t>> picks_;  // per window
 };
 
 // Ranges fetched from a store, added one by one. Lookups go on to `parent` for what is not here, so that what

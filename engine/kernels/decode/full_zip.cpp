@@ -40,7 +40,8 @@ class FullZip : public Page {
     bool plain = !indexed_ && control_ == 0 && validity_bytes_ == 0 && d_.bits_per_item % 8 == 0 &&
                  type_.kind == LeafKind::kFixed && d_.bits_per_item > 0 && source.aliasable();
     if (!plain) return {};
-    return bytes_of_rows(source, begin, end);
+    Range bytes = range_of_rows(begin, end);
+    return source.view(bytes.offset, bytes.length);
   }
 
  protected:
@@ -91,14 +92,24 @@ class FullZip : public Page {
 
   void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
               Scratch& scratch) const override {
-    Span bytes = bytes_of_rows(source, begin, end);
-    if (variable())
-      decode_variable(bytes, end - begin, out, scratch);
-    else
-      decode_fixed(bytes, end - begin, out, scratch);
+    Range bytes = range_of_rows(begin, end);
+    decode_bytes(source.view(bytes.offset, bytes.length), end - begin, out, scratch);
+  }
+
+  void decode_picked(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
+                     Scratch& scratch) const override {
+    Range bytes = range_of_rows(begin, end);
+    decode_bytes(source.pick(bytes.offset, bytes.length, scratch.picked), end - begin, out, scratch);
   }
 
  private:
+  void decode_bytes(Span bytes, uint64_t rows, LeafOutput& out, Scratch& scratch) const {
+    if (variable())
+      decode_variable(bytes, rows, out, scratch);
+    else
+      decode_fixed(bytes, rows, out, scratch);
+  }
+
   // Bytes of one fixed-width value: a validity bitmap per nullable layer of items, then the items.
   void measure_value() {
     uint64_t items = 1;
@@ -131,11 +142,11 @@ class FullZip : public Page {
     }
   }
 
-  Span bytes_of_rows(const Source& source, uint64_t begin, uint64_t end) const {
+  Range range_of_rows(uint64_t begin, uint64_t end) const {
     uint64_t from = row_offset(begin), to = row_offset(end);
     Range data = buffer_range(0);
     check(from <= to && to <= data.length, "the rows of a full-zip page run past its data");
-    return source.view(data.offset + from, to - from);
+    return {data.offset + from, to - from};
   }
 
   // Reads one control word into the level arrays and says whether the entry owns a slot.

@@ -76,7 +76,7 @@ void Page::gather(const Source& source, const uint32_t* rows, size_t count, Leaf
     size_t run = 1;
     while (i + run < count && rows[i + run] == rows[i] + run) ++run;
     check(uint64_t{rows[i]} + run <= rows_, "rows past the end of a page were asked for");
-    decode(source, rows[i], uint64_t{rows[i]} + run, out, scratch);
+    decode_picked(source, rows[i], uint64_t{rows[i]} + run, out, scratch);
     i += run;
   }
 }

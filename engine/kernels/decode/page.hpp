@@ -96,6 +96,11 @@ class Page {
   virtual void load(const Source&, Scratch&) const {}
   virtual void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
                       Scratch& scratch) const = 0;
+  // The same for a range that was picked out of the page.
+  virtual void decode_picked(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
+                             Scratch& scratch) const {
+    decode(source, begin, end, out, scratch);
+  }
   // By default range by range.
   virtual void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
                       Scratch& scratch) const;

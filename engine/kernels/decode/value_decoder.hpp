@@ -23,6 +23,7 @@ struct Chunk {
 
 // Memory that decoding steps reuse from chunk to chunk.
 struct Scratch {
+  Bytes picked;  // what was read of a file, where it is not looked at in place
   Bytes decompressed;
   Bytes block;  // one unpacked block of 1024 values
   Bytes levels;
