@@ -16,7 +16,7 @@ from pyarrow.fs import LocalFileSystem
 import lance_sql.query.dataset
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
-from lance_sql.query.display import counted
+from lance_sql.query.amounts import counted
 
 try:
     from duckdb._sources import ArrowScanSource

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from typing import Any
@@ -59,6 +58,8 @@ class Commands(click.Group):
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
     """A single word is no statement; one that is much like a command is meant to be that."""
+    import difflib
+
     near = difflib.get_close_matches(word, _COMMANDS, n=1) if word.isalpha() else []
     if near:
         ctx.fail(f"No such command {word!r}. Did you mean {near[0]!r}?")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import decimal
 import json
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.query.display import interval_text, text_table
+from lance_sql.query.amounts import interval_text
 
 if TYPE_CHECKING:
     from lance_sql.query.result import QueryResult
@@ -82,6 +81,8 @@ def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: i
     All formats but ``table`` and ``markdown`` stream: the rows are never in memory at once.
     """
     if format in ("table", "markdown"):
+        from lance_sql.query.display import text_table
+
         shown = text_table if format == "table" else _markdown
         target.write(shown(result.arrow(), max_rows) + "\n")
         return
@@ -126,6 +127,8 @@ def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
 
 
 def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
+    import csv
+
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(reader.schema.names)
     for batch in reader:

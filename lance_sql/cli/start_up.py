@@ -7,25 +7,29 @@ import sys
 from typing import Any
 
 
-class _NoPandas:
-    """A finder of modules that lets ``import pandas`` fail."""
+# What pyarrow asks of them: whether a list is a Series, and whether a value is a relativedelta.
+_LEFT_OUT = ("pandas", "dateutil")
+
+
+class _LeftOut:
+    """A finder of modules that lets imports of some fail."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is left out", name=name)
+        if name in _LEFT_OUT:
+            raise ModuleNotFoundError(f"{name} is left out", name=name)
 
 
 def leave_pandas_out() -> None:
-    """Make pyarrow work without pandas in this process.
+    """Make pyarrow work without pandas and dateutil in this process.
 
-    pyarrow imports pandas, if it is installed, the first time it makes an array of a Python list, to ask
-    whether the list is a Series. That takes longer than all the rest of a short command. It asks once.
+    pyarrow imports them, if they are installed, the first time it makes an array of a Python list. That takes
+    longer than all the rest of a short command. It asks once.
     """
     if "pandas" in sys.modules:
         return
     import pyarrow as pa
 
-    finder: Any = _NoPandas()
+    finder: Any = _LeftOut()
     sys.meta_path.insert(0, finder)
     try:
         pa.array([])

@@ -115,7 +115,7 @@ def cleanup_command(
     """
     from lance_sql.cli.output import print_json
     from lance_sql.progress import bar
-    from lance_sql.query.display import counted, in_bytes
+    from lance_sql.query.amounts import counted, in_bytes
 
     dataset = open_dataset(path, **which)
     with bar(progress) as told:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lance_sql.engines.base import ScanReport
-from lance_sql.query.display import counted
+from lance_sql.query.amounts import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from lance_engine.file.reader import FileReader
-from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.table.snapshot import Snapshot
+
+
+# Files stay open between inspections of a version while they have no more columns together.
+_KEPT_COLUMNS = 4096
+
+_open_files: WeakKeyDictionary[Snapshot, dict[str, FileReader]] = WeakKeyDictionary()
 
 
 class HeldColumn(NamedTuple):
@@ -28,8 +35,20 @@ def held_columns(snapshot: Snapshot, fragment: Fragment, wanted: Container[int])
         ]
         if not held:
             continue
-        store, path = snapshot.data_file_location(file)
-        reader = FileReader(store, path, size=file.file_size)
+        reader = _opened(snapshot, file)
         reader.fetch_metadata(index for _, index in held)
         for field_id, index in held:
             yield HeldColumn(reader, field_id, index)
+
+
+def _opened(snapshot: Snapshot, file: DataFile) -> FileReader:
+    store, path = snapshot.data_file_location(file)
+    place = f"{store.uri}/{path}"
+    kept = _open_files.setdefault(snapshot, {})
+    found = kept.get(place)
+    if found is not None:
+        return found
+    reader = FileReader(store, path, size=file.file_size)
+    if reader.num_columns + sum(other.num_columns for other in kept.values()) <= _KEPT_COLUMNS:
+        kept[place] = reader
+    return reader

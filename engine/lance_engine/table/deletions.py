@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Final
 
 import numpy as np
@@ -48,7 +48,7 @@ def write_deletions(
 ) -> DeletionFile:
     """Write all deleted offsets of a fragment, ascending, to a file with a new name."""
     kind = preferred_kind(len(offsets)) if kind is None else kind
-    deletion = DeletionFile(kind, read_version, secrets.randbits(64), len(offsets))
+    deletion = DeletionFile(kind, read_version, int.from_bytes(os.urandom(8), "little"), len(offsets))
     store.put(deletion_path(fragment_id, deletion), encode_deletions(offsets, kind))
     return deletion
 

@@ -175,3 +175,21 @@ def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.Monke
     # index and data of three columns.
     assert store.requests <= 13
     assert store.bytes_read < contents.TAIL_SIZE + 3 * contents.coalesce.__defaults__[0]
+
+
+def test_inspections_of_a_version_open_its_files_once(tmp_path: Path) -> None:
+    for part in range(3):
+        table = pa.table({"a": NUMBERS, "b": TEXT})
+        write_dataset(table, str(tmp_path / "d"), mode="append" if part else "create")
+    store = CountingStore()
+    for path in (tmp_path / "d").rglob("*.*"):
+        store.put(str(path.relative_to(tmp_path / "d")), path.read_bytes())
+    inspect = dataset.Dataset.open(store).inspect
+    store.reset_counters()
+    columns = inspect.columns()
+    assert columns["pages"].to_pylist() == [3, 3]
+    assert store.requests == 3  # the tail of every file
+    assert inspect.pages().num_rows == 6
+    assert inspect.statistics()["null_count"].to_pylist() == [0, 0]
+    assert inspect.zones().num_rows == 6
+    assert store.requests == 3
