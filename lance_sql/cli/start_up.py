@@ -6,7 +6,6 @@ import io
 import sys
 from typing import Any
 
-
 # What pyarrow asks of them: whether a list is a Series, and whether a value is a relativedelta.
 _LEFT_OUT = ("pandas", "dateutil")
 

@@ -132,7 +132,12 @@ class Model:
         if self.by_us():
             self.ours().alter_column(name, type=wanted)
         else:
-            self.theirs().alter_columns({"path": name, "data_type": wanted})
+            theirs = self.theirs()
+            # It refuses to leave indices behind that no longer fit.
+            for index in self.ours().inspect.indices().to_pylist():
+                if name in index["columns"]:
+                    theirs.drop_index(index["name"])
+            theirs.alter_columns({"path": name, "data_type": wanted})
 
     def update(self) -> None:
         text, test = self.some()

@@ -272,10 +272,14 @@ void bind_analysis(nb::module_& m) {
       .def_ro("num_items", &DictionaryPage::num_items)
       .def("take_indices", [](DictionaryPage& page) { return hand_over(page.indices); })
       .def("take_items", [](DictionaryPage& page) { return hand_over(page.items); });
-  nb::class_<FsstPage>(m, "FsstPage")
-      .def_ro("values", &FsstPage::values)
-      .def("take_symbol_table", [](FsstPage& page) { return hand_over(page.symbol_table); });
-  m.def("encode_fsst", &encode_fsst, "values"_a, nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<FsstCoder>(m, "FsstCoder")
+      .def_static("train", &FsstCoder::train, "values"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("share", &FsstCoder::share)
+      .def("encode", &FsstCoder::encode, "values"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("symbol_table", [](const FsstCoder& coder) {
+        Output table = coder.symbol_table();
+        return hand_over(table);
+      });
   m.def(
       "compress_block",
       [](nb::object plain, Scheme scheme, int level) {

@@ -106,11 +106,67 @@ class Distinct {
   std::vector<uint64_t> first_;
 };
 
-template <typename Get>
-bool sample_repeats(Get value, uint64_t count, uint64_t max_items) {
+// The same for values of 4 or 8 bytes, which stand in the table themselves: a look-up touches one place of
+// memory, and that is asked for some values ahead.
+template <typename Key>
+class DistinctKeys {
+ public:
+  DistinctKeys(const uint8_t* values, uint64_t count)
+      : values_(values), count_(count), slots_(1024, Slot{0, kFree}) {}
+
+  uint32_t add(uint64_t index, bool& added) {
+    if (index + kAhead < count_) __builtin_prefetch(&slots_[place_of(key(index + kAhead))]);
+    const Key wanted = key(index);
+    uint64_t at = place_of(wanted);
+    while (slots_[at].item != kFree) {
+      if (slots_[at].key == wanted) {
+        added = false;
+        return slots_[at].item;
+      }
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    added = true;
+    const auto number = static_cast<uint32_t>(first_.size());
+    slots_[at] = {wanted, number};
+    first_.push_back(index);
+    if (first_.size() * 2 > slots_.size()) grow();
+    return number;
+  }
+  const std::vector<uint64_t>& first() const { return first_; }
+
+ private:
+  struct Slot {
+    Key key;
+    uint32_t item;
+  };
+  static constexpr uint32_t kFree = UINT32_MAX;
+  static constexpr uint64_t kAhead = 12;
+
+  Key key(uint64_t index) const { return load<Key>(values_ + index * sizeof(Key)); }
+  uint64_t place_of(Key wanted) const {
+    return mix(wanted ^ 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03) & (slots_.size() - 1);
+  }
+
+  void grow() {
+    slots_.assign(slots_.size() * 4, Slot{0, kFree});
+    for (uint32_t item = 0; item < first_.size(); ++item) {
+      const Key known = key(first_[item]);
+      uint64_t at = place_of(known);
+      while (slots_[at].item != kFree) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = {known, item};
+    }
+  }
+
+  const uint8_t* values_;
+  uint64_t count_;
+  std::vector<Slot> slots_;
+  std::vector<uint64_t> first_;
+};
+
+template <typename Values>
+bool sample_repeats(Values distinct, uint64_t count, uint64_t max_items) {
   const uint64_t wanted = std::min(count, kSampleValues);
   if (wanted < kSampleMinimum) return true;
-  Distinct<Get> distinct(value);
   const uint64_t block = wanted / kSampleBlocks, sampled = block * kSampleBlocks;
   bool added;
   for (uint64_t b = 0; b < kSampleBlocks; ++b) {
@@ -122,11 +178,11 @@ bool sample_repeats(Get value, uint64_t count, uint64_t max_items) {
   return share < kUniqueShare && (sampled < count || distinct.first().size() <= max_items);
 }
 
-template <typename Get, typename ItemCost>
-std::optional<Distinct<Get>> collect(Get value, uint64_t count, uint64_t max_items, uint64_t max_bytes,
-                                     ItemCost cost, Output& indices) {
-  if (!sample_repeats(value, count, max_items)) return std::nullopt;
-  Distinct<Get> distinct(value);
+// Numbers all values; `distinct` has seen none so far.
+template <typename Values, typename ItemCost>
+std::optional<Values> collect(Values distinct, uint64_t count, uint64_t max_items, uint64_t max_bytes,
+                              ItemCost cost, Output& indices) {
+  if (!sample_repeats(distinct, count, max_items)) return std::nullopt;
   uint8_t* target = indices.extend(count * sizeof(uint32_t));
   uint64_t bytes = 0;
   for (uint64_t i = 0; i < count; ++i) {
@@ -161,7 +217,7 @@ std::optional<DictionaryPage> build_dictionary(const VariableInput& input, uint6
   const auto value = [&input](uint64_t index) { return input[index]; };
   const uint64_t width = input.offset_bits() / 8;
   const auto cost = [&](uint64_t index) { return input.length(index) + width; };
-  const auto distinct = collect(value, input.count(), max_items, max_bytes, cost, page.indices);
+  const auto distinct = collect(Distinct(value), input.count(), max_items, max_bytes, cost, page.indices);
   if (!distinct) return std::nullopt;
   page.num_items = distinct->first().size();
   if (width == 4)
@@ -178,15 +234,21 @@ std::optional<DictionaryPage> build_dictionary(const Bytes& values, uint64_t bit
   DictionaryPage page;
   const uint64_t width = bits / 8;
   const uint8_t* base = values.data.data() + offset * width;
+  const auto cost = [width](uint64_t) { return width; };
+  const auto number = [&](auto distinct) {
+    const auto found = collect(std::move(distinct), count, max_items, max_bytes, cost, page.indices);
+    if (!found) return false;
+    page.num_items = found->first().size();
+    for (uint64_t index : found->first()) page.items.append(base + index * width, width);
+    return true;
+  };
   const auto value = [base, width](uint64_t index) {
     return std::span<const uint8_t>(base + index * width, width);
   };
-  const auto cost = [width](uint64_t) { return width; };
-  const auto distinct = collect(value, count, max_items, max_bytes, cost, page.indices);
-  if (!distinct) return std::nullopt;
-  page.num_items = distinct->first().size();
-  for (uint64_t index : distinct->first()) page.items.append(base + index * width, width);
-  return page;
+  const bool repeats = width == 8   ? number(DistinctKeys<uint64_t>(base, count))
+                       : width == 4 ? number(DistinctKeys<uint32_t>(base, count))
+                                    : number(Distinct(value));
+  return repeats ? std::optional(std::move(page)) : std::nullopt;
 }
 
 }  // namespace lance::encode

@@ -10,7 +10,6 @@ from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.table.snapshot import Snapshot
 
-
 # Files stay open between inspections of a version while they have no more columns together.
 _KEPT_COLUMNS = 4096
 

@@ -14,8 +14,8 @@ from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.write.profile import Profile
 
-# Chunks that a size is estimated from.
-_SAMPLE_CHUNKS = 8
+# Chunks that a size is estimated from: a part of them, but not more than so many.
+_SAMPLE_PART, _SAMPLE_CHUNKS = 4, 8
 _COPY_NS_PER_BYTE = 0.1
 # Per byte that comes out, byte that goes in, and chunk.
 _LZ4_NS = (0.05, 0.25, 100)
@@ -59,8 +59,8 @@ def compressed(
     """`inner` in a general compression, chunk by chunk; the size comes from a sample."""
     kind = kernels.Scheme.ZSTD if scheme == "zstd" else kernels.Scheme.LZ4
     wrapped = kernels.CompressedValues(values, kind, level or 0)
-    size = kernels.estimated_bytes(wrapped, _SAMPLE_CHUNKS)
-    out, into, chunk = _ZSTD_NS if scheme == "zstd" else _LZ4_NS
     chunks = values.count / wrapped.chunk_length(0)
+    size = kernels.estimated_bytes(wrapped, min(_SAMPLE_CHUNKS, 1 + int(chunks / _SAMPLE_PART)))
+    out, into, chunk = _ZSTD_NS if scheme == "zstd" else _LZ4_NS
     decoding = inner.decoding + out * inner.size + into * size + chunk * chunks
     return Candidate(size, decoding, lambda: (wrapped, v2_1.general(encoding, scheme, level)))

@@ -131,11 +131,11 @@ def _strings(
         settings.compression == "fsst" or (text and not settings.compression)
     ):
         return plain, encoding
-    coded = kernels.encode_fsst(plain)
-    most = plain.total_bytes * (1 - context.profile.least_gain)
-    if coded is None or (coded.values.total_bytes > most and settings.compression != "fsst"):
+    coder = kernels.FsstCoder.train(plain)
+    wanted = settings.compression == "fsst"
+    if coder is None or (coder.share > 1 - context.profile.least_gain and not wanted):
         return plain, encoding
-    return coded.values, v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
+    return coder.encode(plain), v2_1.fsst(coder.symbol_table().tobytes(), encoding)
 
 
 def _fixed(values: pa.Array, path: str) -> tuple[Buffer, int, int, pb.CompressiveEncoding]:

@@ -21,9 +21,6 @@ _MAX_CHUNK_BYTES = 16 << 10
 _CLEAR_RATIO = 0.25
 _FSST_MIN_LENGTH = 5
 _FSST_MIN_BYTES = 32 << 10
-_FSST_SAMPLE_BYTES = 64 << 10
-# Pages of so few bytes are coded as a whole, and once, instead of some of their values first.
-_FSST_WHOLE_BYTES = 1 << 20
 _FSST_NS, _FSST_NS_PER_BYTE = 3.0, 1.2
 _VALUE_NS, _INDEX_NS = 2.0, 4.0
 # Values longer than this are compressed one by one without being asked, if a sample shrinks by this share.
@@ -95,55 +92,34 @@ def _in_chunks(values: kernels.VariableInput, chunk_bytes: int | None) -> kernel
 def _coded(
     context: PageContext, array: pa.Array, values: kernels.VariableInput, chunk_bytes: int | None
 ) -> Candidate | None:
-    """Values coded with a symbol table; the size comes from some of them where there are many."""
-    whole = values.total_bytes <= _FSST_WHOLE_BYTES and _may_be_coded(context, array, values)
-    tried = kernels.encode_fsst(values) if whole else None
-    if whole:
-        share = None if tried is None else tried.values.total_bytes / values.total_bytes
-    else:
-        share = _coded_share(context, array, values)
-    if share is None:
+    """Values coded with a symbol table; the size comes from some of them."""
+    coder = _coder(context, array, values)
+    if coder is None:
         return None
-    size = int(values.total_bytes * share) + (values.count + 1) * values.offset_bits // 8
+    coded_bytes = values.total_bytes * coder.share
+    size = int(coded_bytes) + (values.count + 1) * values.offset_bits // 8
 
     def build() -> Encoded:
-        coded, encoding = _code(values, tried)
+        coded, encoding = _code(values, coder)
         return _in_chunks(coded, chunk_bytes), encoding
 
-    return Candidate(size, values.count * _FSST_NS + values.total_bytes * share * _FSST_NS_PER_BYTE, build)
+    return Candidate(size, values.count * _FSST_NS + coded_bytes * _FSST_NS_PER_BYTE, build)
 
 
-def _may_be_coded(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> bool:
-    """Whether symbols are wanted and there is enough to find some."""
+def _coder(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> kernels.FsstCoder | None:
+    """Symbols for the values; None where they are unwanted, useless or cannot be found in so little."""
     text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     wanted = context.settings.compression == "fsst" or (text and not context.settings.compression)
-    return wanted and values.longest >= _FSST_MIN_LENGTH and values.total_bytes >= _FSST_MIN_BYTES
-
-
-def _coded_share(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> float | None:
-    """What share of the bytes symbols leave; None where they are unwanted, impossible or useless."""
-    if not _may_be_coded(context, array, values):
+    if not wanted or values.longest < _FSST_MIN_LENGTH or values.total_bytes < _FSST_MIN_BYTES:
         return None
-    # Values from the middle of the page, hidden ones under nulls included.
-    count = min(values.count, max(1, _FSST_SAMPLE_BYTES * values.count // values.total_bytes))
-    _, offsets, data = array.buffers()
-    start = array.offset + (values.count - count) // 2
-    sample = kernels.VariableInput(offsets, data, values.offset_bits, start, count, None)
-    if sample.total_bytes == 0:
-        sample = values
-    coded = kernels.encode_fsst(sample)
-    return None if coded is None else coded.values.total_bytes / sample.total_bytes
+    return kernels.FsstCoder.train(values)
 
 
 def _code(
-    values: kernels.VariableInput, coded: kernels.FsstPage | None = None
+    values: kernels.VariableInput, coder: kernels.FsstCoder
 ) -> tuple[kernels.VariableInput, pb.CompressiveEncoding]:
-    """The values coded, which may have been done already."""
     encoding = v2_1.variable(values.offset_bits)
-    coded = coded or kernels.encode_fsst(values)
-    if coded is None:
-        return values, encoding
-    return coded.values, v2_1.fsst(coded.take_symbol_table().tobytes(), encoding)
+    return coder.encode(values), v2_1.fsst(coder.symbol_table().tobytes(), encoding)
 
 
 # ---- one by one --------------------------------------------------------------------------------------
@@ -151,13 +127,13 @@ def _code(
 
 def _full_zip(context: PageContext, array: pa.Array, values: kernels.VariableInput) -> EncodedPage:
     encoding = v2_1.variable(values.offset_bits)
-    share = _coded_share(context, array, values)
-    each = _compressed_each(context, values, share or 1.0)
+    coder = _coder(context, array, values)
+    each = _compressed_each(context, values, 1.0 if coder is None else coder.share)
     if each is not None:
         values, level = each
         encoding = v2_1.general(encoding, "zstd", level)
-    elif share is not None:
-        values, encoding = _code(values)
+    elif coder is not None:
+        values, encoding = _code(values, coder)
     page = kernels.encode_full_zip_variable(values, context.levels)
     return v2_1.full_zip_page(page, encoding, context.levels, bits_per_offset=values.offset_bits)
 

@@ -284,19 +284,22 @@ def test_symbols_shorten_text(share: float) -> None:
     ]
     array = pa.array(text)
     values = kernels.VariableInput(array.buffers()[1], array.buffers()[2], 32, 0, len(array), None)
-    coded = kernels.encode_fsst(values)
-    assert coded is not None
-    table = coded.take_symbol_table().tobytes()
+    coder = kernels.FsstCoder.train(values)
+    assert coder is not None
+    table = coder.symbol_table().tobytes()
     assert len(table) == 2312
     assert 0 < table[0] <= 255
     ends = pairwise(np.frombuffer(array.buffers()[1], np.int32))
-    assert coded.values.total_bytes < 0.6 * sum(stop - start for start, stop in ends)
+    plain = sum(stop - start for start, stop in ends)
+    coded = coder.encode(values).total_bytes
+    assert coded < 0.6 * plain
+    assert coder.share == pytest.approx(coded / plain, rel=0.1)
 
 
 def test_symbols_are_not_used_for_noise() -> None:
     noise = np.random.default_rng(1).integers(0, 256, 100_000, np.uint8).tobytes()
     offsets = np.arange(0, 100_001, 50, dtype=np.int32)
-    assert kernels.encode_fsst(kernels.VariableInput(offsets, noise, 32, 0, 2000, None)) is None
+    assert kernels.FsstCoder.train(kernels.VariableInput(offsets, noise, 32, 0, 2000, None)) is None
 
 
 # ---- what the choice of encodings asks -----------------------------------------------------------------
