@@ -22,7 +22,11 @@ constexpr uint8_t kPicksBeforeMapping = 3;
 // Longer ranges cost more to copy than to map.
 constexpr uint64_t kLongestPick = 16 << 10;
 // A file of few windows is soon mapped altogether; and processes may open about a thousand files only.
+#ifdef LANCE_SANITIZE
+constexpr uint64_t kSmallestToPick = 1;  // damaged files of tests are small
+#else
 constexpr uint64_t kSmallestToPick = 4 << 20;
+#endif
 constexpr int kMostOpenFiles = 128;
 std::atomic<int> open_files{0};
 

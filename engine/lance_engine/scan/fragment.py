@@ -38,6 +38,8 @@ class FragmentReader(RowsReader):
     def __init__(self, snapshot: Snapshot, fragment: Fragment) -> None:
         super().__init__(snapshot, layout_of(snapshot, fragment))
         self.fragment = fragment
+        #: whether single rows were looked up before
+        self.met = False
         self._forget_files()
 
     def evict(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -14,16 +15,17 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.lookups import PARALLEL_ROWS, Lookup, lookups
+from lance_engine.scan.pool import ordered_map
 from lance_engine.scan.projection import Projection
+from lance_engine.scan.reader import RowsReader
+from lance_engine.scan.run import RunUnreadableError
 from lance_engine.scan.scanner import projected_schema
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
-# From this many rows on, several threads share the work.
-_PARALLEL_ROWS = 256
 # So many selections of columns are kept per snapshot.
 _KEPT_COLUMNS = 64
 
@@ -61,16 +63,18 @@ def take(
     if len(addresses) > 1 and (addresses[1:] < addresses[:-1]).any():
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
-
-    def read(part: npt.NDArray[np.uint64]) -> list[pa.RecordBatch]:
-        reader = reader_for(int(part[0] >> np.uint64(32)))
-        return _read(reader, reader.projection(wanted.names), part.astype(np.uint32))
-
-    parts = _parts(addresses)
+    found = lookups(snapshot, reader_for, wanted.names, addresses)
     # Threads overlap requests to a store; for few rows of local files they only get in each other's way.
-    few = len(addresses) < _PARALLEL_ROWS and snapshot.store.local_path("data") is not None
-    batches = map(read, parts) if few else ordered_map(read, iter(parts), len(parts))
+    few = len(addresses) < PARALLEL_ROWS and snapshot.store.local_path("data") is not None
+    read = partial(_read, names=wanted.names)
+    batches = map(read, found) if few else ordered_map(read, iter(found), len(found))
     table = pa.Table.from_batches(chain.from_iterable(batches), schema=wanted.schema)
+    if len(found) > 1:
+        read_order = np.concatenate([lookup.places for lookup in found])
+        if order is not None:
+            order = order[read_order]
+        elif (read_order[1:] < read_order[:-1]).any():
+            order = read_order
     if order is None:
         return _finished(table, wanted)
     places = np.empty(len(order), dtype=np.int64)
@@ -78,8 +82,15 @@ def take(
     return _finished(table.combine_chunks().take(pa.array(places)), wanted)
 
 
-def _read(
-    reader: FragmentReader, projection: Projection, rows: npt.NDArray[np.uint32]
+def _read(lookup: Lookup, names: tuple[str, ...]) -> list[pa.RecordBatch]:
+    try:
+        return _batches(lookup.reader, lookup.reader.projection(names), lookup.offsets)
+    except RunUnreadableError:
+        return [batch for alone in lookup.apart for batch in _read(alone, names)]
+
+
+def _batches(
+    reader: RowsReader, projection: Projection, rows: npt.NDArray[np.uint32]
 ) -> list[pa.RecordBatch]:
     """Rows in as few batches as they fit."""
     try:
@@ -87,7 +98,7 @@ def _read(
     except kernels.BatchTooLargeError as error:
         if len(rows) == 1:
             raise reader.row_too_large(error) from None
-        return [batch for half in np.array_split(rows, 2) for batch in _read(reader, projection, half)]
+        return [batch for half in np.array_split(rows, 2) for batch in _batches(reader, projection, half)]
 
 
 def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
@@ -108,16 +119,3 @@ def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
 def _finished(table: pa.Table, columns: _Columns) -> pa.Table:
     """The table with the extension types of its fields, as scans give them."""
     return pa.RecordBatchReader.from_stream(table).read_all() if columns.has_extensions else table
-
-
-def _parts(addresses: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:
-    """Ascending addresses cut at fragment borders, and further where several threads pay."""
-    fragments = addresses >> np.uint64(32)
-    if fragments[0] == fragments[-1]:
-        parts = [addresses]
-    else:
-        parts = np.split(addresses, np.flatnonzero(np.diff(fragments)) + 1)
-    if len(addresses) < _PARALLEL_ROWS:
-        return parts
-    pieces = max(1, num_threads() // len(parts))
-    return [piece for part in parts for piece in np.array_split(part, pieces) if len(piece)]

@@ -1,0 +1,105 @@
+"""Which reader looks up which of the rows that are asked for by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.pool import num_threads
+from lance_engine.scan.reader import RowsReader
+from lance_engine.scan.run import FragmentRun, RunGrouping
+
+if TYPE_CHECKING:
+    from lance_engine.format.fragment import Fragment
+    from lance_engine.table.snapshot import Snapshot
+
+U64Array = npt.NDArray[np.uint64]
+
+# From this many rows on, several threads share the work.
+PARALLEL_ROWS = 256
+# So many fragments and more are read as one, if none has more rows than that.
+_RUN_FRAGMENTS = 4
+_MOST_ROWS = 1 << 15
+
+
+class Lookup(NamedTuple):
+    """Rows at ascending offsets of `reader`, and which of the sorted addresses they have."""
+
+    reader: RowsReader
+    offsets: npt.NDArray[np.uint32]
+    places: npt.NDArray[np.int64]
+    apart: tuple[Lookup, ...] = ()
+    """The same fragment by fragment, where `reader` is of several."""
+
+
+def lookups(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    names: Sequence[str],
+    addresses: U64Array,
+) -> list[Lookup]:
+    """Lookups of the columns `names` that together are those of the ascending `addresses`."""
+    fragments = addresses >> np.uint64(32)
+    offsets = addresses.astype(np.uint32)
+    places = np.arange(len(addresses))
+    bounds = [0, len(addresses)]
+    if fragments[0] != fragments[-1]:
+        bounds[1:1] = (np.flatnonzero(np.diff(fragments)) + 1).tolist()
+    pieces = 1 if len(addresses) < PARALLEL_ROWS else max(1, num_threads() // (len(bounds) - 1))
+    runs = _Runs(snapshot, reader_for, names) if len(bounds) > _RUN_FRAGMENTS else None
+    found = []
+    for begin, end in pairwise(bounds):
+        reader = reader_for(int(fragments[begin]))
+        met_before, reader.met = reader.met, True
+        if runs is not None and not met_before:
+            lookup = Lookup(reader, offsets[begin:end], places[begin:end])
+            if runs.add(reader.fragment, lookup):
+                continue
+        parts = [places[begin:end]] if pieces == 1 else np.array_split(places[begin:end], pieces)
+        found += [Lookup(reader, offsets[part], part) for part in parts if len(part)]
+    return found if runs is None else found + runs.lookups()
+
+
+class _Runs:
+    """Small fragments met for the first time, which are read together.
+
+    To open the files of each alone takes longer than reading a few rows. What is met again is opened by
+    itself, and kept.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], names: Sequence[str]
+    ) -> None:
+        self._snapshot = snapshot
+        self._reader_for = reader_for
+        self._grouping = RunGrouping(snapshot, names, 2 * _MOST_ROWS)
+        self._runs: list[tuple[list[Fragment], list[Lookup]]] = []
+
+    def add(self, fragment: Fragment, lookup: Lookup) -> bool:
+        """Whether the rows of a fragment can be looked up with those of others."""
+        if not self._grouping.takes(fragment):
+            return False
+        if not self._runs or not self._grouping.joins(self._runs[-1][0], 0, fragment):
+            self._runs.append(([], []))
+        fragments, lookups = self._runs[-1]
+        fragments.append(fragment)
+        lookups.append(lookup)
+        return True
+
+    def lookups(self) -> list[Lookup]:
+        found = []
+        for fragments, apart in self._runs:
+            if len(fragments) < _RUN_FRAGMENTS:
+                found += apart
+                continue
+            starts = np.cumsum([0, *(fragment.physical_rows for fragment in fragments[:-1])])
+            offsets = [lookup.offsets + start for lookup, start in zip(apart, starts.tolist(), strict=True)]
+            reader = FragmentRun(self._snapshot, fragments, self._reader_for)
+            places = np.concatenate([lookup.places for lookup in apart])
+            found.append(Lookup(reader, np.concatenate(offsets).astype(np.uint32), places, tuple(apart)))
+        return found
