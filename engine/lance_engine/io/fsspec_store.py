@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
@@ -193,7 +192,7 @@ def _ranges_checked(path: str) -> Iterator[None]:
         raise
 
 
-class _FsspecSink:
+class _FsspecSink(Sink):
     """A multi-part upload: object stores show the object when it is completed."""
 
     def __init__(self, fs: Any, full_path: str) -> None:
@@ -229,14 +228,3 @@ class _FsspecSink:
                 self._file.closed = True
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path)
-
-    def __enter__(self) -> _FsspecSink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()

@@ -8,7 +8,6 @@ import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.store import Sink, checked_path, checked_range
@@ -123,7 +122,7 @@ def write_in_place(path: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-class _LocalSink:
+class _LocalSink(Sink):
     """Writes to a temporary name in the target's folder, so that publishing is one rename or link."""
 
     def __init__(self, target: str) -> None:
@@ -169,14 +168,3 @@ class _LocalSink:
             self._file.close()
         finally:
             Path(self._staging).unlink(missing_ok=True)
-
-    def __enter__(self) -> _LocalSink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()

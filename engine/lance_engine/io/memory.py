@@ -6,7 +6,6 @@ import datetime
 import io
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 
 from lance_engine.io.store import Sink, checked_path, checked_range
 
@@ -93,7 +92,7 @@ class MemoryStore:
             raise FileNotFoundError(f"{self.uri}/{path}") from None
 
 
-class _MemorySink:
+class _MemorySink(Sink):
     def __init__(self, store: MemoryStore, path: str) -> None:
         self._store = store
         self._path = path
@@ -112,14 +111,3 @@ class _MemorySink:
 
     def discard(self) -> None:
         self._buffer.close()
-
-    def __enter__(self) -> _MemorySink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()

@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from lance_engine.errors import CorruptFileError
 
 
-class Sink(Protocol):
+class Sink(ABC):
     """A file being written. It appears under its path on `close`, complete or not at all.
 
     As a context manager it is closed on success and discarded when the block fails.
     """
 
+    @abstractmethod
     def write(self, data: bytes | bytearray | memoryview, /) -> int:
         """Append `data`; returns its length in bytes."""
-        ...
 
+    @abstractmethod
     def tell(self) -> int:
         """Bytes written so far."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Make the file visible. Does nothing on a closed or discarded sink."""
-        ...
 
+    @abstractmethod
     def discard(self) -> None:
         """Leave nothing behind. Does nothing on a closed sink."""
-        ...
 
-    def __enter__(self) -> Sink: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None: ...
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
 
 
 class Store(Protocol):
