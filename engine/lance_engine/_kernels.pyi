@@ -310,7 +310,7 @@ def batch_stream(
     batch_rows: int,
     row_bytes: int,
     read_ahead: int,
-    threads: int,
+    threads: int,  # 0: the consumer does all the work
     skip: int = ...,
     limit: int | None = ...,
 ) -> object: ...

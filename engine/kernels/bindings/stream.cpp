@@ -92,8 +92,7 @@ nb::capsule batch_stream(nb::object ranges, const nb::object& schema, uint64_t b
                          std::optional<uint64_t> limit) {
   nb::capsule exported = nb::cast<nb::capsule>(schema.attr("__arrow_c_schema__")());
   SharedSchema shared(*static_cast<ArrowSchema*>(exported.data("arrow_schema")));
-  StreamOptions options{
-      batch_rows, row_bytes, read_ahead, std::max(threads, 1u), skip, limit.value_or(UINT64_MAX)};
+  StreamOptions options{batch_rows, row_bytes, read_ahead, threads, skip, limit.value_or(UINT64_MAX)};
   auto stream = std::make_shared<BatchStream>(std::make_unique<PythonHost>(std::move(ranges)), options);
   auto out = std::make_unique<ArrowArrayStream>();
   BatchStream::export_to(std::move(stream), std::move(shared), *out);

@@ -14,10 +14,10 @@
 namespace lance {
 
 struct StreamOptions {
-  uint64_t batch_rows = 0;  // at most so many rows in a batch
-  uint64_t row_bytes = 1;   // a first guess; what has been decoded tells better
-  uint64_t read_ahead = 0;  // bytes of batches that wait or are being made, beyond the next one
-  unsigned threads = 1;
+  uint64_t batch_rows = 0;      // at most so many rows in a batch
+  uint64_t row_bytes = 1;       // a first guess; what has been decoded tells better
+  uint64_t read_ahead = 0;      // bytes of batches that wait or are being made, beyond the next one
+  unsigned threads = 1;         // none: the consumer does all the work
   uint64_t skip = 0;            // rows to leave out at the start
   uint64_t limit = UINT64_MAX;  // rows after these
 };

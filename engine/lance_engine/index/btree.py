@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Column, Node
-from lance_engine.expr.value_types import is_comparable, value_type
+from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors, number_in, whole_numbers
 from lance_engine.index.kind import (
@@ -40,6 +40,8 @@ _DEFAULT_PAGE_ROWS: Final = 4096
 _MAX_PAGE_ROWS: Final = 1 << 24
 # A page that has to be tested costs about as much as so many rows that are known to match.
 _TESTED_PAGE_ROWS: Final = 1024
+# Rows tested at once: calls of Arrow take longer than comparing the rows of a page.
+_TESTED_ROWS: Final = 1 << 16
 # Rows decoded at once where all of them are wanted.
 _STEP_ROWS: Final = 1 << 18
 
@@ -72,6 +74,12 @@ class BTree:
         self._last: tuple[Node, ZoneMatch] | None = None
 
     @property
+    def _pages_at_once(self) -> int:
+        """How many pages are tested together; strings of several may be more than one array can hold."""
+        kind = self.value_type
+        return 1 if is_text(kind) or is_bytes(kind) else max(1, _TESTED_ROWS // self.page_rows)
+
+    @property
     def nbytes(self) -> int:
         return self._lookup.nbytes
 
@@ -97,8 +105,10 @@ class BTree:
         with index_errors(self._files.segment.name):
             for begin, end in _runs(may & must):
                 found += self._ids(begin * self.page_rows, min(end * self.page_rows, self.rows))
-            for page in np.flatnonzero(may & ~must).tolist():
-                found.append(self._test(node, column, page))
+            tested = np.flatnonzero(may & ~must).tolist()
+            step = self._pages_at_once
+            for start in range(0, len(tested), step):
+                found.append(self._test(node, column, tested[start : start + step]))
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
@@ -122,16 +132,25 @@ class BTree:
         for start in range(begin, end, _STEP_ROWS):
             yield whole_numbers(self._data.read(["ids"], start, min(start + _STEP_ROWS, end)).column(0))
 
-    def _test(self, node: Node, column: Column, page: int) -> U64Array:
-        """The rows of a page that match."""
-        batch = CACHE.get((self._files.key, page), lambda: self._read_page(page), _size)
-        mask = evaluate(node, as_batch(column, batch.column(0)))
-        ids: U64Array = whole_numbers(batch.column(1).filter(mask))
-        return ids
+    def _test(self, node: Node, column: Column, pages: Sequence[int]) -> U64Array:
+        """The rows of some pages that match."""
+        values, ids = _joined([self._page(page) for page in pages])
+        matching: U64Array = whole_numbers(ids.filter(evaluate(node, as_batch(column, values))))
+        return matching
+
+    def _page(self, page: int) -> pa.RecordBatch:
+        return CACHE.get((self._files.key, page), lambda: self._read_page(page), _size)
 
     def _read_page(self, page: int) -> pa.RecordBatch:
         begin = page * self.page_rows
         return self._data.read(["values", "ids"], begin, min(begin + self.page_rows, self.rows))
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> list[pa.Array]:
+    """The columns of batches, those of one as they are."""
+    if len(batches) == 1:
+        return list(batches[0].columns)
+    return [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in batches), strict=True)]
 
 
 class _LookupPages:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.pool import num_threads
+from lance_engine.scan.pool import PARALLEL_ROWS, num_threads
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.run import FragmentRun, RunGrouping
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 U64Array = npt.NDArray[np.uint64]
 
-# From this many rows on, several threads share the work.
-PARALLEL_ROWS = 256
 # So many fragments and more are read as one, if none has more rows than that.
 _RUN_FRAGMENTS = 4
 _MOST_ROWS = 1 << 15

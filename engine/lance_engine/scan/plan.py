@@ -98,6 +98,19 @@ class ScanPlan:
         """Whether conditions on row ids were looked up."""
         return self._lookup is not None
 
+    def leaves_at_most(self, rows: int) -> bool:
+        """Whether row ids or an index say that no more rows are left, whatever else there is to test."""
+        if self._lookup is not None:
+            ranges = self._lookup.addresses
+            return int((ranges[:, 1] - ranges[:, 0]).sum()) <= rows
+        if self._indexed is None:
+            return False
+        fragments = self._snapshot.fragments
+        found = self._indexed.matches
+        if len(fragments) > _FEW_FRAGMENTS or any(fragment.id not in found for fragment in fragments):
+            return False
+        return sum(int((match.ranges[:, 1] - match.ranges[:, 0]).sum()) for match in found.values()) <= rows
+
     def fragments(
         self, least: int, metrics: ScanMetrics | None = None
     ) -> Iterator[tuple[Fragment, list[Part]]]:

@@ -12,6 +12,10 @@ from typing import TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+#: From so many rows on that are looked up in local files, several threads share the work: for fewer they only
+#: get in each other's way.
+PARALLEL_ROWS = 256
+
 
 def num_threads() -> int:
     """Threads that decode at the same time: ``LANCE_SQL_THREADS``, else one per processor."""

@@ -18,7 +18,7 @@ from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
-from lance_engine.scan.pool import num_threads, ordered_map
+from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.run import FragmentRun, RunGrouping, RunUnreadableError, together
@@ -130,6 +130,12 @@ class Scanner:
         for piece in self.pieces(metrics):
             for part in piece.cut(self.batch_rows) if piece.projection else [piece]:
                 yield from self.reader.read(part, metrics)
+
+    @property
+    def threads(self) -> int:
+        """How many threads read; none but the one that takes the batches where few rows are looked up."""
+        local = self._snapshot.store.local_path("data") is not None
+        return 0 if local and self._plan.leaves_at_most(PARALLEL_ROWS) else num_threads()
 
     def _require_no_limit(self) -> None:
         if self.limit is not None or self.offset:

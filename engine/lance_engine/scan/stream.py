@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.scan.pool import num_threads
 from lance_engine.scan.selection import Selection
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class ScanStream:
             scanner.batch_rows,
             scanner.row_bytes,
             scanner.read_ahead,
-            num_threads(),
+            scanner.threads,
             scanner.offset,
             scanner.limit,
         )

@@ -15,8 +15,8 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.lookups import PARALLEL_ROWS, Lookup, lookups
-from lance_engine.scan.pool import ordered_map
+from lance_engine.scan.lookups import Lookup, lookups
+from lance_engine.scan.pool import PARALLEL_ROWS, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.run import RunUnreadableError
@@ -64,7 +64,6 @@ def take(
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
     found = lookups(snapshot, reader_for, wanted.names, addresses)
-    # Threads overlap requests to a store; for few rows of local files they only get in each other's way.
     few = len(addresses) < PARALLEL_ROWS and snapshot.store.local_path("data") is not None
     read = partial(_read, names=wanted.names)
     batches = map(read, found) if few else ordered_map(read, iter(found), len(found))

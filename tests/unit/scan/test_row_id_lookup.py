@@ -110,3 +110,27 @@ def test_threads_may_take_at_the_same_time(dataset: Dataset) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(look_up, range(64)))
+
+
+def test_few_rows_that_are_looked_up_are_read_without_threads(tmp_path: Path) -> None:
+    table = pa.table({"x": np.arange(ROWS)})
+    uri = str(tmp_path / "t")
+    store = open_store(uri)
+    schema = Schema.from_arrow(table.schema)
+    fragments = write_fragments(store, schema, table.to_batches(), WriteOptions(max_rows_per_file=1_000))
+    dataset = Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0))
+    dataset = dataset.create_index("x", "btree")
+    few = [f"x IN (5, {ROWS - 1})", "x BETWEEN 990 AND 1010", f"_rowid IN (3, {2 << 32 | 7})", "x = -1"]
+    for condition in few:
+        assert dataset.scan(filter=condition).threads == 0
+    many = ["x < 400", "x + 0 = 5", f"_rowid < {2 << 32}", "x > 5 OR x IS NULL"]
+    for condition in many:
+        assert dataset.scan(filter=condition).threads > 0
+    assert dataset.scan().threads > 0
+    for condition in [*few, *many]:
+        with_threads = dataset.scan(filter=condition, indices=False).to_table()
+        assert dataset.scan(filter=condition).to_table() == with_threads
+    remote = open_store("memory://threads")
+    for path in (tmp_path / "t").rglob("*.*"):
+        remote.put(str(path.relative_to(tmp_path / "t")), path.read_bytes())
+    assert Dataset.open(remote).scan(filter=few[0]).threads > 0
