@@ -228,7 +228,7 @@ class Counts {
         const auto match = matcher.find(word, value.size() - at);
         const size_t byte = word & 0xFF;
         const size_t code = match.symbol == SymbolMatcher::kNone ? byte : 256 + match.symbol;
-        coded += match.symbol == SymbolMatcher::kNone ? 3 : 1;
+        coded += match.symbol == SymbolMatcher::kNone ? 2 : 1;
         ++single_[code];
         // Also consider to continue with one byte only: symbols then grow byte by byte.
         if (match.length > 1) ++single_[byte];
@@ -313,7 +313,7 @@ size_t coded_size(std::span<const uint8_t> value, const SymbolMatcher& matcher) 
   size_t coded = 0;
   for (size_t at = 0; at < value.size();) {
     const auto match = matcher.find(load_word(value.data() + at, value.size() - at), value.size() - at);
-    coded += match.symbol == SymbolMatcher::kNone ? 3 : 1;
+    coded += match.symbol == SymbolMatcher::kNone ? 2 : 1;
     at += match.length;
   }
   return coded;

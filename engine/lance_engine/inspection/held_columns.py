@@ -10,8 +10,8 @@ from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.table.snapshot import Snapshot
 
-# Files stay open between inspections of a version while they have no more columns together.
-_KEPT_COLUMNS = 4096
+# So many files of a version stay open between its inspections, if they have no more columns each.
+_KEPT_FILES, _KEPT_COLUMNS = 64, 256
 
 _open_files: WeakKeyDictionary[Snapshot, dict[str, FileReader]] = WeakKeyDictionary()
 
@@ -48,6 +48,6 @@ def _opened(snapshot: Snapshot, file: DataFile) -> FileReader:
     if found is not None:
         return found
     reader = FileReader(store, path, size=file.file_size)
-    if reader.num_columns + sum(other.num_columns for other in kept.values()) <= _KEPT_COLUMNS:
+    if len(kept) < _KEPT_FILES and reader.num_columns <= _KEPT_COLUMNS:
         kept[place] = reader
     return reader

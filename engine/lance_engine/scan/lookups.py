@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 U64Array = npt.NDArray[np.uint64]
 
-# So many fragments and more are read as one, if none has more rows than that.
-_RUN_FRAGMENTS = 4
+# So many fragments are read as one, if none has more rows than that: their rows are numbered by 32 bits.
+_RUN_FRAGMENTS, _MOST_FRAGMENTS = 4, 1024
 _MOST_ROWS = 1 << 15
 
 
@@ -82,7 +82,8 @@ class _Runs:
         """Whether the rows of a fragment can be looked up with those of others."""
         if not self._grouping.takes(fragment):
             return False
-        if not self._runs or not self._grouping.joins(self._runs[-1][0], 0, fragment):
+        run = self._runs[-1][0] if self._runs else []
+        if not 0 < len(run) < _MOST_FRAGMENTS or not self._grouping.joins(run, 0, fragment):
             self._runs.append(([], []))
         fragments, lookups = self._runs[-1]
         fragments.append(fragment)

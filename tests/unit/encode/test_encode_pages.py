@@ -296,6 +296,17 @@ def test_symbols_shorten_text(share: float) -> None:
     assert coder.share == pytest.approx(coded / plain, rel=0.1)
 
 
+def test_escaped_bytes_count_twice() -> None:
+    """Some bytes are too rare for symbols: the estimate must be that of what is written."""
+    rng = np.random.default_rng(6)
+    text = [b"columnar format " + rng.integers(0, 256, 12, np.uint8).tobytes() for _ in range(4000)]
+    array = pa.array(text, pa.binary())
+    values = kernels.VariableInput(array.buffers()[1], array.buffers()[2], 32, 0, len(array), None)
+    coder = kernels.FsstCoder.train(values)
+    assert coder is not None
+    assert coder.share == pytest.approx(coder.encode(values).total_bytes / values.total_bytes, rel=0.02)
+
+
 def test_symbols_are_not_used_for_noise() -> None:
     noise = np.random.default_rng(1).integers(0, 256, 100_000, np.uint8).tobytes()
     offsets = np.arange(0, 100_001, 50, dtype=np.int32)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.errors import CorruptFileError, RowNotFoundError
 from lance_engine.file.reader import FileReader
+from lance_engine.scan import lookups
 
 import lance_sql
 
@@ -102,3 +103,13 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         dataset.take(ids)
     without = [number for number in range(0, FRAGMENTS * ROWS, ROWS) if number // ROWS != 5]
     assert dataset.take([address(number) for number in without]).to_pylist() == expected(without)
+
+
+def test_runs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "_MOST_FRAGMENTS", 5)
+    dataset = lance_sql.open(write(tmp_path / "t"))
+    numbers = random.Random(4).sample(range(FRAGMENTS * ROWS), 100)
+    addresses = np.sort([address(number) for number in numbers]).astype(np.uint64)
+    found = lookups.lookups(dataset.snapshot, dataset._reader, ["n"], addresses)
+    assert sorted(len(lookup.apart) for lookup in found if lookup.apart) == [5, 5]
+    assert lance_sql.open(dataset.uri).take([address(n) for n in numbers]).to_pylist() == expected(numbers)
