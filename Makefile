@@ -79,7 +79,7 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; exit 1; }
-	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo
+	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo -p reference
 	@$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 
 format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place

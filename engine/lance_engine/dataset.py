@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
+from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from lance_engine.expr.tree import Node
     from lance_engine.inspection.inspector import Inspector
-    from lance_engine.maintenance.add_columns import NewColumns
-    from lance_engine.maintenance.branches import Branches
-    from lance_engine.maintenance.cleanup import CleanupReport
-    from lance_engine.maintenance.merge import MergeBuilder
-    from lance_engine.maintenance.tags import Tags
-    from lance_engine.maintenance.values import Compiler, Value
+    from lance_engine.operations.add_columns import NewColumns
+    from lance_engine.operations.branches import Branches
+    from lance_engine.operations.cleanup import CleanupReport
+    from lance_engine.operations.merge import MergeBuilder
+    from lance_engine.operations.tags import Tags
+    from lance_engine.operations.values import Compiler, Value
     from lance_engine.progress import ProgressOption
     from lance_engine.scan.extremes import Extremes
     from lance_engine.scan.fragment import FragmentReader
@@ -210,13 +210,13 @@ class Dataset:
         progress: ProgressOption = None,
     ) -> Self:
         """Delete the rows that pass a filter, or those with these row ids (RowNotFoundError if unknown)."""
-        from lance_engine.maintenance.delete import delete
+        from lance_engine.operations.delete import delete
 
         return self._at(delete(self.snapshot, where, row_ids=row_ids, progress=progress))
 
     def truncate(self) -> Self:
         """Delete all rows."""
-        from lance_engine.maintenance.delete import truncate
+        from lance_engine.operations.delete import truncate
 
         return self._at(truncate(self.snapshot))
 
@@ -232,7 +232,7 @@ class Dataset:
         `values` maps a column to SQL text over the columns of the row as it was, or to a function from the
         batch of these rows to an array.
         """
-        from lance_engine.maintenance.update import update
+        from lance_engine.operations.update import update
 
         return self._at(update(self.snapshot, values, where, compiler=self._compiler, progress=progress))
 
@@ -241,7 +241,7 @@ class Dataset:
 
         `source` is whatever can be written; see the methods of the result for what can be done with it.
         """
-        from lance_engine.maintenance.merge import MergeBuilder
+        from lance_engine.operations.merge import MergeBuilder
 
         return MergeBuilder(self.snapshot, source, on, self._at, self._compiler)
 
@@ -251,7 +251,7 @@ class Dataset:
         `values` are those of `update`; row ids and addresses stay. Rows that others append meanwhile keep
         their values.
         """
-        from lance_engine.maintenance.replace_columns import replace_columns
+        from lance_engine.operations.replace_columns import replace_columns
 
         return self._at(replace_columns(self.snapshot, values, compiler=self._compiler, progress=progress))
 
@@ -269,7 +269,7 @@ class Dataset:
         function from a batch to the batch of all new columns. `read` names the columns that functions get,
         all by default.
         """
-        from lance_engine.maintenance.add_columns import add_columns
+        from lance_engine.operations.add_columns import add_columns
 
         return self._at(
             add_columns(self.snapshot, columns, read=read, compiler=self._compiler, progress=progress)
@@ -277,13 +277,13 @@ class Dataset:
 
     def drop_columns(self, columns: Sequence[str]) -> Self:
         """Remove columns; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
-        from lance_engine.maintenance.alter_columns import drop_columns
+        from lance_engine.operations.alter_columns import drop_columns
 
         return self._at(drop_columns(self.snapshot, columns))
 
     def rename_column(self, column: str, name: str) -> Self:
         """Give a column, or with ``a.b`` a field of a struct, another name."""
-        from lance_engine.maintenance.alter_columns import alter_column
+        from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, name=name))
 
@@ -299,13 +299,13 @@ class Dataset:
 
         InvalidFilterError if a value does not fit, SchemaMismatchError if there are nulls.
         """
-        from lance_engine.maintenance.alter_columns import alter_column
+        from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable, progress=progress))
 
     def restore(self, version: int | None = None) -> Self:
         """Make an earlier version, by default the one this object shows, the content of a new version."""
-        from lance_engine.maintenance.restore import restore
+        from lance_engine.operations.restore import restore
 
         return self._at(restore(self.snapshot, self.version if version is None else version))
 
@@ -322,7 +322,7 @@ class Dataset:
         Fragments with more than `deleted_share` of deleted rows are rewritten without these. Stable row ids
         stay; row ids that are addresses change. The result has the same version if there was nothing to do.
         """
-        from lance_engine.maintenance.compact import compact
+        from lance_engine.operations.compact import compact
 
         return self._at(
             compact(
@@ -347,7 +347,7 @@ class Dataset:
         The latest version and tagged ones stay. A dry run only reports. Files that no version names go when
         they are seven days old, with `delete_unverified` at once; no writer may be at work then.
         """
-        from lance_engine.maintenance.cleanup import cleanup
+        from lance_engine.operations.cleanup import cleanup
 
         return cleanup(
             self.snapshot,
@@ -375,7 +375,7 @@ class Dataset:
         or bloomfilter.
         UnsupportedTypeError if the values have no order, or no hash.
         """
-        from lance_engine.maintenance.indices import create_index
+        from lance_engine.operations.indices import create_index
 
         return self._at(
             create_index(
@@ -385,13 +385,13 @@ class Dataset:
 
     def drop_index(self, name: str) -> Self:
         """Remove an index of any kind; IndexNotFoundError lists those that there are."""
-        from lance_engine.maintenance.indices import drop_index
+        from lance_engine.operations.indices import drop_index
 
         return self._at(drop_index(self.snapshot, name))
 
     def optimize_indices(self, *, progress: ProgressOption = None) -> Self:
         """Make indices cover the rows that came after them, reading only these; one commit per index."""
-        from lance_engine.maintenance.indices import optimize_indices
+        from lance_engine.operations.indices import optimize_indices
 
         return self._at(optimize_indices(self.snapshot, progress=progress))
 
@@ -406,13 +406,13 @@ class Dataset:
 
         With `replace` all other keys are removed.
         """
-        from lance_engine.maintenance.metadata import update_metadata
+        from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "config", entries, replace=replace))
 
     def update_metadata(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
         """As `update_config`, for the metadata of the table."""
-        from lance_engine.maintenance.metadata import update_metadata
+        from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "table", entries, replace=replace))
 
@@ -420,21 +420,21 @@ class Dataset:
         self, entries: Mapping[str, str | None], *, column: str | None = None, replace: bool = False
     ) -> Self:
         """As `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
-        from lance_engine.maintenance.metadata import update_metadata
+        from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "schema", entries, replace=replace, column=column))
 
     @property
     def tags(self) -> Tags:
         """The names of versions."""
-        from lance_engine.maintenance.tags import Tags
+        from lance_engine.operations.tags import Tags
 
         return Tags(self.snapshot)
 
     @property
     def branches(self) -> Branches:
         """Histories beside the main one."""
-        from lance_engine.maintenance.branches import Branches
+        from lance_engine.operations.branches import Branches
 
         return Branches(self.snapshot)
 
@@ -451,7 +451,7 @@ class Dataset:
         `storage_options` are those of the clone, by default the ones of this dataset. DatasetExistsError if
         there is a dataset at `uri`.
         """
-        from lance_engine.maintenance.branches import shallow_clone
+        from lance_engine.operations.branches import shallow_clone
 
         return self._at(shallow_clone(self.snapshot, uri, version, storage_options))
 

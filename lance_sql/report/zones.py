@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from lance_engine.dataset import Dataset
-from lance_engine.index.zone_maps import ZoneMap
+from lance_engine.file.zone_map import ZoneMap
 from lance_engine.inspection.zones import all_zone_maps, as_text
 
 #: Zones of a picture; more are put together in groups of neighbours.

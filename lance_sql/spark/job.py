@@ -19,12 +19,12 @@ from lance_engine.errors import (
 from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import delete_quietly
-from lance_engine.maintenance.add_columns import add_columns, with_columns
+from lance_engine.operations.add_columns import add_columns, with_columns
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 from lance_engine.write.check import check_writable
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments

@@ -20,15 +20,15 @@ from lance_engine.format.operations import CreateIndex
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import RowIndexKind
 from lance_engine.index.segments import CoveringSegment
-from lance_engine.maintenance.changes import commit_change, write_options
-from lance_engine.maintenance.compact import Rewritten, commit_rewrite, plan, rewrite_options
-from lance_engine.maintenance.delete import delete_rows
-from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
-from lance_engine.maintenance.index_build import build_segment
-from lance_engine.maintenance.indices import index_target, replaced_segments
-from lance_engine.maintenance.retry import redo_on_conflict
-from lance_engine.maintenance.rows import joined, live_offsets, matching_addresses, scan
-from lance_engine.maintenance.update import commit_moved, write_updated
+from lance_engine.operations.changes import commit_change, write_options
+from lance_engine.operations.compact import Rewritten, commit_rewrite, plan, rewrite_options
+from lance_engine.operations.delete import delete_rows
+from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
+from lance_engine.operations.index_build import build_segment
+from lance_engine.operations.indices import index_target, replaced_segments
+from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.rows import joined, live_offsets, matching_addresses, scan
+from lance_engine.operations.update import commit_moved, write_updated
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot, U64Array

@@ -15,14 +15,14 @@ import pyarrow as pa
 from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, SchemaMismatchError
 from lance_engine.format.fragment import fragment_from_bytes, fragment_to_bytes
-from lance_engine.maintenance.changes import write_options
-from lance_engine.maintenance.retry import redo_on_conflict
-from lance_engine.maintenance.rows import joined, read_rows, shared_readers
-from lance_engine.maintenance.update import commit_moved
+from lance_engine.operations.changes import write_options
+from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.rows import joined, read_rows, shared_readers
+from lance_engine.operations.update import commit_moved
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.types import Schema
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.source import check_compatible, conform
 from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lance_engine.dataset import Dataset
-from lance_engine.maintenance.rows import rows_that_may_pass, shared_readers
+from lance_engine.operations.rows import rows_that_may_pass, shared_readers
 from lance_engine.scan.scanner import parse_filter
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.maintenance.whole import rename_dataset
+from lance_engine.operations.whole import rename_dataset
 
 from lance_sql.query.dataset import Dataset
 from lance_sql.query.values import compile_value

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
-from lance_engine.maintenance.change_rows import RowChanges, change_rows
-from lance_engine.maintenance.retry import redo_on_conflict
+from lance_engine.operations.change_rows import RowChanges, change_rows
+from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.scan.system import ROW_ADDRESS
 
 from lance_sql.engines.base import Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_engine.maintenance.whole import drop_dataset
+from lance_engine.operations.whole import drop_dataset
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.outcome import counted, done

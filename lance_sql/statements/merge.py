@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
-from lance_engine.maintenance.change_rows import RowChanges
+from lance_engine.operations.change_rows import RowChanges
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 
 from lance_sql.engines.base import Parameters

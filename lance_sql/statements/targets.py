@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.maintenance.retry import latest
+from lance_engine.operations.retry import latest
 
 from lance_sql.query.catalog import Catalog
 from lance_sql.query.dataset import Dataset

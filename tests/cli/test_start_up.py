@@ -12,7 +12,7 @@ import lance_sql
 
 SLOW = ("datafusion", "fsspec", "pandas", "polars", "prompt_toolkit", "pyarrow.dataset", "rich", "sqlglot")
 #: what writes and changes datasets
-WRITING = ("lance_engine.maintenance.merge_rows", "lance_engine.table.commit", "lance_engine.write.data_file")
+WRITING = ("lance_engine.operations.merge_rows", "lance_engine.table.commit", "lance_engine.write.data_file")
 #: what reads rows, and what filters them
 SCANNING = ("lance_engine.scan.scanner",)
 FILTERING = ("lance_engine.expr.evaluate", "lance_engine.index.search", "lance_engine.scan.prune")

@@ -10,10 +10,10 @@ import pyarrow as pa
 from lance_engine.errors import CommitConflictError
 from lance_engine.format.manifest import DataFile, Fragment
 from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64())]))
 PROCESSES, COMMITS, ROWS = 4, 12, 10

@@ -16,9 +16,9 @@ from handmade_files import Chunk, Encoded, Page
 from lance_engine.dataset import Dataset
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.reference.levels import Layer, LevelArrays
 from native_files import NativeFile
 from pylance_files import write_dataset
+from reference.levels import Layer, LevelArrays
 from seeds import SEEDS, SEEDS_2_0, write_seeds
 
 SUPPORT = Path(__file__).parent.parent / "support"

@@ -9,8 +9,8 @@ import pytest
 from handmade_files import Chunk, Encoded, Page
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.reference.levels import Layer, LevelArrays
 from native_files import NativeFile
+from reference.levels import Layer, LevelArrays
 
 ROWS = 20
 PACKED = {"lance-encoding:packed": "true"}

@@ -27,9 +27,9 @@ from lance_engine.format.row_ids import encode_row_id_range
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import LocalStore, MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.schema_tree import Schema
 from lance_engine.table.commit import commit
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.string())]))]))
 FILE = DataFile("x.lance", (0,), (0,), 2, 1, 100)

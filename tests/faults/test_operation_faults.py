@@ -103,7 +103,7 @@ def test_a_lost_deletion_file_stops_what_builds_on_it(tmp_path: Path) -> None:
 
 
 def test_a_crowd_of_writers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lance_engine.maintenance.retry.time.sleep", lambda _: None)
+    monkeypatch.setattr("lance_engine.operations.retry.time.sleep", lambda _: None)
     dataset = Dataset(write_dataset(pa.table({"id": range(40)}), tmp_path))
 
     def interfere(batch: pa.RecordBatch) -> pa.Array:

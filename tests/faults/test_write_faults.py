@@ -12,7 +12,7 @@ from lance_engine.errors import LanceError, SchemaMismatchError, UnsupportedFeat
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.progress import ProgressEvent
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions

@@ -8,7 +8,7 @@ import pyarrow as pa
 from fuzz_files import FilePage, PagedFile
 from lance_engine.encodings.array import ARRAY_ENCODING
 from lance_engine.format.pb import encodings_pb2 as pb
-from lance_engine.reference import bitpacking
+from reference import bitpacking
 
 ROWS = 1500
 WORDS = [b"", b"abc", b"the end", b"12345678", b"z"]

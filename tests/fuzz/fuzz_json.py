@@ -15,7 +15,7 @@ from fuzz_mutation import mutate_bytes
 from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text, stored_json
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 TEXTS = [
     "null",

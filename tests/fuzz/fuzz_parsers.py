@@ -21,14 +21,14 @@ from google.protobuf.message import DecodeError, Message
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
+from lance_engine.file.zone_map import parse_zone_map
 from lance_engine.format import deletion, index_section, manifest, row_ids, transaction
 from lance_engine.format.fragment import DeletionKind
 from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.pb import file_v2_pb2, table_pb2
-from lance_engine.index.zone_maps import parse_zone_map
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 1000

@@ -12,9 +12,9 @@ import pytest
 from corpus import difference, one_column
 from handmade_files import Chunk, Encoded
 from lance.file import LanceFileReader
-from lance_engine.reference import mini_block
-from lance_engine.reference.levels import Items, LevelArrays, Lists, choose_layers, ravel, visible
 from native_files import NativeFile
+from reference import mini_block
+from reference.levels import Items, LevelArrays, Lists, choose_layers, ravel, visible
 
 CHUNK = 512
 ROWS = 4 * CHUNK

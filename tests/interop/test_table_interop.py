@@ -16,11 +16,11 @@ from lance_engine.errors import CommitConflictError, IncompatibleChangeError, Ro
 from lance_engine.format.manifest import DataFile, DeletionKind, Fragment
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import list_versions, open_snapshot, read_latest
-from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 
 

@@ -15,7 +15,7 @@ from lance_engine.encodings.registry import describe_page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions

@@ -23,7 +23,7 @@ from lance.file import LanceFileReader
 from lance_engine.dataset import Dataset
 from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.io.local import LocalStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions

@@ -14,10 +14,10 @@ from typing import Any
 import lance_engine.dataset
 import lance_engine.errors
 import lance_engine.inspection.inspector
-import lance_engine.maintenance.branches
-import lance_engine.maintenance.merge
-import lance_engine.maintenance.tags
 import lance_engine.metrics
+import lance_engine.operations.branches
+import lance_engine.operations.merge
+import lance_engine.operations.tags
 import lance_engine.progress
 import lance_engine.scan.scanner
 import lance_engine.write.dataset
@@ -55,10 +55,10 @@ def page() -> str:
     parts += _section("Options of write", [("write_dataset", lance_engine.write.dataset.write_dataset)])
     parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.Dataset)
     parts += _class("Scanner", lance_engine.scan.scanner.Scanner)
-    parts += _class("MergeBuilder", lance_engine.maintenance.merge.MergeBuilder)
+    parts += _class("MergeBuilder", lance_engine.operations.merge.MergeBuilder)
     parts += _class("Inspector", lance_engine.inspection.inspector.Inspector)
-    parts += _class("Tags", lance_engine.maintenance.tags.Tags)
-    parts += _class("Branches", lance_engine.maintenance.branches.Branches)
+    parts += _class("Tags", lance_engine.operations.tags.Tags)
+    parts += _class("Branches", lance_engine.operations.branches.Branches)
     parts += _class("Connection", lance_sql.Connection)
     parts += _class("QueryResult", lance_sql.QueryResult)
     parts += _class("Explanation", lance_sql.query.explanation.Explanation)

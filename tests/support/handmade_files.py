@@ -14,10 +14,10 @@ import pyarrow as pa
 from google.protobuf.any_pb2 import Any as AnyMessage
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.format.pb import file_pb2, file_v2_pb2
-from lance_engine.reference import bitpacking
-from lance_engine.reference.levels import LevelArrays, visible
-from lance_engine.reference.sections import pad
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
+from reference import bitpacking
+from reference.levels import LevelArrays, visible
+from reference.sections import pad
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from handmade_files import Chunk
 from lance_engine import kernels
-from lance_engine.reference import bitpacking
-from lance_engine.reference.levels import Layer, LevelArrays
 from native_files import NativeFile
+from reference import bitpacking
+from reference.levels import Layer, LevelArrays
 
 Values = npt.NDArray[np.generic]
 

@@ -15,7 +15,7 @@ from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.io.store import Store
 from lance_engine.scan.types import without_dictionaries
-from lance_engine.types import Field, Schema
+from lance_engine.schema_tree import Field, Schema
 
 
 def _stored_in_2_0(fields: Iterable[Field]) -> Iterator[Field]:

@@ -13,8 +13,8 @@ from corpus import Mix, one_column, random_array
 from handmade_files import Chunk, Encoded, Page
 from hypothesis import strategies as st
 from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.reference import mini_block
-from lance_engine.reference.levels import (
+from reference import mini_block
+from reference.levels import (
     Items,
     Layer,
     LevelArrays,

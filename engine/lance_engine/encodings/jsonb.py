@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 STORED = pa.large_binary()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from lance_engine.types import BLOB_ENCODING, NO_PARENT, PACKED_KEYS, Field, Schema
+from lance_engine.schema_tree import BLOB_ENCODING, NO_PARENT, PACKED_KEYS, Field, Schema
 
 # The columns of the descriptor that stands for a blob of the second kind (format 2.2, blob v2).
 _BLOB_DESCRIPTOR: Final = {

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lance_engine import kernels
 from lance_engine.file.contents import FileContents
-from lance_engine.file.run import FileRun
+from lance_engine.file.file_group import FileGroup
 
 #: What leaves are read from.
-LeafSource = FileContents | FileRun
+LeafSource = FileContents | FileGroup
 Overlays = list[tuple[kernels.Source, kernels.Source]]
 
 

@@ -15,14 +15,14 @@ from lance_engine.encodings.leaf import LeafShape, leaf_shape
 from lance_engine.encodings.v2_0.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.decoding import LeafSource
+from lance_engine.file.file_group import FileGroup
 from lance_engine.file.reader import FileReader
-from lance_engine.file.run import FileRun
 from lance_engine.format.container import PageMetadata
 from lance_engine.format.pb import encodings_pb2
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 # Where a field is stored: the file or files, and the number of its (first) column there.
-FindColumn = Callable[[Field], tuple[FileReader | FileRun, int]]
+FindColumn = Callable[[Field], tuple[FileReader | FileGroup, int]]
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
 _STRINGS: Final = ("string", "large_string", "binary", "large_binary")
@@ -97,7 +97,7 @@ class FieldBuilder:
             shape = _shape(node, name)
             packed = _BLOB_DESCRIPTOR if node.is_blob_v2 else []
         per_row = [int(layer.rpartition(":")[2]) for layer in layers if layer.startswith("fixed_size_list")]
-        if isinstance(reader, FileRun):
+        if isinstance(reader, FileGroup):
             column = reader.leaf_column(index, name, shape, layers, prod(per_row))
         else:
             column = self._column(reader, name, shape, layers, self._pages(reader, index, name))

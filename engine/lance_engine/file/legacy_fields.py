@@ -15,7 +15,7 @@ from lance_engine.encodings.legacy.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.decoding import LeafSource
 from lance_engine.file.legacy import LegacyFile
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
 _REMEDY: Final = "Leave the column out of the projection"

@@ -15,7 +15,7 @@ from lance_engine.file.decoding import Overlays, decode_fetched
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.format.schema import schema_from_messages
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 
 class FileTable:

@@ -20,7 +20,7 @@ from lance_engine.format.container import (
 from lance_engine.format.pb import encodings_pb2, file_pb2, file_v2_pb2
 from lance_engine.format.schema import bytes_metadata, schema_to_messages
 from lance_engine.io.store import Sink
-from lance_engine.types import Field, Schema
+from lance_engine.schema_tree import Field, Schema
 
 _GAP = PADDING * ALIGNMENT
 _RANGE = struct.Struct("<QQ")

@@ -30,7 +30,7 @@ from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
 from lance_engine.format.unknown import unknown_fields
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 __all__ = [
     "BasePath",

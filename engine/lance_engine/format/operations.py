@@ -10,7 +10,7 @@ from uuid import UUID
 from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 
 class OperationKind(Enum):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import file_pb2
 from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.types import NO_PARENT, Field, Schema
+from lance_engine.schema_tree import NO_PARENT, Field, Schema
 
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 PRIMARY_KEY_POSITION = "lance-schema:unenforced-primary-key:position"

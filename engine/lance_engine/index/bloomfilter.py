@@ -24,7 +24,7 @@ from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
 from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneIndexKind
-from lance_engine.index.zones import (
+from lance_engine.index.live_zones import (
     ROWS_OPTION,
     LiveZone,
     in_fragments,

@@ -19,6 +19,7 @@ from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Column, Node
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
+from lance_engine.file.zone_map import ZoneMap
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors, number_in, whole_numbers
 from lance_engine.index.kind import (
@@ -31,7 +32,6 @@ from lance_engine.index.kind import (
     as_batch,
     column_of,
 )
-from lance_engine.index.zone_maps import ZoneMap
 
 DATA_FILE: Final = "page_data.lance"
 LOOKUP_FILE: Final = "page_lookup.lance"

@@ -18,7 +18,7 @@ from lance_engine.expr.statistics import ZoneMatch
 from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.zones import ROWS_OPTION, ROWS_PER_ZONE, LiveZone, Zones
+from lance_engine.index.live_zones import ROWS_OPTION, ROWS_PER_ZONE, LiveZone, Zones
 
 U64Array = npt.NDArray[np.uint64]
 

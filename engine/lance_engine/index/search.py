@@ -16,6 +16,7 @@ from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
 from lance_engine.index.files import index_errors
 from lance_engine.index.kind import RowFinder, RowIndexKind, U64Array, ZoneFinder, column_of
+from lance_engine.index.live_zones import Zones
 from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
 from lance_engine.index.registry import KINDS
 from lance_engine.index.segments import (
@@ -25,7 +26,6 @@ from lance_engine.index.segments import (
     holds_addresses,
     usable_indices,
 )
-from lance_engine.index.zones import Zones
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot

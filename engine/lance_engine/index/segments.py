@@ -18,8 +18,8 @@ from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 
 if TYPE_CHECKING:
+    from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Field
 
 
 @dataclass(frozen=True, slots=True)

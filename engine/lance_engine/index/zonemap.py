@@ -1,6 +1,6 @@
 """ZONEMAP (indices, ZONEMAP): bounds and null counts of zones of rows, in ``zonemap.lance``.
 
-This is the index of the table; the zone maps that data files hold are in `lance_engine.index.zone_maps`.
+This is the index of the table; the zone maps that data files hold are in `lance_engine.file.zone_map`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lance_engine.expr.tree import Node
 from lance_engine.index.btree import supports
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
 from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneIndexKind, column_of
-from lance_engine.index.zones import (
+from lance_engine.index.live_zones import (
     ROWS_OPTION,
     LiveZone,
     NullRows,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.format.index_section import IndexSegment, parse_index_section
-from lance_engine.maintenance.compact import plan
-from lance_engine.maintenance.fragment_size import DELETED_SHARE, TARGET_ROWS
+from lance_engine.operations.compact import plan
+from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_ROWS
 from lance_engine.table.snapshot import DATA, Snapshot
 from lance_engine.table.versions import list_versions
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.errors import LanceError
-from lance_engine.index.zone_maps import ZoneMap
+from lance_engine.file.zone_map import ZoneMap
 from lance_engine.inspection.storage import columns
 from lance_engine.inspection.zones import all_zone_maps, as_text
 from lance_engine.table.snapshot import Snapshot

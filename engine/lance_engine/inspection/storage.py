@@ -12,8 +12,8 @@ from lance_engine.encodings.registry import describe_page
 from lance_engine.format.container import ColumnMetadata
 from lance_engine.format.fragment import Fragment
 from lance_engine.inspection.held_columns import held_columns
+from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.types import Field
 
 COLUMNS_SCHEMA: Final = pa.schema(
     [

@@ -19,8 +19,8 @@ from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
+from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.types import Field
 
 FINDINGS_SCHEMA: Final = pa.schema(
     [

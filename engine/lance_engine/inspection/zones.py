@@ -8,11 +8,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine.errors import LanceError
+from lance_engine.file.zone_map import ZoneMap, read_zone_map
 from lance_engine.format.fragment import Fragment
-from lance_engine.index.zone_maps import ZoneMap, read_zone_map
 from lance_engine.inspection.held_columns import held_columns
+from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.types import Field
 
 ZONES_SCHEMA: Final = pa.schema(
     [

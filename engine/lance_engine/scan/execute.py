@@ -14,10 +14,10 @@ from lance_engine import kernels
 from lance_engine.errors import LanceError
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.metrics import ScanMetrics, counting
+from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.plan import Piece
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.run import FragmentRun, RunUnreadableError
 from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PieceReader:
                 raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
             return [b for half in halves for b in self.read(piece._replace(selection=half), metrics)]
-        except RunUnreadableError:
+        except GroupUnreadableError:
             return [batch for part in apart(piece) for batch in self.read(part, metrics)]
         batches = [batch for batch in batches if batch.num_rows]
         if self._batch_bytes is None:
@@ -87,7 +87,7 @@ class PieceReader:
                 raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
             return [s for half in halves for s in self.passing(piece._replace(selection=half), metrics)]
-        except RunUnreadableError:
+        except GroupUnreadableError:
             return [found for part in apart(piece) for found in self.passing(part, metrics)]
         if not passing.count:
             return []
@@ -108,7 +108,7 @@ class PieceReader:
             return sum(
                 self.count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
             )
-        except RunUnreadableError:
+        except GroupUnreadableError:
             return sum(self.count(part, metrics) for part in apart(piece))
         return passing.count
 
@@ -195,13 +195,13 @@ class PieceReader:
 
 def _row_too_large(piece: Piece, error: kernels.BatchTooLargeError) -> LanceError:
     """The error for a piece of a single row that no batch can hold."""
-    reader = next(apart(piece)).reader if isinstance(piece.reader, FragmentRun) else piece.reader
+    reader = next(apart(piece)).reader if isinstance(piece.reader, FragmentGroup) else piece.reader
     return reader.row_too_large(error)
 
 
 def apart(piece: Piece) -> Iterator[Piece]:
     """A piece of several fragments, fragment by fragment."""
-    assert isinstance(piece.reader, FragmentRun)
+    assert isinstance(piece.reader, FragmentGroup)
     for reader, selection in piece.reader.apart(piece.selection):
         yield Piece(reader, selection, piece.tested)
 

@@ -17,7 +17,7 @@ from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 
 if TYPE_CHECKING:
-    from lance_engine.index.zone_maps import ZoneMap
+    from lance_engine.file.zone_map import ZoneMap
     from lance_engine.table.snapshot import Snapshot
 
 # Zone maps cut longer strings; a bound of fewer bytes is the value itself.

@@ -23,10 +23,10 @@ from lance_engine.scan.touched import FragmentRows
 if TYPE_CHECKING:
     from lance_engine.file.legacy import LegacyFile
     from lance_engine.file.legacy_fields import LegacyFieldBuilder
+    from lance_engine.file.zone_map import ZoneMap
     from lance_engine.format.fragment import Fragment
-    from lance_engine.index.zone_maps import ZoneMap
+    from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Field
 
 U32Array = npt.NDArray[np.uint32]
 _FROM_0 = np.zeros(1, dtype=np.int64)
@@ -143,7 +143,7 @@ class FragmentReader(RowsReader):
         if leaf.is_json:
             return None  # the order of binary values is not that of their texts
         if leaf.id not in self._zone_maps:
-            from lance_engine.index.zone_maps import read_zone_map
+            from lance_engine.file.zone_map import read_zone_map
 
             with self.placed():
                 if self._layout.is_legacy(leaf):

@@ -14,8 +14,8 @@ from lance_engine.scan.types import stored_type
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
+    from lance_engine.schema_tree import Field, Schema
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Field, Schema
 
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads
 from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.run import FragmentRun, RunGrouping
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 U64Array = npt.NDArray[np.uint64]
 
 # So many fragments are read as one, if none has more rows than that: their rows are numbered by 32 bits.
-_RUN_FRAGMENTS, _MOST_FRAGMENTS = 4, 1024
+_GROUP_FRAGMENTS, _MOST_FRAGMENTS = 4, 1024
 _MOST_ROWS = 1 << 15
 
 
@@ -49,21 +49,21 @@ def lookups(
     if fragments[0] != fragments[-1]:
         bounds[1:1] = (np.flatnonzero(np.diff(fragments)) + 1).tolist()
     pieces = 1 if len(addresses) < PARALLEL_ROWS else max(1, num_threads() // (len(bounds) - 1))
-    runs = _Runs(snapshot, reader_for, names) if len(bounds) > _RUN_FRAGMENTS else None
+    groups = _Groups(snapshot, reader_for, names) if len(bounds) > _GROUP_FRAGMENTS else None
     found = []
     for begin, end in pairwise(bounds):
         reader = reader_for(int(fragments[begin]))
         met_before, reader.met = reader.met, True
-        if runs is not None and not met_before:
+        if groups is not None and not met_before:
             lookup = Lookup(reader, offsets[begin:end], places[begin:end])
-            if runs.add(reader.fragment, lookup):
+            if groups.add(reader.fragment, lookup):
                 continue
         parts = [places[begin:end]] if pieces == 1 else np.array_split(places[begin:end], pieces)
         found += [Lookup(reader, offsets[part], part) for part in parts if len(part)]
-    return found if runs is None else found + runs.lookups()
+    return found if groups is None else found + groups.lookups()
 
 
-class _Runs:
+class _Groups:
     """Small fragments met for the first time, which are read together.
 
     To open the files of each alone takes longer than reading a few rows. What is met again is opened by
@@ -75,30 +75,30 @@ class _Runs:
     ) -> None:
         self._snapshot = snapshot
         self._reader_for = reader_for
-        self._grouping = RunGrouping(snapshot, names, 2 * _MOST_ROWS)
-        self._runs: list[tuple[list[Fragment], list[Lookup]]] = []
+        self._grouping = FragmentGrouping(snapshot, names, 2 * _MOST_ROWS)
+        self._groups: list[tuple[list[Fragment], list[Lookup]]] = []
 
     def add(self, fragment: Fragment, lookup: Lookup) -> bool:
         """Whether the rows of a fragment can be looked up with those of others."""
         if not self._grouping.takes(fragment):
             return False
-        run = self._runs[-1][0] if self._runs else []
-        if not 0 < len(run) < _MOST_FRAGMENTS or not self._grouping.joins(run, 0, fragment):
-            self._runs.append(([], []))
-        fragments, lookups = self._runs[-1]
+        group = self._groups[-1][0] if self._groups else []
+        if not 0 < len(group) < _MOST_FRAGMENTS or not self._grouping.joins(group, 0, fragment):
+            self._groups.append(([], []))
+        fragments, lookups = self._groups[-1]
         fragments.append(fragment)
         lookups.append(lookup)
         return True
 
     def lookups(self) -> list[Lookup]:
         found = []
-        for fragments, apart in self._runs:
-            if len(fragments) < _RUN_FRAGMENTS:
+        for fragments, apart in self._groups:
+            if len(fragments) < _GROUP_FRAGMENTS:
                 found += apart
                 continue
             starts = np.cumsum([0, *(fragment.physical_rows for fragment in fragments[:-1])])
             offsets = [lookup.offsets + start for lookup, start in zip(apart, starts.tolist(), strict=True)]
-            reader = FragmentRun(self._snapshot, fragments, self._reader_for)
+            reader = FragmentGroup(self._snapshot, fragments, self._reader_for)
             places = np.concatenate([lookup.places for lookup in apart])
             found.append(Lookup(reader, np.concatenate(offsets).astype(np.uint32), places, tuple(apart)))
         return found

@@ -13,10 +13,10 @@ from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:
-    from lance_engine.index.zone_maps import ZoneMap
+    from lance_engine.file.zone_map import ZoneMap
     from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Field
 
 I64Array = npt.NDArray[np.int64]
 

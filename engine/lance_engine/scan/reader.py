@@ -23,8 +23,8 @@ from lance_engine.scan.touched import FragmentRows
 
 if TYPE_CHECKING:
     from lance_engine.file.legacy_fields import LegacyFieldBuilder
+    from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Field
 
 # What a page's description takes in memory, apart from its chunk index and dictionary.
 _PAGE_BYTES = 1024

@@ -17,11 +17,11 @@ from lance_engine.expr.value_types import is_text
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
 from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.run import FragmentRun, RunGrouping, RunUnreadableError, together
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.stream import ScanStream, native_stream
@@ -90,7 +90,7 @@ class Scanner:
             min(batch_size, most_rows) if batch_size and batch_bytes else batch_size or most_rows
         )
         used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
-        self._grouping = RunGrouping(snapshot, used, self.batch_rows)
+        self._grouping = FragmentGrouping(snapshot, used, self.batch_rows)
         self._plan = ScanPlan(
             snapshot,
             reader_for,
@@ -231,9 +231,9 @@ class Scanner:
             reader, parts = found
             try:
                 yield from self._cut(reader, parts, counted)
-            except RunUnreadableError:
+            except GroupUnreadableError:
                 self._grouping.give_up()
-                assert isinstance(reader, FragmentRun)
+                assert isinstance(reader, FragmentGroup)
                 for alone, rows in reader.apart(Selection.of_range(0, reader.rows)):
                     yield from self._cut(alone, [Part(rows.ranges, parts[0].tested)], counted)
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.lookups import Lookup, lookups
 from lance_engine.scan.pool import PARALLEL_ROWS, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.run import RunUnreadableError
 from lance_engine.scan.scanner import projected_schema
 from lance_engine.scan.system import SYSTEM_FIELDS
 
@@ -84,7 +84,7 @@ def take(
 def _read(lookup: Lookup, names: tuple[str, ...]) -> list[pa.RecordBatch]:
     try:
         return _batches(lookup.reader, lookup.reader.projection(names), lookup.offsets)
-    except RunUnreadableError:
+    except GroupUnreadableError:
         return [batch for alone in lookup.apart for batch in _read(alone, names)]
 
 

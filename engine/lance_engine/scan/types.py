@@ -10,7 +10,7 @@ from lance_engine import kernels
 from lance_engine.encodings.jsonb import STORED, json_text
 from lance_engine.logical_types import to_arrow_type
 from lance_engine.scan.blobs import DESCRIPTOR
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:

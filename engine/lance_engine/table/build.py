@@ -35,9 +35,9 @@ from lance_engine.format.operations import (
 )
 from lance_engine.format.pb import file_pb2
 from lance_engine.format.row_ids import count_row_ids, encode_row_id_range, encode_uniform_version
+from lance_engine.schema_tree import Field, Schema
 from lance_engine.table.features import STABLE_ROW_IDS, derived_flags
 from lance_engine.table.index_coverage import after_replacement, after_rewrite, after_update
-from lance_engine.types import Field, Schema
 
 DEFAULT_STORAGE_VERSION: Final = "2.1"
 _LEGACY: Final = "0.1"

@@ -15,7 +15,7 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment, substitute_indices, with_coverage
 from lance_engine.format.operations import DataReplacement, Rewrite, Update
 from lance_engine.format.row_ids import count_row_ids
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 _ROW_ID_KINDS: Final = frozenset({"bitmap", "labellist", "ngram", "inverted"})
 

@@ -16,10 +16,10 @@ from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
 from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
 from lance_engine.io import Store, SubStore, files_uri, open_store
+from lance_engine.schema_tree import Schema
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
 from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
-from lance_engine.types import Schema
 
 DATA: Final = "data"
 INDICES: Final = "_indices"

@@ -20,7 +20,7 @@ from lance_engine.format.fragment import (
     Fragment,
 )
 from lance_engine.io import Store
-from lance_engine.types import NO_PARENT, Field
+from lance_engine.schema_tree import NO_PARENT, Field
 
 _NAMES: Final = {
     SPILLED_ROW_IDS: "_rowid",

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from lance_engine.types import BLOB_ENCODING, BLOB_V2_EXTENSION
+from lance_engine.schema_tree import BLOB_ENCODING, BLOB_V2_EXTENSION
 
 _NAME: Final = b"ARROW:extension:name"
 _LOGICAL: Final = pa.struct([("data", pa.large_binary()), ("uri", pa.string())])

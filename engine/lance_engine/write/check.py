@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.types import NO_PARENT, Field, Schema
+from lance_engine.schema_tree import NO_PARENT, Field, Schema
 from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed, packed_bits
 from lance_engine.write.values import is_variable
 

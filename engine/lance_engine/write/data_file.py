@@ -14,16 +14,16 @@ from lance_engine.encodings.jsonb import stored_json
 from lance_engine.encodings.v2_1.encode import Buffer, Page
 from lance_engine.file.columns import columns_of
 from lance_engine.file.writer import FileWriter
-from lance_engine.format.zone_maps import ZoneMapPlace, serialize_zone_map_place
+from lance_engine.format.zone_map_place import ZoneMapPlace, serialize_zone_map_place
 from lance_engine.io.store import Sink
 from lance_engine.kernels import ZoneStatistics
-from lance_engine.types import Field, Schema
+from lance_engine.schema_tree import Field, Schema
 from lance_engine.write import encode_2_0
 from lance_engine.write.encode import encode_column
 from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
 from lance_engine.write.profile import PROFILES
-from lance_engine.write.zones import joined_statistics, zone_map, zone_statistics
+from lance_engine.write.zone_maps import joined_statistics, zone_map, zone_statistics
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
 _PENDING_PAGES = 6

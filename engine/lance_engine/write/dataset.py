@@ -17,13 +17,13 @@ from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.schema_tree import Schema
 from lance_engine.table.branches import read_branch
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneIndexForm

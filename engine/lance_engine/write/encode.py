@@ -14,7 +14,7 @@ import pyarrow as pa
 from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import EncodedPage, Page
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 from lance_engine.write.blob import blob_page, blob_v2_page
 from lance_engine.write.constant import constant_value
 from lance_engine.write.dictionary import dictionary_page

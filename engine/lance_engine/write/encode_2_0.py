@@ -17,7 +17,7 @@ from lance_engine.encodings.v2_0.encode import PageBuilder
 from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage, Page
 from lance_engine.errors import SchemaMismatchError, UnsupportedTypeError
 from lance_engine.format.pb import encodings_pb2 as pb
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 from lance_engine.write.blob import blob_payloads
 from lance_engine.write.packed import packed_bits, packed_rows
 from lance_engine.write.settings import Settings

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_engine.file.columns import columns_of
 from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.io.store import Store, delete_quietly
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.check import check_writable
 from lance_engine.write.data_file import DataFileWriter
 from lance_engine.write.options import WriteOptions

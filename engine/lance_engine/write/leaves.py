@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.kernels import LevelBuilder, Levels
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 
 @dataclass(frozen=True, slots=True)

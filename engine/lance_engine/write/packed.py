@@ -12,7 +12,7 @@ from lance_engine.encodings.v2_1 import encode as v2_1
 from lance_engine.encodings.v2_1.encode import Buffer, EncodedPage
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 from lance_engine.write.candidate import stored
 from lance_engine.write.page_context import PageContext
 from lance_engine.write.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 
 _PREFIX = "lance-encoding:"
 GENERAL_SCHEMES = ("lz4", "zstd")

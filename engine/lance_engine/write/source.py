@@ -13,7 +13,7 @@ from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.logical_types import EXTENSION_NAME, JSON_TEXT_EXTENSION, without_extensions
-from lance_engine.types import BLOB_ENCODING, Schema
+from lance_engine.schema_tree import BLOB_ENCODING, Schema
 
 
 def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -11,9 +11,9 @@ from lance_engine import kernels
 from lance_engine.encodings.v2_1.encode import EncodedPage
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.kernels import LevelBuilder, Levels
-from lance_engine.reference import bitpacking
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.encode import encode_column
+from reference import bitpacking
 
 
 def encode(

@@ -15,7 +15,7 @@ from lance_engine.file.legacy_fields import LegacyFieldBuilder
 from lance_engine.format.pb import file_pb2, table_pb2
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.types import without_dictionaries
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 POINT = pa.struct([("x", pa.int16()), ("label", pa.string())])
 SCHEMA = pa.schema(

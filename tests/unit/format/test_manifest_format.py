@@ -23,7 +23,7 @@ from lance_engine.format.manifest import (
     serialize_manifest_file,
 )
 from lance_engine.format.pb import table_pb2
-from lance_engine.types import Field, Schema
+from lance_engine.schema_tree import Field, Schema
 
 FILE = DataFile("a.lance", (0, 2, -2), (0, 1, 2), 2, 1, 1234, None)
 FULL = Manifest(

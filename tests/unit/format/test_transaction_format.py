@@ -22,7 +22,7 @@ from lance_engine.format.transaction import (
     parse_transaction,
     serialize_transaction,
 )
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 
 FRAGMENT = Fragment(0, (DataFile("a.lance", (0,), (0,), 2, 1, 10),), 5)
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64())], metadata={"k": "v"}))

@@ -13,10 +13,10 @@ from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.inspection import history, indices, layout, storage
 from lance_engine.io import MemoryStore
+from lance_engine.schema_tree import Schema
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 
 TABLE = pa.table(

@@ -19,11 +19,11 @@ from lance_engine.inspection.health import health
 from lance_engine.inspection.verify import verify
 from lance_engine.io import MemoryStore
 from lance_engine.io.store import Store
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import NamingScheme, open_snapshot
-from lance_engine.types import Schema
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions

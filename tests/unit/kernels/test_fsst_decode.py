@@ -15,8 +15,8 @@ from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.format.pb import encodings_pb2 as pb_2_0
-from lance_engine.reference.levels import Layer, LevelArrays
 from native_files import NativeFile
+from reference.levels import Layer, LevelArrays
 
 ESCAPE = b"\xff"
 # Values without symbols are escaped byte by byte, others are coded in up to eight bytes at once.

@@ -15,11 +15,11 @@ from corpus import Case, all_cases, blob_cases, difference, multi_page_table, ve
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
-from lance_engine.reference import bitpacking, compressive
-from lance_engine.reference.values import Fixed, Variable
 from native_files import NativeFile, without_dictionaries
 from pylance_files import write_file
 from random_files import RandomFile, random_files
+from reference import bitpacking, compressive
+from reference.values import Fixed, Variable
 
 
 def check_everywhere(

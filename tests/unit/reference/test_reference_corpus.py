@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import Case, all_cases, difference, multi_page_table, nested_cases, versioned
-from lance_engine.reference import file as reference_file
-from lance_engine.reference import levels, mini_block, page
 from pylance_files import write_file
+from reference import file as reference_file
+from reference import levels, mini_block, page
 
 
 @pytest.mark.parametrize(("case", "version"), versioned(all_cases()))

@@ -9,10 +9,10 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.format.pb import file_v2_pb2
-from lance_engine.reference import bitpacking, blob, constant, fsst, general, page, rle, variable
-from lance_engine.reference.arrow import leaf_array
-from lance_engine.reference.levels import Layer, LevelArrays, Lists, unravel
-from lance_engine.reference.values import Fixed, Struct, Variable
+from reference import bitpacking, blob, constant, fsst, general, page, rle, variable
+from reference.arrow import leaf_array
+from reference.levels import Layer, LevelArrays, Lists, unravel
+from reference.values import Fixed, Struct, Variable
 
 FE = " fe"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lance_engine.reference.levels import (
+from reference.levels import (
     FixedSizeLists,
     Items,
     Layer,

@@ -8,8 +8,8 @@ from pathlib import Path
 import lance.file
 from corpus import difference
 from hypothesis import HealthCheck, given, note, settings
-from lance_engine.reference import file as reference_file
 from random_files import RandomFile, random_files
+from reference import file as reference_file
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.expr.from_sql import parse_sql
+from lance_engine.file.zone_map import ZoneMap
 from lance_engine.format.fragment import Fragment
-from lance_engine.index.zone_maps import ZoneMap
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.prune import Pruner, RowRange
-from lance_engine.types import Field
+from lance_engine.schema_tree import Field
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 100

@@ -13,9 +13,9 @@ from lance_engine.dataset import Dataset
 from lance_engine.errors import RowNotFoundError
 from lance_engine.format.operations import Overwrite
 from lance_engine.io import open_store
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
-from lance_engine.types import Schema
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 

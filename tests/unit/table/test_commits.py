@@ -46,11 +46,11 @@ from lance_engine.format.transaction import (
 )
 from lance_engine.io import LocalStore, MemoryStore, Store
 from lance_engine.io.manifest_names import NamingScheme, parse_manifest_name
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import list_versions, open_snapshot
-from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64())], metadata={"owner": "me"}))
 

@@ -26,8 +26,8 @@ from lance_engine.format.operations import (
     UpdateConfig,
 )
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
+from lance_engine.schema_tree import Schema
 from lance_engine.table.conflicts import RULES, Verdict, check
-from lance_engine.types import Schema
 
 OK, REBASE, RETRY, INCOMPATIBLE = Verdict
 NONE = Schema(())

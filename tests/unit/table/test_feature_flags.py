@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, DeletionKind, Fragment, Manifest
+from lance_engine.schema_tree import Schema
 from lance_engine.table.features import check_readable, check_writable, derived_flags, feature_names
-from lance_engine.types import Schema
 
 EMPTY = Manifest(1, Schema(()), (), storage_version="2.1")
 

@@ -18,8 +18,8 @@ from lance_engine.format.operations import (
     RewrittenIndex,
 )
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
+from lance_engine.schema_tree import Schema
 from lance_engine.table.conflicts import Verdict, check
-from lance_engine.types import Schema
 from pyroaring import BitMap
 
 OK, _, RETRY, INCOMPATIBLE = Verdict

@@ -35,13 +35,13 @@ from lance_engine.format.operations import (
 from lance_engine.format.row_ids import decode_versions, encode_row_ids, encode_versions
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
 from lance_engine.io import MemoryStore
+from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.deletions import write_deletions
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
-from lance_engine.types import Schema
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64()), ("b", pa.string())], metadata={"owner": "me"}))
 

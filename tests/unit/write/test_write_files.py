@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.fragments import data_file_name, write_fragments
 from lance_engine.write.options import WriteOptions
 

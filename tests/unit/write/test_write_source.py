@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.source import conform, open_source
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", "y", None]})

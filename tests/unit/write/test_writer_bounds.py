@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 
@@ -21,7 +21,7 @@ import resource, sys
 import numpy as np
 import pyarrow as pa
 from lance_engine.io.local import LocalStore
-from lance_engine.types import Schema
+from lance_engine.schema_tree import Schema
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 

@@ -1,0 +1,163 @@
+"""Dropping and renaming columns, and changing their types."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from lance_engine.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
+from lance_engine.expr import build
+from lance_engine.expr.evaluate import evaluate_value
+from lance_engine.expr.value_types import value_type
+from lance_engine.format.operations import Merge, Project
+from lance_engine.operations.changes import commit_change
+from lance_engine.operations.column_files import extend_fragments, next_field_id
+from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.rows import scan
+from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.schema_tree import Field, Schema
+from lance_engine.table.snapshot import Snapshot
+
+
+def drop_columns(snapshot: Snapshot, columns: Sequence[str]) -> Snapshot:
+    """Remove columns from the schema; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
+    if isinstance(columns, str) or not columns:
+        raise ValueError("drop_columns takes a list of at least one column")
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        dropped = {snapshot.schema.field(path).id for path in columns}
+        schema = _mapped(snapshot.schema, lambda field: None if field.id in dropped else field)
+        return commit_change(snapshot, Project(schema, preserves_nullability=True))
+
+    return redo_on_conflict(snapshot, once)
+
+
+def alter_column(
+    snapshot: Snapshot,
+    column: str,
+    *,
+    name: str | None = None,
+    type: pa.DataType | None = None,
+    nullable: bool | None = None,
+    progress: ProgressOption = None,
+) -> Snapshot:
+    """Rename a column, cast its values to another type, or allow or forbid nulls in it.
+
+    Only a change of type rewrites data, that of this column. SchemaMismatchError if a name is taken or a
+    column holds nulls that are to be forbidden; InvalidFilterError if a value does not fit the new type.
+    """
+    if name is None and type is None and nullable is None:
+        raise ValueError("alter_column changes the name, the type or the nullability")
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        reporter = Reporter(progress)
+        field = snapshot.schema.field(column)
+        tightened = nullable is False and field.nullable
+        if tightened:
+            _require_no_nulls(snapshot, column, reporter)
+        changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
+        if name is not None:
+            changed = dataclasses.replace(changed, name=name)
+        if type is None or (field.arrow_type.equals(type) and not field.is_json):
+            schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
+            _check_names(schema)
+            return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
+        return _cast(snapshot, column, changed, type, reporter, preserves_nullability=not tightened)
+
+    return redo_on_conflict(snapshot, once)
+
+
+def _cast(
+    snapshot: Snapshot,
+    column: str,
+    changed: Field,
+    kind: pa.DataType,
+    reporter: Reporter,
+    *,
+    preserves_nullability: bool,
+) -> Snapshot:
+    if column not in snapshot.schema.names:
+        raise UnsupportedFeatureError(
+            "The type of a field inside a struct cannot be changed by itself",
+            column=column,
+            remedy="Add a new column, and drop the old one",
+        )
+    # What extension the old type had says nothing about the new one.
+    metadata = {
+        key: value
+        for key, value in (changed.to_arrow().metadata or {}).items()
+        if not key.startswith(b"ARROW:extension:")
+    }
+    arrow = pa.field(changed.name, kind, changed.nullable, metadata)
+    added = Schema.from_arrow(pa.schema([arrow]), next_field_id(snapshot))
+    schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
+    _check_names(schema)
+    old = build.column(snapshot.schema.to_arrow(), [column])
+
+    def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            values = evaluate_value(old, batch, value_type(kind))
+        except LanceError as error:
+            raise error.at(column=column) from error.__cause__
+        return pa.RecordBatch.from_arrays([values], names=[changed.name])
+
+    extended = extend_fragments(snapshot, added, [column], compute, reporter)
+    operation = Merge(extended.fragments, schema, preserves_nullability=preserves_nullability)
+    return commit_change(snapshot, operation, extended.paths)
+
+
+def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> None:
+    if column not in snapshot.schema.names:
+        raise UnsupportedFeatureError(
+            "Nulls in a field inside a struct cannot be forbidden later", column=column
+        )
+    reporter.begin("looking for nulls")
+    nulls = scan(snapshot, [], build.is_null(build.column(snapshot.schema.to_arrow(), [column]))).count()
+    reporter.end()
+    if nulls:
+        raise SchemaMismatchError(
+            f"{nulls} rows hold null in a column that is to forbid it",
+            column=column,
+            remedy="Update or delete these rows first",
+        )
+
+
+def _mapped(schema: Schema, change: Callable[[Field], Field | None]) -> Schema:
+    """The schema with fields replaced, or left out where `change` returns None."""
+    fields = _mapped_fields(schema.fields, change)
+    if not fields:
+        raise SchemaMismatchError("A dataset keeps at least one column", remedy="Keep one of the columns")
+    return Schema(fields, schema.metadata)
+
+
+def _mapped_fields(
+    fields: tuple[Field, ...], change: Callable[[Field], Field | None], parent: str = ""
+) -> tuple[Field, ...]:
+    mapped = []
+    for field in fields:
+        changed = change(field)
+        if changed is None:
+            continue
+        path = f"{parent}{field.name}"
+        if changed.children and changed.id == field.id:
+            children = _mapped_fields(changed.children, change, f"{path}.")
+            if len(children) < len(changed.children) and not (children and field.logical_type == "struct"):
+                raise SchemaMismatchError(
+                    "The type of the column needs what is to be dropped",
+                    column=path,
+                    remedy=f"Drop '{path}' as a whole",
+                )
+            changed = dataclasses.replace(changed, children=children)
+        mapped.append(changed)
+    return tuple(mapped)
+
+
+def _check_names(schema: Schema) -> None:
+    # Names that are empty, taken or contain dots are found where a schema is made from Arrow.
+    Schema.from_arrow(schema.to_arrow())
+    for name in schema.names:
+        if name in SYSTEM_FIELDS or not name:
+            raise SchemaMismatchError(f"A column cannot be called '{name}'", remedy="Choose another name")

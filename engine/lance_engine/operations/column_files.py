@@ -1,0 +1,124 @@
+"""New columns of existing fragments: one more data file per fragment, with a value for every physical row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.errors import CorruptFileError
+from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.operations.changes import removed_on_failure, write_options, write_reported
+from lance_engine.operations.rows import scan
+from lance_engine.progress import Reporter
+from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.schema_tree import Schema
+from lance_engine.table.snapshot import DATA, Snapshot
+from lance_engine.write.fragments import data_paths
+
+_NO_LIMIT: Final = 1 << 62
+
+
+@dataclasses.dataclass(frozen=True)
+class Extended:
+    """All fragments with their new data files, and the paths of these files, which no version names yet."""
+
+    fragments: tuple[Fragment, ...]
+    paths: tuple[str, ...]
+
+
+def next_field_id(snapshot: Snapshot) -> int:
+    """The first id that neither the schema nor a data file uses."""
+    highest = max((field.id for field in snapshot.schema.walk()), default=-1)
+    for fragment in snapshot.fragments:
+        for file in fragment.files:
+            highest = max(highest, *file.fields, -1)
+    return highest + 1
+
+
+def extend_fragments(
+    snapshot: Snapshot,
+    added: Schema,
+    columns: Sequence[str],
+    compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+    reporter: Reporter,
+) -> Extended:
+    """`write_columns`, and the fragments with these files added."""
+    files = write_columns(snapshot, added, columns, compute, reporter)
+    fragments = [
+        dataclasses.replace(fragment, files=(*fragment.files, file))
+        for fragment, file in zip(snapshot.fragments, files, strict=True)
+    ]
+    return Extended(tuple(fragments), tuple(f"{DATA}/{file.path}" for file in files))
+
+
+def write_columns(
+    snapshot: Snapshot,
+    added: Schema,
+    columns: Sequence[str],
+    compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+    reporter: Reporter,
+) -> list[DataFile]:
+    """Write the columns `added`, which `compute` makes from batches of the live rows with `columns`.
+
+    One data file per fragment, in their order. Deleted rows keep their places; they get the value of a
+    neighbour. When anything fails, no file is left.
+    """
+    files: list[DataFile] = []
+    reporter.begin("writing columns", snapshot.physical_rows)
+    with removed_on_failure(snapshot.store) as paths:
+        for fragment in snapshot.fragments:
+            rows = _physical_rows(_live_rows(snapshot, fragment, columns, compute), fragment, added)
+            options = dataclasses.replace(
+                write_options(snapshot, max(1, fragment.physical_rows)), max_bytes_per_file=_NO_LIMIT
+            )
+            written = write_reported(snapshot.store, added, rows, options, reporter)
+            paths += data_paths(written)
+            if [part.physical_rows for part in written] != [fragment.physical_rows]:
+                raise CorruptFileError(
+                    "A fragment has more rows than it should", path=snapshot.uri, fragment=fragment.id
+                )
+            files += written[0].files
+        reporter.end()
+    return files
+
+
+_Placed = tuple[npt.NDArray[np.int64], pa.RecordBatch]
+
+
+def _live_rows(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    columns: Sequence[str],
+    compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+) -> Iterator[_Placed]:
+    """Batches of new values, each with the ascending offsets of its rows."""
+    for batch in scan(snapshot, [*columns, ROW_ADDRESS], fragments=[fragment]).to_batches():
+        addresses = batch.column(batch.num_columns - 1).to_numpy()
+        read = batch.select(list(range(batch.num_columns - 1))) if columns else batch
+        yield addresses.astype(np.uint32).astype(np.int64), compute(read)
+
+
+def _physical_rows(batches: Iterator[_Placed], fragment: Fragment, added: Schema) -> Iterator[pa.RecordBatch]:
+    """The batches with rows put in at the places of deleted ones."""
+    position, total = 0, fragment.physical_rows
+    last: pa.RecordBatch | None = None
+    for offsets, batch in batches:
+        stop = int(offsets[-1]) + 1
+        if stop - position == len(offsets):
+            yield batch
+        else:
+            # For every place the row before it, the first one for places before that.
+            source = np.zeros(stop - position, dtype=np.int64)
+            source[offsets - position] = np.arange(len(offsets))
+            yield batch.take(pa.array(np.maximum.accumulate(source)))
+        position, last = stop, batch.slice(batch.num_rows - 1)
+    if position < total and last is None:
+        schema = added.to_arrow()
+        yield pa.RecordBatch.from_arrays([pa.nulls(total, field.type) for field in schema], schema=schema)
+    elif position < total and last is not None:
+        yield last.take(pa.array(np.zeros(total - position, dtype=np.int64)))

@@ -1,0 +1,244 @@
+"""Building segments of indices: from the rows of fragments, and from the entries of existing segments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowIndexKind, ZoneFinder
+from lance_engine.index.live_zones import live_zones
+from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
+from lance_engine.index.segments import CoveringSegment, holds_addresses
+from lance_engine.io import delete_quietly
+from lance_engine.operations.index_files import IndexFolder
+from lance_engine.operations.rows import scan
+from lance_engine.progress import Reporter
+from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
+from lance_engine.table.snapshot import Snapshot, U64Array
+
+#: Row ids or addresses in; the ids for the new segment out, and which of the entries to keep.
+Relocate = Callable[[U64Array], tuple[U64Array, npt.NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a segment is built for."""
+
+    name: str
+    kind: IndexKind
+    field_id: int
+    parts: tuple[str, ...]
+    column_type: pa.DataType
+    options: Mapping[str, int]
+
+
+def build_segment(
+    snapshot: Snapshot,
+    target: Target,
+    fragments: Sequence[Fragment],
+    carried: Sequence[CoveringSegment],
+    reporter: Reporter,
+    *,
+    memory: int = SORT_BYTES,
+) -> tuple[IndexSegment, list[str]]:
+    """A segment over the rows of `fragments` and over what the segments `carried` are asked for.
+
+    Returns it with the paths of its files, which nothing refers to yet. Sorting takes about `memory` bytes
+    and temporary files for what is more.
+    """
+    with ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor:
+        folder = IndexFolder(snapshot.store, executor, reporter)
+        try:
+            if isinstance(target.kind, RowIndexKind):
+                details = _build_rows(snapshot, target, fragments, carried, folder, reporter, memory)
+            else:
+                details = _build_zones(snapshot, target, fragments, carried, folder, reporter)
+        except BaseException:
+            folder.discard()
+            delete_quietly(snapshot.store, folder.paths())
+            raise
+    covered = BitMap([fragment.id for fragment in fragments]).union(
+        *(segment.fragments for segment in carried)
+    )
+    segment = new_segment(
+        folder,
+        target.name,
+        target.kind,
+        (target.field_id,),
+        snapshot.version,
+        covered,
+        details,
+        new_version(snapshot, target.kind),
+    )
+    return segment, folder.paths()
+
+
+def rebuild_moved(
+    snapshot: Snapshot,
+    segment: CoveringSegment,
+    kind: RowIndexKind,
+    relocate: Relocate,
+    covered: BitMap,
+    reporter: Reporter,
+) -> tuple[IndexSegment, list[str]]:
+    """The segment with the rows of its entries elsewhere, as `relocate` tells; entries keep their order."""
+    finder = cast(RowFinder, segment.open(kind))
+    old = segment.segment
+    with ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor:
+        folder = IndexFolder(snapshot.store, executor, reporter)
+        try:
+            entries = _relocated(finder.entries(), relocate)
+            details = kind.build(
+                entries, finder.value_type, folder, {**kind.options, **kind.built_with(finder)}
+            )
+        except BaseException:
+            folder.discard()
+            delete_quietly(snapshot.store, folder.paths())
+            raise
+    new = new_segment(
+        folder, old.name, kind, old.fields, old.dataset_version, covered, details, old.index_version
+    )
+    return new, folder.paths()
+
+
+def new_version(snapshot: Snapshot, kind: IndexKind) -> int:
+    """The version of new segments of a kind."""
+    return kind.stable_version if snapshot.has_stable_row_ids and isinstance(kind, RowIndexKind) else 0
+
+
+def new_segment(
+    folder: IndexFolder,
+    name: str,
+    kind: IndexKind,
+    fields: tuple[int, ...],
+    version: int,
+    covered: BitMap,
+    details: bytes,
+    index_version: int,
+) -> IndexSegment:
+    """The description of a segment whose files are in `folder`."""
+    return IndexSegment(
+        uuid=folder.uuid,
+        name=name,
+        fields=fields,
+        dataset_version=version,
+        kind=kind.message,
+        details=details,
+        fragment_ids=covered,
+        index_version=index_version,
+        created_at=time.time_ns() // 1_000_000,
+        base_id=None,
+        files=tuple(folder.files),
+    )
+
+
+def _build_rows(
+    snapshot: Snapshot,
+    target: Target,
+    fragments: Sequence[Fragment],
+    carried: Sequence[CoveringSegment],
+    folder: IndexFolder,
+    reporter: Reporter,
+    memory: int,
+) -> bytes:
+    kind = cast(RowIndexKind, target.kind)
+    by_address = kind.holds_addresses(new_version(snapshot, kind))
+    identifier = ROW_ADDRESS if by_address else ROW_ID
+    with ExternalSorter(memory) as sorter:
+        for ids, values in _rows(snapshot, target, fragments, identifier, reporter):
+            sorter.add(pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW]))
+        runs = [sorter.sorted()]
+        for segment in carried:
+            finder = cast(RowFinder, segment.open(kind))
+            runs.append(_relocated(finder.entries(), _still_there(snapshot, kind, segment)))
+        reporter.begin("writing the index")
+        return kind.build(_counted(merged(runs), reporter), target.column_type, folder, target.options)
+
+
+def _build_zones(
+    snapshot: Snapshot,
+    target: Target,
+    fragments: Sequence[Fragment],
+    carried: Sequence[CoveringSegment],
+    folder: IndexFolder,
+    reporter: Reporter,
+) -> bytes:
+    assert not isinstance(target.kind, RowIndexKind)
+    rows = _rows(snapshot, target, fragments, ROW_ADDRESS, reporter)
+    zones = live_zones(rows, target.options["rows_per_zone"])
+    held = [
+        (cast(ZoneFinder, segment.open(target.kind)), frozenset(segment.fragments)) for segment in carried
+    ]
+    return target.kind.build(zones, held, target.column_type, folder, target.options)
+
+
+def _rows(
+    snapshot: Snapshot, target: Target, fragments: Sequence[Fragment], identifier: str, reporter: Reporter
+) -> Iterator[tuple[U64Array, pa.Array]]:
+    """Identifier and value of the live rows of some fragments."""
+    reporter.begin("reading the column", sum(snapshot.live_rows(fragment) for fragment in fragments))
+    if fragments:
+        for batch in scan(snapshot, [target.parts[0], identifier], fragments=fragments).to_batches():
+            values = batch.column(0)
+            if len(target.parts) > 1:
+                values = pc.struct_field(values, list(target.parts[1:]))
+            yield batch.column(1).to_numpy(), values
+            reporter.advance(batch.num_rows)
+    reporter.end()
+
+
+def _relocated(entries: Iterable[pa.RecordBatch], relocate: Relocate) -> Iterator[pa.RecordBatch]:
+    for batch in entries:
+        ids, kept = relocate(batch.column(1).to_numpy())
+        moved = pa.RecordBatch.from_arrays([batch.column(0), pa.array(ids)], [VALUE, ROW])
+        yield moved if kept.all() else moved.filter(pa.array(kept))
+
+
+def _still_there(snapshot: Snapshot, kind: RowIndexKind, segment: CoveringSegment) -> Relocate:
+    """Keeps the rows that exist in the fragments that the segment is asked for, as new segments name them."""
+    covered = np.array(segment.fragments, dtype=np.uint64)
+    by_address = holds_addresses(snapshot, kind, segment.segment)
+    to_address = not snapshot.has_stable_row_ids or kind.holds_addresses(new_version(snapshot, kind))
+
+    def relocate(ids: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
+        if by_address:
+            addresses, found = ids, snapshot.is_live(ids)
+        else:
+            addresses, found = snapshot.locate_row_ids(ids)
+        kept = found & np.isin(addresses >> np.uint64(32), covered)
+        if to_address:
+            return addresses, kept
+        if by_address:
+            ids = ids.copy()
+            ids[kept] = _stable_ids(snapshot, addresses[kept])
+        return ids, kept
+
+    return relocate
+
+
+def _stable_ids(snapshot: Snapshot, addresses: U64Array) -> U64Array:
+    found = np.empty(len(addresses), dtype=np.uint64)
+    fragments = addresses >> np.uint64(32)
+    for number in np.unique(fragments).tolist():
+        here = fragments == number
+        offsets = addresses[here] & np.uint64(2**32 - 1)
+        found[here] = snapshot.row_ids(snapshot.fragment(number), offsets)
+    return found
+
+
+def _counted(batches: Iterable[pa.RecordBatch], reporter: Reporter) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        reporter.advance(batch.num_rows)
+    reporter.end()

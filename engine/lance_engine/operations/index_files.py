@@ -1,0 +1,73 @@
+"""Writing the files of a new segment of an index."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import pyarrow as pa
+
+from lance_engine.io.store import Sink, Store
+from lance_engine.progress import Reporter
+from lance_engine.schema_tree import Schema
+from lance_engine.table.snapshot import INDICES
+from lance_engine.write.data_file import DataFileWriter
+from lance_engine.write.options import WriteOptions
+
+# Small pages, since searches read a few rows here and there, and fast ones.
+_OPTIONS: Final = WriteOptions(zone_maps=False, profile="speed", page_bytes=1 << 20)
+
+
+class IndexFolder:
+    """The folder of a new segment: `files` has the names and sizes of what is complete."""
+
+    def __init__(self, store: Store, executor: ThreadPoolExecutor, reporter: Reporter) -> None:
+        self.uuid = uuid.uuid4()
+        self.files: list[tuple[str, int]] = []
+        self._store = store
+        self._executor = executor
+        self._reporter = reporter
+        self._open: list[Sink] = []
+
+    def paths(self) -> list[str]:
+        """The paths of all complete files."""
+        return [f"{INDICES}/{self.uuid}/{name}" for name, _ in self.files]
+
+    def create(self, name: str, schema: pa.Schema) -> _IndexFile:
+        """Begin a file."""
+        sink = self._store.create(f"{INDICES}/{self.uuid}/{name}")
+        self._open.append(sink)
+        return _IndexFile(self, sink, name, Schema.from_arrow(schema), self._executor)
+
+    def complete(self, sink: Sink, name: str, size: int) -> None:
+        """A file is written: make it visible."""
+        sink.close()
+        self._open.remove(sink)
+        self.files.append((name, size))
+        self._reporter.wrote(size)
+
+    def discard(self) -> None:
+        """Drop what is not complete."""
+        for sink in self._open:
+            sink.discard()
+        self._open = []
+
+
+class _IndexFile:
+    """One file of an index being written."""
+
+    def __init__(
+        self, folder: IndexFolder, sink: Sink, name: str, schema: Schema, executor: ThreadPoolExecutor
+    ) -> None:
+        self._folder, self._sink, self._name = folder, sink, name
+        self._writer = DataFileWriter(sink, schema, _OPTIONS, executor)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        self._writer.write(batch)
+
+    def finish(self, metadata: Mapping[str, str], buffers: Iterable[bytes] = ()) -> None:
+        """Complete the file."""
+        self._folder.complete(self._sink, self._name, self._writer.finish(metadata, buffers))

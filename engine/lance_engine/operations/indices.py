@@ -1,0 +1,192 @@
+"""Creating, dropping and extending the indices of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lance_engine.errors import (
+    IndexExistsError,
+    UnsupportedFeatureError,
+    UnsupportedTypeError,
+)
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.format.operations import CreateIndex
+from lance_engine.index.kind import RowIndexKind
+from lance_engine.index.listing import all_segments, index_not_found
+from lance_engine.index.registry import KINDS, kind_of
+from lance_engine.index.segments import (
+    CoveringSegment,
+    TableIndex,
+    column_paths,
+    holds_addresses,
+    known_indices,
+)
+from lance_engine.operations.changes import commit_change
+from lance_engine.operations.index_build import Target, build_segment
+from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.table.snapshot import Snapshot
+
+# New fragments make a segment of their own while they have less than this share of the rows that are indexed,
+# and an index has no more segments than this. Otherwise everything is merged into one.
+_DELTA_SHARE: Final = 1 / 4
+_MAX_SEGMENTS: Final = 8
+
+
+def create_index(
+    snapshot: Snapshot,
+    column: str,
+    kind: str = "btree",
+    *,
+    name: str | None = None,
+    replace: bool = False,
+    progress: ProgressOption = None,
+    **options: int,
+) -> Snapshot:
+    """Build an index on a column, or with ``a.b`` on a field of a struct, over all rows of this version.
+
+    `kind` is btree, bitmap, zonemap or bloomfilter. `name` is ``<column>_idx`` unless given; an index of this
+    name is an error unless `replace` is set. Options: ``page_rows`` of a btree, ``rows_per_zone`` of a
+    zonemap or bloomfilter. UnsupportedTypeError if the values have no order, or no hash.
+    """
+    index_name = name or f"{column}_idx"
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        target = index_target(snapshot, column, kind, index_name, **options)
+        existing = replaced_segments(snapshot, index_name, replace)
+        return _build_and_commit(snapshot, target, list(snapshot.fragments), (), existing, Reporter(progress))
+
+    return redo_on_conflict(snapshot, once)
+
+
+def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **options: int) -> Target:
+    """What is to be built for an index; the errors are those of `create_index`."""
+    chosen = KINDS.get(kind.lower())
+    if chosen is None:
+        raise UnsupportedFeatureError(
+            f"An index of kind '{kind}' cannot be built", remedy="Choose " + ", ".join(KINDS)
+        )
+    unknown = options.keys() - chosen.options.keys()
+    if unknown:
+        known = ", ".join(chosen.options) or "none"
+        raise TypeError(f"'{min(unknown)}' is no option of a {chosen.name}; its options: {known}")
+    field = snapshot.schema.field(column)
+    place = column_paths(snapshot).get(field.id)
+    if place is None or field.is_blob or not chosen.supports(place[1]):
+        raise UnsupportedTypeError(
+            f"A {chosen.name} cannot be built on values of type {field.logical_type}",
+            path=snapshot.uri,
+            column=column,
+        )
+    return Target(name, chosen, field.id, *place, {**chosen.options, **options})
+
+
+def replaced_segments(snapshot: Snapshot, name: str, replace: bool) -> tuple[IndexSegment, ...]:
+    """The segments that a new index of this name replaces; IndexExistsError unless it may."""
+    existing = tuple(segment for segment in all_segments(snapshot) if segment.name == name)
+    if existing and not replace:
+        raise _exists(snapshot, name)
+    return existing
+
+
+def drop_index(snapshot: Snapshot, name: str) -> Snapshot:
+    """Remove an index of any kind; its files stay for older versions until a cleanup."""
+
+    def once(snapshot: Snapshot) -> Snapshot:
+        existing = tuple(segment for segment in all_segments(snapshot) if segment.name == name)
+        if not existing:
+            raise index_not_found(snapshot, name)
+        return commit_change(snapshot, CreateIndex(removed=existing))
+
+    return redo_on_conflict(snapshot, once)
+
+
+def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> Snapshot:
+    """Make indices cover the fragments that came after them, each index in a commit of its own.
+
+    Indices of kinds that cannot be built are left alone. `snapshot` itself if all is covered.
+    """
+    reporter = Reporter(progress)
+    for name in [index.name for index in known_indices(snapshot)]:
+
+        def once(snapshot: Snapshot, name: str = name) -> Snapshot:
+            return _optimize(snapshot, name, reporter)
+
+        snapshot = redo_on_conflict(snapshot, once)
+    return snapshot
+
+
+def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
+    index = find_index(snapshot, name)
+    if index is None:
+        return snapshot
+    covered = index.covered
+    missing = [fragment for fragment in snapshot.fragments if fragment.id not in covered]
+    if not missing and len(index.segments) <= _MAX_SEGMENTS:
+        return snapshot
+    rows = sum(snapshot.live_rows(fragment) for fragment in missing)
+    is_small = rows < _DELTA_SHARE * snapshot.num_rows
+    apart = (
+        missing
+        and index.segments
+        and is_small
+        and isinstance(index.kind, RowIndexKind)
+        and _takes_deltas(snapshot, index.kind, index)
+    )
+    carried: Sequence[CoveringSegment] = () if apart else index.segments
+    kind: Any = index.kind
+    options = dict(kind.options)
+    if index.segments:
+        options |= kind.built_with(index.segments[0].open(kind))
+    all_ = _all_of(snapshot, index)
+    target = Target(name, index.kind, all_[0].fields[0], index.parts, index.column_type, options)
+    removed = () if apart else all_
+    return _build_and_commit(snapshot, target, missing, carried, removed, reporter)
+
+
+def _all_of(snapshot: Snapshot, index: TableIndex) -> tuple[IndexSegment, ...]:
+    """The segments of an index, with those that no longer cover anything."""
+    return tuple(
+        segment
+        for segment in all_segments(snapshot)
+        if segment.name == index.name and kind_of(segment.kind) is index.kind
+    )
+
+
+def _takes_deltas(snapshot: Snapshot, kind: RowIndexKind, index: TableIndex) -> bool:
+    """Whether new rows may get a segment of their own.
+
+    Where entries are stable row ids, those of rows that were updated still find these rows: they have to go
+    when the rows come to be covered.
+    """
+    return len(index.segments) < _MAX_SEGMENTS and all(
+        holds_addresses(snapshot, kind, segment.segment) for segment in index.segments
+    )
+
+
+def find_index(snapshot: Snapshot, name: str) -> TableIndex | None:
+    """The index of a known kind with this name."""
+    return next((index for index in known_indices(snapshot) if index.name == name), None)
+
+
+def _build_and_commit(
+    snapshot: Snapshot,
+    target: Target,
+    fragments: Sequence[Fragment],
+    carried: Sequence[CoveringSegment],
+    removed: tuple[IndexSegment, ...],
+    reporter: Reporter,
+) -> Snapshot:
+    segment, paths = build_segment(snapshot, target, fragments, carried, reporter)
+    return commit_change(snapshot, CreateIndex((segment,), removed), paths)
+
+
+def _exists(snapshot: Snapshot, name: str) -> IndexExistsError:
+    return IndexExistsError(
+        f"There is already an index '{name}'",
+        path=snapshot.uri,
+        version=snapshot.version,
+        remedy="Choose another name, or replace it with replace=True",
+    )

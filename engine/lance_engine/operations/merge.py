@@ -1,0 +1,105 @@
+"""Merging a source into a dataset by key: what is to happen with which rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, Self, TypeVar
+
+from lance_engine.operations.merge_rows import Clause, Clauses, merge
+from lance_engine.operations.rows import Filter
+from lance_engine.operations.source_rows import MEMORY_BYTES
+from lance_engine.operations.values import Compiler, Value
+from lance_engine.progress import ProgressOption
+from lance_engine.table.snapshot import Snapshot
+
+Result = TypeVar("Result")
+
+
+class MergeBuilder(Generic[Result]):
+    """What to do with the rows of the source and of the dataset; nothing happens before `execute`.
+
+    A row of the source matches the rows of the dataset with the same values in the key columns; a null
+    matches nothing. Of several clauses for the same rows the first whose condition holds counts. Conditions
+    and values are SQL: over ``source.x`` and ``target.x`` for rows that match, over ``source.x`` for rows to
+    be inserted, and over the plain columns of the dataset for rows that no row of the source matches.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        source: Any,
+        on: str | Sequence[str],
+        finish: Callable[[Snapshot], Result],
+        compiler: Compiler | None = None,
+    ) -> None:
+        self._snapshot = snapshot
+        self._source = source
+        self._on = [on] if isinstance(on, str) else list(on)
+        self._finish = finish
+        self._compiler = compiler
+        self._clauses = Clauses()
+        if not self._on:
+            raise ValueError("merge needs at least one key column")
+
+    def when_matched_update_all(self, where: str | None = None) -> Self:
+        """Give matched rows the values of the source, in all columns that it has.
+
+        `where` is a condition over both rows, for example ``source.changed_at > target.changed_at``.
+        """
+        return self._with("matched", Clause("update", where))
+
+    def when_matched_update(self, values: Mapping[str, Value], where: str | None = None) -> Self:
+        """Give columns of matched rows new values: SQL over both rows, such as ``target.n + source.n``."""
+        return self._with("matched", Clause("update", where, dict(values)))
+
+    def when_matched_delete(self, where: str | None = None) -> Self:
+        """Delete the rows of the dataset that match."""
+        return self._with("matched", Clause("delete", where))
+
+    def when_not_matched_insert_all(self, where: str | None = None) -> Self:
+        """Add the rows of the source that match nothing; columns that it lacks are null."""
+        return self._with("not_matched", Clause("insert", where))
+
+    def when_not_matched_insert(self, values: Mapping[str, Value], where: str | None = None) -> Self:
+        """Add a row with these values for each row of the source that matches nothing, else null."""
+        return self._with("not_matched", Clause("insert", where, dict(values)))
+
+    def when_not_matched_by_source_delete(self, where: Filter = None) -> Self:
+        """Delete the rows of the dataset that no row of the source matches, and that pass `where`."""
+        return self._with("by_source", Clause("delete", where))
+
+    def when_not_matched_by_source_update(self, values: Mapping[str, Value], where: Filter = None) -> Self:
+        """Give columns of the rows that no row of the source matches new values: SQL over their columns."""
+        return self._with("by_source", Clause("update", where, dict(values)))
+
+    def execute(self, *, memory_bytes: int = MEMORY_BYTES, progress: ProgressOption = None) -> Result:
+        """Commit the merge as one new version and return the dataset at that version.
+
+        The source is read once. Beyond `memory_bytes` it is put into a temporary file; its key columns, and
+        8 bytes for each of its rows and for each matched one, are held in memory. AmbiguousMergeError if
+        several of its rows match a row that is to be updated; SchemaMismatchError if it does not fit the
+        dataset.
+        """
+        if self._clauses == Clauses():
+            raise ValueError("say what to do: when_matched_update_all(), when_not_matched_insert_all() ...")
+        return self._finish(
+            merge(
+                self._snapshot,
+                self._source,
+                self._on,
+                self._clauses,
+                compiler=self._compiler,
+                memory_bytes=memory_bytes,
+                progress=progress,
+            )
+        )
+
+    def _with(self, kind: Literal["matched", "not_matched", "by_source"], clause: Clause) -> Self:
+        before: tuple[Clause, ...] = getattr(self._clauses, kind)
+        if before and before[-1].where is None:
+            raise ValueError("a clause after one without a condition would never be reached")
+        if clause.values is not None and not clause.values:
+            raise ValueError("a clause needs a value for at least one column")
+        self._clauses = dataclasses.replace(self._clauses, **{kind: (*before, clause)})
+        return self

@@ -1,0 +1,412 @@
+"""Carrying out a merge: finding what matches, and writing the rows that change or are new."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_engine.distinct import union
+from lance_engine.errors import AmbiguousMergeError, InvalidFilterError, SchemaMismatchError
+from lance_engine.expr import build
+from lance_engine.expr import tree as nodes
+from lance_engine.expr.tree import Node
+from lance_engine.operations.changes import (
+    removed_on_failure,
+    write_options,
+    write_reported,
+)
+from lance_engine.operations.keys import I64Array, Keys
+from lance_engine.operations.pairs import PairCondition, PairValues, Sides
+from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.rows import (
+    Filter,
+    joined,
+    matching_addresses,
+    read_rows,
+    rows_that_may_pass,
+    scan,
+    shared_readers,
+)
+from lance_engine.operations.source_rows import SourceRows
+from lance_engine.operations.update import commit_moved
+from lance_engine.operations.values import Compiler, Value, check_whole_columns, column_values
+from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.schema_tree import Schema
+from lance_engine.table.snapshot import Snapshot, U64Array
+from lance_engine.write.fragments import data_paths
+from lance_engine.write.source import check_compatible, conform, open_source
+
+# Rows that are put together at once.
+_STEP_ROWS: Final = 1 << 14
+# Keys of so few rows are read sooner than threads are woken that do it.
+_FEW_ROWS: Final = 1 << 21
+# So few keys are looked for one by one in indices and zone maps, and more of them by their range.
+_FEW_KEYS: Final = 2000
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """What happens with rows for which `where` holds. `values` None: those of the source."""
+
+    action: Literal["update", "delete", "insert"]
+    where: Filter = None
+    values: Mapping[str, Value] | None = None
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it takes the columns of the source as they are."""
+        return self.values is None and self.action != "delete"
+
+
+@dataclasses.dataclass(frozen=True)
+class Clauses:
+    """What happens with rows that match, and with rows of the source and of the dataset that do not."""
+
+    matched: tuple[Clause, ...] = ()
+    not_matched: tuple[Clause, ...] = ()
+    by_source: tuple[Clause, ...] = ()
+
+
+def merge(
+    snapshot: Snapshot,
+    source: Any,
+    on: list[str],
+    clauses: Clauses,
+    *,
+    compiler: Compiler | None,
+    memory_bytes: int,
+    progress: ProgressOption,
+) -> Snapshot:
+    """The version after a merge; see `MergeBuilder.execute`."""
+    arrow, batches = open_source(source)
+    columns = _source_columns(snapshot.schema, arrow, on, clauses)
+    with SourceRows(columns.to_arrow(), conform(batches, columns), memory_bytes) as rows:
+        keys = Keys(on, [rows.column(name) for name in on])
+
+        def once(snapshot: Snapshot) -> Snapshot:
+            _source_columns(snapshot.schema, arrow, on, clauses)
+            return _Merge(snapshot, rows, keys, on, clauses, compiler, Reporter(progress)).run()
+
+        return redo_on_conflict(snapshot, once)
+
+
+def _source_columns(schema: Schema, source: pa.Schema, on: list[str], clauses: Clauses) -> Schema:
+    """The columns of the source: with the types of the dataset where they go into it as they are."""
+    for name in on:
+        schema.field(name)
+        if name not in source.names or name not in schema.names:
+            raise SchemaMismatchError(
+                "The source has no such key column", column=name, remedy="Add it, or merge on another column"
+            )
+    every = [*clauses.matched, *clauses.not_matched]
+    for clause in [*every, *clauses.by_source]:
+        check_whole_columns(schema, clause.values or ())
+    if any(clause.takes_all for clause in every):
+        present = Schema(tuple(field for field in schema.fields if field.name in source.names))
+        # Inserted rows are whole rows; others take what is missing from the row that they replace.
+        inserted = any(clause.takes_all for clause in clauses.not_matched)
+        check_compatible(source, (schema if inserted else present).to_arrow())
+        return present
+    target = schema.to_arrow()
+    kept = Schema.from_arrow(
+        pa.schema([target.field(name) if name in on else source.field(name) for name in source.names])
+    )
+    check_compatible(source, kept.to_arrow())
+    return kept
+
+
+@dataclasses.dataclass(frozen=True)
+class _Matches:
+    """Rows of the dataset, by ascending address, the row of the source and the clause for each; -1: none."""
+
+    addresses: U64Array
+    source_rows: I64Array
+    clauses: I64Array
+
+
+@dataclasses.dataclass(frozen=True)
+class _Moved:
+    """Rows that get another place, by ascending address, and how they look there."""
+
+    addresses: U64Array
+    batches: Iterator[pa.RecordBatch]
+
+
+class _Merge:
+    """One attempt at a merge on one version."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        source: SourceRows,
+        keys: Keys,
+        on: list[str],
+        clauses: Clauses,
+        compiler: Compiler | None,
+        reporter: Reporter,
+    ) -> None:
+        self._snapshot = snapshot
+        self._schema = snapshot.schema.to_arrow()
+        self._reader_for = shared_readers(snapshot)
+        self._source = source
+        self._keys = keys
+        self._on = on
+        self._clauses = clauses
+        self._compiler = compiler
+        self._reporter = reporter
+        self._pairs = Sides(source.schema, self._schema, compiler)
+        self._alone = Sides(source.schema, None, compiler)
+
+    def run(self) -> Snapshot:
+        snapshot, reporter = self._snapshot, self._reporter
+        conditions = [_condition(clause, self._pairs) for clause in self._clauses.matched]
+        # Values that make no sense are refused before anything is read.
+        updates = [self._values(clause, self._pairs) for clause in self._clauses.matched]
+        inserts = [self._values(clause, self._alone) for clause in self._clauses.not_matched]
+        matches, seen = self._match(conditions)
+        moved: list[_Moved] = []
+        gone = [matches.addresses[matches.clauses >= 0]]
+        for number, (clause, values) in enumerate(zip(self._clauses.matched, updates, strict=True)):
+            if clause.action == "update":
+                here = matches.clauses == number
+                addresses = matches.addresses[here]
+                moved.append(_Moved(addresses, self._updated(addresses, matches.source_rows[here], values)))
+        for addresses, batches in self._others(matches.addresses):
+            gone.append(addresses)
+            if batches is not None:
+                moved.append(_Moved(addresses, batches))
+        inserted = list(self._inserted(seen, inserts))
+        total = sum(len(part.addresses) for part in moved) + sum(len(rows) for rows, _ in inserted)
+        reporter.begin("writing rows", total)
+        new = chain.from_iterable([*(part.batches for part in moved), *(rows for _, rows in inserted)])
+        with removed_on_failure(snapshot.store) as paths:
+            options = write_options(snapshot)
+            fragments = write_reported(snapshot.store, snapshot.schema, new, options, reporter)
+            paths += data_paths(fragments)
+            reporter.end()
+        return commit_moved(
+            snapshot,
+            self._modified(),
+            [part.addresses for part in moved],
+            fragments,
+            deleted=joined(gone),
+            inserts_keys=any(len(rows) for rows, _ in inserted),
+        )
+
+    # ---- matching ----------------------------------------------------------------------------------------
+
+    def _match(self, conditions: list[PairCondition | None]) -> tuple[_Matches, I64Array]:
+        """All matches, and the numbers of the keys that matched."""
+        keys = self._keys
+        with_key = np.flatnonzero(keys.numbers >= 0)
+        rows_per_key = np.bincount(keys.numbers[with_key], minlength=keys.count)
+        twice = bool((rows_per_key > 1).any()) and any(c.action == "update" for c in self._clauses.matched)
+        row_of_key = np.zeros(keys.count, dtype=np.int64)
+        row_of_key[keys.numbers[with_key]] = with_key
+        read = dict.fromkeys(self._on)
+        for condition in conditions:
+            read |= dict.fromkeys(condition.target_columns if condition is not None else ())
+        self._reporter.begin("matching rows")
+        addresses, rows, clauses = [], [], []
+        seen = np.zeros(keys.count, dtype=np.bool_)
+        for batch in self._possible_matches([*read, ROW_ADDRESS]):
+            places, found = keys.matches([batch.column(name) for name in self._on])
+            self._reporter.advance(batch.num_rows)
+            if not len(places):
+                continue
+            seen[found] = True
+            if twice and (rows_per_key[found] > 1).any():
+                self._raise_ambiguous(row_of_key[found[rows_per_key[found] > 1][0]])
+            addresses.append(batch.column(batch.num_columns - 1).to_numpy()[places])
+            rows.append(row_of_key[found])
+            clauses.append(self._choose(batch, places, rows[-1], conditions))
+        self._reporter.end()
+        return _Matches(joined(addresses), _joined(rows), _joined(clauses)), np.flatnonzero(seen)
+
+    def _possible_matches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """All rows that may match, and some that do not: indices and zone maps leave out the rest."""
+        filter = self._key_filter()
+        fragments = None if filter is None else rows_that_may_pass(self._snapshot, filter, self._reader_for)
+        rows = scan(self._snapshot, columns, splits=fragments, reader_for=self._reader_for)
+        return rows.read_here() if self._snapshot.num_rows <= _FEW_ROWS else rows.to_batches()
+
+    def _key_filter(self) -> Node | None:
+        """What every row that matches passes; None if that is not known."""
+        if len(self._on) > 1 or not self._keys.count:
+            return None
+        column = self._source.column(self._on[0])
+        if pa.types.is_floating(column.type) or pa.types.is_dictionary(column.type):
+            return None  # NaN is outside of any bounds
+        key = build.column(self._schema, self._on)
+        try:
+            if self._keys.count <= _FEW_KEYS:
+                return build.member(key, column.unique().drop_null())
+            bounds = pc.min_max(column)
+            low, high = (nodes.Literal(bounds[name]) for name in ("min", "max"))
+            return build.conjunction([build.compare(">=", key, low), build.compare("<=", key, high)])
+        except (pa.ArrowNotImplementedError, InvalidFilterError):
+            return None
+
+    def _choose(
+        self,
+        batch: pa.RecordBatch,
+        places: I64Array,
+        source_rows: I64Array,
+        conditions: list[PairCondition | None],
+    ) -> I64Array:
+        """The clause for each matched place of a batch."""
+        if not conditions:
+            return np.full(len(places), -1, dtype=np.int64)
+
+        def test(condition: PairCondition, pairs: I64Array) -> BoolArray:
+            target = batch.select(condition.target_columns).take(pa.array(places[pairs]))
+            return condition.passing(self._source.take(source_rows[pairs], condition.source_columns), target)
+
+        return _first_passing(len(places), conditions, test)
+
+    def _raise_ambiguous(self, row: int) -> None:
+        found = self._source.take(np.array([row], dtype=np.int64), self._on)
+        key = ", ".join(f"{name} = {found.column(name)[0]}" for name in self._on)
+        raise AmbiguousMergeError(
+            f"Several rows of the source match the same row of the dataset: {key}",
+            remedy="Keep one row per key in the source",
+        )
+
+    # ---- new rows ----------------------------------------------------------------------------------------
+
+    def _values(self, clause: Clause, sides: Sides) -> list[PairValues] | None:
+        """How the values of a clause are computed; None for those of the source as they are."""
+        if clause.values is None:
+            return None
+        return [
+            PairValues(name, value, self._schema.field(name).type, sides)
+            for name, value in clause.values.items()
+        ]
+
+    def _updated(
+        self, addresses: U64Array, source_rows: I64Array, values: list[PairValues] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Matched rows with their new values."""
+        new = self._source.schema.names if values is None else [value.name for value in values]
+        kept = [name for name in self._schema.names if name not in new]
+        needed = {name for value in values or () for name in value.target_columns}
+        read = [name for name in self._schema.names if name in needed or name in kept]
+        for start in range(0, len(addresses), _STEP_ROWS):
+            part = slice(start, start + _STEP_ROWS)
+            source = self._source.take(source_rows[part])
+            target = read_rows(self._snapshot, addresses[part], read, self._reader_for) if read else None
+            columns = {name: target.column(name) for name in kept} if target is not None else {}
+            if values is None:
+                columns |= {name: source.column(name) for name in new}
+            else:
+                columns |= {value.name: value.compute(source, target) for value in values}
+            yield self._rows(columns, source.num_rows)
+
+    def _others(self, matched: U64Array) -> Iterator[tuple[U64Array, Iterator[pa.RecordBatch] | None]]:
+        """The rows that nothing matches, by clause: their addresses, and their new values if they get any."""
+        left: U64Array | None = None
+        for clause in self._clauses.by_source:
+            found = matching_addresses(self._snapshot, clause.where)
+            decided = matched if left is None else union(matched, left)
+            found = np.setdiff1d(found, decided, assume_unique=True)
+            left = found if left is None else union(left, found)
+            if clause.values is None:
+                yield found, None
+            else:
+                yield found, self._changed(found, clause.values)
+
+    def _changed(self, addresses: U64Array, values: Mapping[str, Value]) -> Iterator[pa.RecordBatch]:
+        computed = [
+            column_values(name, value, self._schema, self._schema.field(name).type, self._compiler)
+            for name, value in values.items()
+        ]
+        for start in range(0, len(addresses), _STEP_ROWS):
+            part = addresses[start : start + _STEP_ROWS]
+            rows = read_rows(self._snapshot, part, self._schema.names, self._reader_for)
+            columns = dict(zip(self._schema.names, rows.columns, strict=True))
+            columns |= {column.name: column.compute(rows) for column in computed}
+            yield self._rows(columns, rows.num_rows)
+
+    def _inserted(
+        self, seen: I64Array, values: list[list[PairValues] | None]
+    ) -> Iterator[tuple[I64Array, Iterator[pa.RecordBatch]]]:
+        """The rows of the source that match nothing, by clause, and the rows to be written for them."""
+        if not values:
+            return
+        matched = np.zeros(self._keys.count + 1, dtype=np.bool_)
+        # The last element stands for keys with a null, which have the number -1.
+        matched[seen] = True
+        rows = np.flatnonzero(~matched[self._keys.numbers])
+        conditions = [_condition(clause, self._alone) for clause in self._clauses.not_matched]
+
+        def test(condition: PairCondition, places: I64Array) -> BoolArray:
+            parts = [
+                condition.passing(
+                    self._source.take(rows[places[start : start + _STEP_ROWS]], condition.source_columns),
+                    None,
+                )
+                for start in range(0, len(places), _STEP_ROWS)
+            ]
+            return np.concatenate(parts) if parts else np.empty(0, dtype=np.bool_)
+
+        chosen = _first_passing(len(rows), conditions, test)
+        for number, computed in enumerate(values):
+            yield rows[chosen == number], self._new(rows[chosen == number], computed)
+
+    def _new(self, rows: I64Array, values: list[PairValues] | None) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(rows), _STEP_ROWS):
+            source = self._source.take(rows[start : start + _STEP_ROWS])
+            if values is None:
+                columns = dict(zip(source.schema.names, source.columns, strict=True))
+            else:
+                columns = {value.name: value.compute(source, None) for value in values}
+            yield self._rows(columns, source.num_rows)
+
+    def _rows(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
+        """The columns in the order of the dataset, those without values null."""
+        arrays = [
+            columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=self._schema.names)
+
+    def _modified(self) -> list[str]:
+        """The columns that may have new values in rows that moved."""
+        names: set[str] = set()
+        for clause in [*self._clauses.matched, *self._clauses.by_source]:
+            if clause.action == "update":
+                names.update(self._source.schema.names if clause.values is None else clause.values)
+        return [name for name in self._snapshot.schema.names if name in names]
+
+
+def _condition(clause: Clause, sides: Sides) -> PairCondition | None:
+    if clause.where is None:
+        return None
+    if not isinstance(clause.where, str):
+        raise TypeError(f"the condition of a merge must be SQL text, not {clause.where!r}")
+    return PairCondition(clause.where, sides)
+
+
+def _first_passing(count: int, conditions: list[PairCondition | None], test: Any) -> I64Array:
+    """For each of `count` rows the number of the first condition that holds, -1 if none does."""
+    chosen = np.full(count, -1, dtype=np.int64)
+    for number, condition in enumerate(conditions):
+        undecided = np.flatnonzero(chosen < 0)
+        if condition is not None and len(undecided):
+            undecided = undecided[test(condition, undecided)]
+        chosen[undecided] = number
+    return chosen
+
+
+def _joined(parts: list[I64Array]) -> I64Array:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

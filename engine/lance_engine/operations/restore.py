@@ -1,0 +1,15 @@
+"""Going back to an earlier version."""
+
+from __future__ import annotations
+
+from lance_engine.format.operations import Restore
+from lance_engine.operations.changes import commit_change
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import open_snapshot
+
+
+def restore(snapshot: Snapshot, version: int) -> Snapshot:
+    """A new latest version with the content of an earlier one; VersionNotFoundError if that is gone."""
+    # Opening it says in which way it is gone, or why it cannot be understood.
+    open_snapshot(snapshot.store, version, storage_options=snapshot.storage_options)
+    return commit_change(snapshot, Restore(version))

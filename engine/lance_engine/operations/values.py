@@ -1,0 +1,115 @@
+"""New values of a column: computed from other columns by SQL text or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lance_engine.errors import (
+    InvalidFilterError,
+    LanceError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from lance_engine.expr.convert import convert
+from lance_engine.expr.evaluate import evaluate_value
+from lance_engine.expr.from_sql import parse_value
+from lance_engine.expr.tree import columns_of
+from lance_engine.expr.value_types import value_type
+from lance_engine.schema_tree import Schema
+
+BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
+# What a caller may give for the values of a column.
+Value: TypeAlias = "str | BatchFunction"
+# Turns SQL text that the filter language does not know into the columns that it needs and a function of
+# these, or raises a LanceError.
+Compiler: TypeAlias = Callable[[str, pa.Schema], tuple[tuple[str, ...], BatchFunction]]
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """How the values of the column `name` are computed.
+
+    `columns` are those that are read for it, None for all. `type` is the Arrow type of the result if that is
+    known before any row is read.
+    """
+
+    name: str
+    columns: tuple[str, ...] | None
+    type: pa.DataType | None
+    _function: BatchFunction
+
+    def compute(self, batch: pa.RecordBatch) -> pa.Array:
+        """One value per row of `batch`, which has at least `columns`."""
+        try:
+            values = self._function(batch)
+        except LanceError as error:
+            raise error.at(column=self.name) from error.__cause__
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if not isinstance(values, pa.Array):
+            raise TypeError(f"the function for column '{self.name}' returned {type(values).__name__}")
+        if len(values) != batch.num_rows:
+            raise SchemaMismatchError(
+                f"There are {len(values)} values for {batch.num_rows} rows",
+                column=self.name,
+                remedy="Return exactly one value per row of the batch",
+            )
+        return values if self.type is None else self._cast(values, value_type(self.type))
+
+    def _cast(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
+        try:
+            return convert(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise InvalidFilterError(
+                f"The new values are {values.type} and do not fit {kind}: {error}", column=self.name
+            ) from error
+
+
+def column_values(
+    name: str, value: Value, schema: pa.Schema, target: pa.DataType | None, compiler: Compiler | None
+) -> ColumnValues:
+    """`value` over columns of `schema`, cast to `target` if given.
+
+    SQL text is computed here if it is made of what filters know: constants, columns, arithmetic, casts and
+    simple functions. Anything else is left to `compiler`; without one it is an InvalidFilterError.
+    """
+    if callable(value):
+        return ColumnValues(name, None, target, value)
+    if not isinstance(value, str):
+        raise TypeError(f"the value of column '{name}' must be SQL text or a function, not {value!r}")
+    try:
+        node = parse_value(value, schema)
+    except InvalidFilterError as error:
+        if compiler is None:
+            raise error.at(column=name) from error.__cause__
+        columns, function = compiler(value, schema)
+        return ColumnValues(name, columns, target, function)
+
+    def compute(batch: pa.RecordBatch) -> pa.Array:
+        return evaluate_value(node, batch)
+
+    return ColumnValues(name, tuple(sorted(columns_of(node))), target or node.type, compute)
+
+
+def check_whole_columns(schema: Schema, names: Iterable[str]) -> None:
+    """ColumnNotFoundError for unknown names, UnsupportedFeatureError for fields inside a column."""
+    for name in names:
+        schema.field(name)
+        if name not in schema.names:
+            raise UnsupportedFeatureError(
+                "A field inside a struct cannot be updated by itself",
+                column=name,
+                remedy="Update the whole struct column",
+            )
+
+
+def columns_read(computed: Iterable[ColumnValues], schema: Schema) -> list[str]:
+    """What has to be read to compute columns, in the order of the schema; everything for a function."""
+    wanted: set[str] = set()
+    for column in computed:
+        wanted.update(schema.names if column.columns is None else column.columns)
+    return [name for name in schema.names if name in wanted]
