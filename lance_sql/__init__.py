@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lance_sql.api import connect, open, sql, write
     from lance_sql.dataset import Dataset
     from lance_sql.errors import SqlError
-    from lance_sql.query.connection import Connection
-    from lance_sql.query.result import QueryResult
+    from lance_sql.session.connection import Connection
+    from lance_sql.session.result import QueryResult
 
 __all__ = [
     "Connection",
@@ -38,9 +38,9 @@ __all__ = [
 
 #: public name -> (module, attribute); None: the module itself
 _LAZY = {
-    "Connection": ("lance_sql.query.connection", "Connection"),
+    "Connection": ("lance_sql.session.connection", "Connection"),
     "Dataset": ("lance_sql.dataset", "Dataset"),
-    "QueryResult": ("lance_sql.query.result", "QueryResult"),
+    "QueryResult": ("lance_sql.session.result", "QueryResult"),
     "SqlError": ("lance_sql.errors", "SqlError"),
     "connect": ("lance_sql.api", "connect"),
     "datafusion": ("lance_sql.datafusion", None),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lance_sql.dataset import Dataset
-    from lance_sql.query.connection import Connection
-    from lance_sql.query.result import QueryResult
+    from lance_sql.session.connection import Connection
+    from lance_sql.session.result import QueryResult
 
 __all__ = ["connect", "open", "sql", "write"]
 
@@ -86,7 +86,7 @@ def connect(
     a join are read into memory first, up to so many bytes (256 MiB unless given, 0 for none), because only so
     does it learn how large they are and build its hash tables of them.
     """
-    from lance_sql.query.connection import Connection
+    from lance_sql.session.connection import Connection
 
     location = None if directory is None else os.fspath(directory)
     return Connection(location, engine, storage_options=storage_options, materialize_bytes=materialize_bytes)

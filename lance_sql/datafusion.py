@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_sql.engines.datafusion import DataFusionTable, register
-from lance_sql.engines.datafusion_names import install, register_directory
+from lance_sql.engines.datafusion.names import install, register_directory
+from lance_sql.engines.datafusion.table import DataFusionTable, register
 
 __all__ = ["DataFusionTable", "install", "register", "register_directory"]

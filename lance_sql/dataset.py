@@ -13,10 +13,10 @@ import pyarrow.dataset as pads
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from pyarrow.fs import LocalFileSystem
 
-import lance_sql.query.dataset
+import lance_sql.catalog.dataset
+from lance_sql.display.amounts import counted
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
-from lance_sql.query.amounts import counted
 
 try:
     from duckdb._sources import ArrowScanSource
@@ -29,7 +29,7 @@ _NOT_NATIVE = (
 )
 
 
-class Dataset(lance_sql.query.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
+class Dataset(lance_sql.catalog.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
@@ -47,7 +47,7 @@ class Dataset(lance_sql.query.dataset.Dataset, pads.UnionDataset, ArrowScanSourc
     schema_is_stable = True
 
     def __init__(self, snapshot: Any) -> None:
-        lance_sql.query.dataset.Dataset.__init__(self, snapshot)
+        lance_sql.catalog.dataset.Dataset.__init__(self, snapshot)
         schema = self.schema
         file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
@@ -135,7 +135,7 @@ class Dataset(lance_sql.query.dataset.Dataset, pads.UnionDataset, ArrowScanSourc
 
     @cached_property
     def _duckdb(self) -> Any:
-        from lance_sql.engines.duckdb import DuckDBTable
+        from lance_sql.engines.duckdb.table import DuckDBTable
 
         return DuckDBTable(EngineTable(self))
 

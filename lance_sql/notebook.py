@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
-    from lance_sql.query.connection import Connection
-    from lance_sql.query.result import QueryResult
+    from lance_sql.session.connection import Connection
+    from lance_sql.session.result import QueryResult
 
 _USAGE = "%%lance_sql [-d DIRECTORY] [-e ENGINE] [-o NAME] [--progress]"
 

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 import click
 from lance_engine.errors import LanceError
 
+from lance_sql.display.errors import show_error
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -54,10 +56,3 @@ def reports_errors(command: Command) -> Command:
             raise click.exceptions.Exit(Exit.ERROR) from None
 
     return cast(Command, run)
-
-
-def show_error(error: BaseException) -> None:
-    """``error: what, where. What to do`` on standard error; the word is red on a terminal."""
-    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    word = click.style("error:", fg="red", bold=True) if coloured else "error:"
-    click.echo(f"{word} {error}", err=True, color=coloured)

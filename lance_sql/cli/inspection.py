@@ -72,8 +72,8 @@ def _report(dataset: Dataset) -> dict[str, Any]:
 
 
 def _tree(report: dict[str, Any], limit: int | None) -> list[str]:
-    from lance_sql.query.amounts import counted, in_bytes
-    from lance_sql.query.display import aligned
+    from lance_sql.display.amounts import counted, in_bytes
+    from lance_sql.display.tables import aligned
 
     fragments = report["fragments"]
     size = sum(fragment["bytes"] or 0 for fragment in fragments)
@@ -121,7 +121,7 @@ def _tree(report: dict[str, Any], limit: int | None) -> list[str]:
 
 
 def _fragment(report: dict[str, Any], fragment: dict[str, Any], limit: int | None) -> list[str]:
-    from lance_sql.query.amounts import counted, in_bytes
+    from lance_sql.display.amounts import counted, in_bytes
 
     number = fragment["fragment_id"]
     deleted = f", {fragment['deleted_rows']:,} deleted" if fragment["deleted_rows"] else ""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.query.amounts import interval_text
+from lance_sql.display.amounts import interval_text
 
 if TYPE_CHECKING:
-    from lance_sql.query.result import QueryResult
+    from lance_sql.session.result import QueryResult
 
 
 class Rows(Protocol):
@@ -81,7 +81,7 @@ def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: i
     All formats but ``table`` and ``markdown`` stream: the rows are never in memory at once.
     """
     if format in ("table", "markdown"):
-        from lance_sql.query.display import text_table
+        from lance_sql.display.tables import text_table
 
         shown = text_table if format == "table" else _markdown
         target.write(shown(result.arrow(), max_rows) + "\n")

@@ -14,8 +14,8 @@ from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import pairs, storage_option
 
 if TYPE_CHECKING:
-    from lance_sql.query.connection import Connection
-    from lance_sql.query.result import QueryResult
+    from lance_sql.session.connection import Connection
+    from lance_sql.session.result import QueryResult
 
 #: Formats of rows, with the endings of files that imply them.
 FORMATS = {
@@ -148,7 +148,7 @@ def _run(
     as_json: bool,
 ) -> None:
     from lance_sql.cli.output import opened, write_rows
-    from lance_sql.statements.script import split
+    from lance_sql.text.script import split
 
     *before, last = split(text) or [text]
     with opened(output, binary=format in ("parquet", "arrow")) as target:

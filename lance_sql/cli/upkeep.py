@@ -114,8 +114,8 @@ def cleanup_command(
     lance-sql cleanup sales.lance --older-than 30d --dry-run
     """
     from lance_sql.cli.output import print_json
+    from lance_sql.display.amounts import counted, in_bytes
     from lance_sql.progress import bar
-    from lance_sql.query.amounts import counted, in_bytes
 
     dataset = open_dataset(path, **which)
     with bar(progress) as told:

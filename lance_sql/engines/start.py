@@ -12,8 +12,8 @@ from lance_sql.errors import EngineNotInstalledError
 
 #: engine name -> (module, class of the session object that `connect` also accepts)
 _ENGINES = {
-    "duckdb": ("lance_sql.engines.duckdb_session", "DuckDBPyConnection"),
-    "datafusion": ("lance_sql.engines.datafusion_session", "SessionContext"),
+    "duckdb": ("lance_sql.engines.duckdb.session", "DuckDBPyConnection"),
+    "datafusion": ("lance_sql.engines.datafusion.session", "SessionContext"),
 }
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from lance_sql.query.amounts import in_bytes
+from lance_sql.display.amounts import in_bytes
 from lance_sql.report.zones import ZonePicture
 
 #: Width of the pictures, in the units of their view boxes.

@@ -11,7 +11,7 @@ from typing import Any
 
 from lance_engine.dataset import Dataset
 
-from lance_sql.query.amounts import counted, in_bytes
+from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
 from lance_sql.report.zones import ZonePicture, zone_pictures
 

@@ -8,7 +8,7 @@ import click
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, LanceError
 
-from lance_sql.query.display import text_table
+from lance_sql.display.tables import text_table
 
 if TYPE_CHECKING:
     from lance_sql.shell.loop import Shell
@@ -58,7 +58,7 @@ def run_command(shell: Shell, text: str) -> bool:
 
 
 def _describe(shell: Shell, name: str) -> None:
-    from lance_sql.query.reference import Reference
+    from lance_sql.text.reference import Reference
 
     plain = name.strip("'\"")
     dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
@@ -73,7 +73,7 @@ def _describe(shell: Shell, name: str) -> None:
 
 
 def _list_tables(shell: Shell) -> None:
-    from lance_sql.query.reference import Reference
+    from lance_sql.text.reference import Reference
 
     rows = []
     for name in shell.table_names():

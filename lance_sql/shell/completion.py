@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from lance_sql.query.tokens import table_positions, tokenize
+from lance_sql.text.tokens import table_positions, tokenize
 
 KEYWORDS = (
     "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CALL", "CASE", "CAST", "COPY", "COUNT",

@@ -18,16 +18,16 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from lance_sql.cli.failures import show_error
-from lance_sql.query.display import text_table
-from lance_sql.query.tokens import tokenize
+from lance_sql.display.errors import show_error
+from lance_sql.display.tables import text_table
 from lance_sql.shell.commands import COMMANDS, run_command
 from lance_sql.shell.completion import SqlCompleter
+from lance_sql.text.tokens import tokenize
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_sql.query.connection import Connection
+    from lance_sql.session.connection import Connection
 
 
 class Shell:
@@ -102,7 +102,7 @@ class Shell:
         return [*names, *(f"'{name}'" for name in beside)]
 
     def _column_names(self, table: str) -> list[str]:
-        from lance_sql.query.reference import Reference
+        from lance_sql.text.reference import Reference
 
         try:
             found = self.connection.catalog.open(Reference(table, table, certain=True, quoted=True))

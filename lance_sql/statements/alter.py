@@ -9,8 +9,8 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations.whole import rename_dataset
 
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.values import compile_value
+from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.values import compile_value
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session

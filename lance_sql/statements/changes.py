@@ -13,15 +13,15 @@ from lance_engine.operations.change_rows import RowChanges, change_rows
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.scan.system import ROW_ADDRESS
 
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.tokens import quote
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.types import duckdb_types
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -11,9 +11,9 @@ from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.query.tokens import quote
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.types import default_of, duckdb_types
+from lance_sql.text.tokens import quote
 
 _SOURCE = "lance_sql_source"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, UnsupportedFeatureError
 
-from lance_sql.query.dataset import Dataset
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, find_named

@@ -9,8 +9,8 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.write.dataset import write_dataset
 
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Parameters
-from lance_sql.query.dataset import Dataset
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
 from lance_sql.statements.session import Session

@@ -13,16 +13,16 @@ from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations.change_rows import RowChanges
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.tokens import quote
 from lance_sql.statements.changes import addresses, assignments, commit, computed
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.types import default_of, duckdb_types
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -64,7 +64,7 @@ class Counter:
 
 def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> pa.Table:
     """``RETURNING expressions``, computed from the rows concerned; `name` is what they call the table."""
-    from lance_sql.query.tokens import quote
+    from lance_sql.text.tokens import quote
 
     expressions = ", ".join(part.sql(dialect="duckdb") for part in returning.expressions)
     computing = session.computing()

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import pyarrow as pa
+
+from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
-from lance_sql.query.catalog import Catalog
-from lance_sql.query.result import QueryResult
 
 #: Stands for the name of lent data in the texts that statements build.
 LENT = "lance_sql_rows"
+
+
+class Rows(Protocol):
+    """The rows of a query, which runs when they are asked for."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The column names."""
+
+    def arrow(self) -> pa.Table:
+        """All rows."""
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of record batches."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
 
 class Session(Protocol):
@@ -25,7 +42,7 @@ class Session(Protocol):
     def catalog(self) -> Catalog:
         """Finds the datasets that a statement names."""
 
-    def select(self, text: str, params: Parameters = None) -> QueryResult:
+    def select(self, text: str, params: Parameters = None) -> Rows:
         """The rows of a query."""
 
     def computing(self) -> Session:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations.retry import latest
 
-from lance_sql.query.catalog import Catalog
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.reference import Reference, split_suffix
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.dataset import Dataset
+from lance_sql.text.reference import Reference, split_suffix
 
 if TYPE_CHECKING:
     from sqlglot import exp

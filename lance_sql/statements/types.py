@@ -6,7 +6,7 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
-from lance_sql.engines.duckdb import declared_type
+from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
 from lance_sql.statements.session import Session
 

@@ -11,13 +11,14 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError
 
+from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.metadata import METADATA_TABLES, metadata_table
-from lance_sql.query.tokens import Token
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find_named
+from lance_sql.text.metadata_tables import METADATA_TABLES
+from lance_sql.text.tokens import Token
 
 #: How long VACUUM keeps versions unless told.
 _RETAINED = datetime.timedelta(days=7)

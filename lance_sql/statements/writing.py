@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 from lance_engine.write.dataset import write_dataset
 
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.query.dataset import Dataset
 from lance_sql.statements.outcome import Counter, counted
 from lance_sql.statements.session import Session
 from lance_sql.statements.types import JSON, json_columns

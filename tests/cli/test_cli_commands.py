@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import lance_sql
 from lance_sql.cli.app import app
-from lance_sql.query.display import text_table
+from lance_sql.display.tables import text_table
 
 
 @pytest.fixture(scope="module")

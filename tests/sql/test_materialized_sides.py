@@ -9,7 +9,7 @@ import pytest
 from lance_engine.errors import LanceError
 
 import lance_sql
-from lance_sql.engines import materialize
+from lance_sql.engines.datafusion import materialize
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def plans(monkeypatch):
         made.append(None if frame is None else str(frame.execution_plan().display_indent()))
         return frame
 
-    monkeypatch.setattr("lance_sql.engines.datafusion_session.planned_with_counts", recording)
+    monkeypatch.setattr("lance_sql.engines.datafusion.session.planned_with_counts", recording)
     return made
 
 

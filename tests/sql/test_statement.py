@@ -7,8 +7,8 @@ import datetime
 import pytest
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
-from lance_sql.query.reference import VersionChoice, split_suffix
-from lance_sql.query.statement import parse
+from lance_sql.text.reference import VersionChoice, split_suffix
+from lance_sql.text.statement import parse
 
 
 def certain(text: str) -> list[tuple[str, int | None]]:

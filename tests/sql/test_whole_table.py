@@ -10,7 +10,7 @@ import pytest
 from lance_engine.errors import ColumnNotFoundError
 
 import lance_sql
-from lance_sql.query.whole_table import whole_table_aggregates
+from lance_sql.statements.whole_table import whole_table_aggregates
 
 ROWS = 50_000
 

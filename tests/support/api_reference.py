@@ -26,7 +26,7 @@ import lance_sql
 import lance_sql.datafusion
 import lance_sql.duckdb
 import lance_sql.errors
-import lance_sql.query.explanation
+import lance_sql.session.explanation
 import lance_sql.spark
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -61,7 +61,7 @@ def page() -> str:
     parts += _class("Branches", lance_engine.operations.branches.Branches)
     parts += _class("Connection", lance_sql.Connection)
     parts += _class("QueryResult", lance_sql.QueryResult)
-    parts += _class("Explanation", lance_sql.query.explanation.Explanation)
+    parts += _class("Explanation", lance_sql.session.explanation.Explanation)
     parts += _class("ScanMetrics", lance_engine.metrics.ScanMetrics)
     parts += _class("ProgressEvent", lance_engine.progress.ProgressEvent)
     for name in ("duckdb", "datafusion", "spark"):

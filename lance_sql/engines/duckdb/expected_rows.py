@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
-from lance_sql.engines.duckdb import DuckDBTable, Planned
+from lance_sql.engines.duckdb.table import DuckDBTable, Planned
 from lance_sql.engines.pushdown import is_small
 
 

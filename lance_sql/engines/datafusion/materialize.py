@@ -22,8 +22,8 @@ from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.tree import columns_of
 from lance_engine.scan.width import estimated_row_bytes
 
-from lance_sql.engines.datafusion import DataFusionTable
-from lance_sql.query.tokens import quote, spellings
+from lance_sql.engines.datafusion.table import DataFusionTable
+from lance_sql.text.tokens import quote, spellings
 
 #: Bytes of a statement's tables that are read before it runs, unless the session says otherwise.
 MATERIALIZE_BYTES = 256 << 20

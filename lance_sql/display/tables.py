@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_sql.query.amounts import counted, interval_text
+from lance_sql.display.amounts import counted, interval_text
 
 #: Characters of one value that are shown.
 _VALUE_WIDTH = 80

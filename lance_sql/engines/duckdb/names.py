@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.duckdb import register
-from lance_sql.query.binding import Binding
-from lance_sql.query.catalog import Catalog
+from lance_sql.catalog.binding import Binding
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.engines.duckdb.table import register
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset

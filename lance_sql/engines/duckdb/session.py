@@ -12,10 +12,10 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
-from lance_sql.engines.duckdb import DuckDBTable, Planned, register
+from lance_sql.engines.duckdb.expected_rows import expected_rows, expecting, may_expect_fewer, planning
+from lance_sql.engines.duckdb.interrupt import Interruptible
+from lance_sql.engines.duckdb.table import DuckDBTable, Planned, register
 from lance_sql.engines.errors import translated
-from lance_sql.engines.expected_rows import expected_rows, expecting, may_expect_fewer, planning
-from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.table import WatchedScan
 
 if TYPE_CHECKING:

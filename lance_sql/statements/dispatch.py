@@ -11,8 +11,8 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
-from lance_sql.query.tokens import Token, tokenize
 from lance_sql.statements.session import Session
+from lance_sql.text.tokens import Token, tokenize
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {

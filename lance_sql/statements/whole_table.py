@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.types as at
 
-from lance_sql.query.tokens import Token, closing, tokenize
+from lance_sql.text.tokens import Token, closing, tokenize
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset

@@ -11,13 +11,13 @@ from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
 from lance_engine.errors import InvalidFilterError, LanceError
 
-from lance_sql.engines.datafusion import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.catalog.binding import Binding
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.metadata import metadata_table
+from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.table import EngineTable
-from lance_sql.query.binding import Binding
-from lance_sql.query.catalog import Catalog
-from lance_sql.query.metadata import metadata_table
-from lance_sql.query.reference import NEWEST, Reference, VersionChoice, moment
-from lance_sql.query.tokens import spellings
+from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
+from lance_sql.text.tokens import spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset

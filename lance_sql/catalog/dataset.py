@@ -7,7 +7,7 @@ from typing import Any
 import lance_engine.dataset
 import pyarrow as pa
 
-from lance_sql.query.values import compile_value
+from lance_sql.catalog.values import compile_value
 
 
 class Dataset(lance_engine.dataset.Dataset):

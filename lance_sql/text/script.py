@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_sql.query.tokens import Token, tokenize
+from lance_sql.text.tokens import Token, tokenize
 
 
 def split(text: str) -> list[str]:

@@ -10,9 +10,9 @@ from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 from lance_engine.io.storage_options import fsspec_options
 from lance_engine.table.refs import root_store
 
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.reference import NEWEST, Reference, VersionChoice, split_suffix
-from lance_sql.query.statement import Statement
+from lance_sql.catalog.dataset import Dataset
+from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
+from lance_sql.text.statement import Statement
 
 _SUFFIX = ".lance"
 

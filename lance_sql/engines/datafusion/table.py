@@ -19,7 +19,7 @@ from datafusion import SessionContext, Table
 from lance_sql.engines.partitions import TableScanner, as_expression
 from lance_sql.engines.plain_dataset import PlainDataset
 from lance_sql.engines.table import EngineTable
-from lance_sql.query.tokens import quote
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

@@ -6,8 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from lance_sql.display.amounts import counted
 from lance_sql.engines.base import ScanReport
-from lance_sql.query.amounts import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Explanation:
     engine: str
     plan: str
     scans: tuple[ScanReport, ...]
-    #: what was read, if the statement ran: see `lance_sql.query.metrics.scan_metrics`
+    #: what was read, if the statement ran: see `lance_sql.session.metrics.scan_metrics`
     runs: tuple[dict[str, Any], ...] = ()
 
     def __str__(self) -> str:

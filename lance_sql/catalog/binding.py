@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from lance_engine.dataset import Dataset
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 
-from lance_sql.query.catalog import Catalog
-from lance_sql.query.metadata import metadata_table
-from lance_sql.query.reference import Reference
-from lance_sql.query.statement import parse
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.metadata import metadata_table
+from lance_sql.text.reference import Reference
+from lance_sql.text.statement import parse
 
 
 class Registry(Protocol):

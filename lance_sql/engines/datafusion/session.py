@@ -12,11 +12,11 @@ from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
-from lance_sql.engines.datafusion import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.datafusion.materialize import check_budget, planned_with_counts, small_sides
+from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.errors import translated
-from lance_sql.engines.materialize import check_budget, planned_with_counts, small_sides
 from lance_sql.engines.table import EngineTable, WatchedScan
-from lance_sql.query.tokens import quote, spellings
+from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset

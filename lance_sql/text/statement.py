@@ -18,9 +18,9 @@ from typing import Any
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan.system import SYSTEM_FIELDS
 
-from lance_sql.query.metadata import METADATA_TABLES
-from lance_sql.query.reference import NEWEST, Reference, VersionChoice, moment, reference_name
-from lance_sql.query.tokens import Token, closing, quote, table_positions, tokenize
+from lance_sql.text.metadata_tables import METADATA_TABLES
+from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
+from lance_sql.text.tokens import Token, closing, quote, table_positions, tokenize
 
 #: Words that can follow a table and are no alias for it.
 _AFTER_TABLE = re.compile(

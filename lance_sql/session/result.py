@@ -10,17 +10,17 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
+from lance_sql.display.tables import html_table, text_table
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.table import WatchedScan
-from lance_sql.query.display import html_table, text_table
-from lance_sql.query.metrics import rows_so_far, scan_metrics
-from lance_sql.query.running import reported
+from lance_sql.session.metrics import rows_so_far, scan_metrics
+from lance_sql.session.running import reported
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from lance_sql.query.explanation import Explanation
+    from lance_sql.session.explanation import Explanation
 
 #: Rows shown by `QueryResult.show` and in notebooks.
 _SHOWN_ROWS = 20

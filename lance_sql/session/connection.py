@@ -16,22 +16,22 @@ from typing import Any
 from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.progress import ProgressOption
 
+from lance_sql.catalog.binding import Binding
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
 from lance_sql.errors import SqlError
-from lance_sql.query.binding import Binding
-from lance_sql.query.catalog import Catalog
-from lance_sql.query.dataset import Dataset
-from lance_sql.query.explanation import Explanation
-from lance_sql.query.metrics import scan_metrics
-from lance_sql.query.result import QueryResult, Stream
-from lance_sql.query.statement import parse
-from lance_sql.query.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.session.explanation import Explanation
+from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.result import QueryResult, Stream
+from lance_sql.statements.dispatch import run
 from lance_sql.statements.outcome import Finished
-from lance_sql.statements.run import run
-from lance_sql.statements.script import split
 from lance_sql.statements.session import LENT
+from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.text.script import split
+from lance_sql.text.statement import parse
 
 #: What engines and statements say of a table that there is not.
 _MISSING_TABLE = re.compile(r"there is no (?:table|dataset) '(.+)'")

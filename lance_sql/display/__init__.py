@@ -1,0 +1,1 @@
+"""What people read: amounts in words, rows as tables, errors in one line."""

@@ -1,0 +1,1 @@
+"""A SQL session: connections, the results of statements, explanations of them."""

@@ -1,0 +1,19 @@
+"""The names of the metadata tables: ``FROM 'x.lance'.fragments``."""
+
+from __future__ import annotations
+
+from lance_engine.inspection.inspector import Inspector
+
+
+def _inspections() -> tuple[str, ...]:
+    """The methods of ``ds.inspect`` that answer with a table."""
+    return tuple(
+        name
+        for name, method in vars(Inspector).items()
+        if not name.startswith("_") and getattr(method, "__annotations__", {}).get("return") == "pa.Table"
+    )
+
+
+TAGS = "tags"
+
+METADATA_TABLES = (*_inspections(), *((TAGS,) if not hasattr(Inspector, TAGS) else ()))
