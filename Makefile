@@ -7,6 +7,7 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTEST_ARGS ?=
+TEST_WORKERS ?= 2
 BENCH_SCALE ?= 0.1
 FUZZ_SECONDS ?= 600
 BIN := .venv/bin
@@ -54,11 +55,11 @@ help:  ## Show this list
 demo: $(STAMPS)/demo  ## Spark writes TPC-H as Lance; DuckDB and DataFusion query it; answers are checked
 	@$(BIN)/python -m demo
 
-test: lint  ## Lint, then every test but the slow ones
-	@$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+test: lint  ## Lint, then every test but the slow ones (TEST_WORKERS=2 processes)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' $(PYTEST_ARGS)
 
 test-all: lint  ## Lint, then every test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
 
 test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major versions before the current one
 	@for major in 53 54; do \
