@@ -8,7 +8,7 @@ Arrow types are derived from the logical type and the children.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -166,25 +166,29 @@ class Schema:
 
     def field(self, path: str) -> Field:
         """The field called `path`; ``a.b`` is child ``b`` of ``a``. ColumnNotFoundError suggests a name."""
+        return self.path(path, path.split("."))[-1]
+
+    def path(self, path: str, names: Sequence[str]) -> tuple[Field, ...]:
+        """The fields from the top to the one called `path`, whose parts are `names`; errors as of `field`."""
         for top in self.fields:
             if top.name == path:
-                return top
+                return (top,)
         siblings = self.fields
-        found: Field | None = None
-        for part in path.split("."):
-            found = next((child for child in siblings if child.name == part), None)
-            if found is None:
+        found: list[Field] = []
+        for name in names:
+            child = next((child for child in siblings if child.name == name), None)
+            if child is None:
                 raise self._not_found(path)
-            siblings = () if found.is_blob else found.children
-        if found is None:
-            raise self._not_found(path)
-        return found
+            found.append(child)
+            siblings = () if child.is_blob else child.children
+        return tuple(found)
 
     def paths_by_id(self) -> dict[int, str]:
         """The dotted path of every field, by field id, in the order of `walk`."""
         return dict(self._id_paths())
 
     def _not_found(self, path: str) -> ColumnNotFoundError:
+        """The error for a column that there is not, with the name that may be meant."""
         known = [name for _, name in self._id_paths()]
         near = difflib.get_close_matches(path, known, n=1) or difflib.get_close_matches(
             path.lower(), [name for name in known if name.lower() == path.lower()], n=1, cutoff=0.0

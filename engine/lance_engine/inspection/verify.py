@@ -177,7 +177,8 @@ def _check_column(snapshot: Snapshot, reader: FragmentReader, field: Field) -> N
         return
     with reader.placed():
         for path, leaf in _leaves_outside_lists(field, field.name):
-            reader.zone_map(leaf, path)
+            if reader.holds(leaf):
+                reader.zone_map(leaf, path)
 
 
 def _check_values(snapshot: Snapshot, findings: _Findings) -> None:

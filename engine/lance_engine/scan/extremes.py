@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.paths import arrow_field
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 
@@ -34,7 +35,7 @@ class Extremes(NamedTuple):
 def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
     """The extremes of a top-level column over all rows that are not deleted."""
     field = snapshot.schema.field(column)
-    kind = value_type(field.to_arrow().type)
+    kind = value_type(arrow_field(snapshot.schema, column).type)
     if not is_comparable(kind):
         raise UnsupportedTypeError(f"Values of type {kind} have no order", column=column)
     bounds: list[pa.Array] = []

@@ -162,21 +162,20 @@ class FragmentReader(RowsReader):
             return found
         return self._zone_maps.get(leaf.id)
 
-    def blobs(self, name: str, descriptors: pa.StructArray) -> pa.Array:
+    def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:
         with self.placed():
-            leaf = next(leaf for leaf in self.field(name).leaves() if leaf.is_blob_v2)
             number, _ = self._layout.places[leaf.id]
             if number not in self._blobs:
                 self._blobs[number] = BlobReader(self._snapshot, self.fragment.files[number])
             try:
                 return self._blobs[number].read(descriptors)
             except LanceError as error:
-                raise error.at(column=name) from error.__cause__
+                raise error.at(column=leaf.name) from error.__cause__
             except FileNotFoundError as error:
                 raise CorruptFileError(
                     "A file of blobs is missing",
                     path=str(error.filename or error),
-                    column=name,
+                    column=leaf.name,
                     remedy="Restore the file from a copy, or leave the column out",
                 ) from error
 

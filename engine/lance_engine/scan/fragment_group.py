@@ -16,6 +16,7 @@ from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.file_group import FileGroup
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.layout import layout_of
+from lance_engine.scan.paths import top_level_fields
 from lance_engine.scan.plan import Part
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
@@ -102,7 +103,7 @@ class FragmentGroup(RowsReader):
         ]
         return pa.concat_arrays(parts)
 
-    def blobs(self, name: str, descriptors: pa.StructArray) -> pa.Array:
+    def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:
         raise GroupUnreadableError  # every fragment has files of blobs of its own
 
     def placed(self) -> Placed:
@@ -141,12 +142,11 @@ class FragmentGroup(RowsReader):
 class FragmentGrouping:
     """Which neighbouring fragments of a snapshot are read as one."""
 
-    def __init__(self, snapshot: Snapshot, names: Collection[str], most_rows: int) -> None:
+    def __init__(self, snapshot: Snapshot, names: Collection[str | Field], most_rows: int) -> None:
         """For scans of the columns `names`, in batches of up to `most_rows` rows."""
         self.snapshot = snapshot
         self._most_rows = most_rows
-        schema = snapshot.schema
-        fields = [field for field in schema.fields if field.name in names]
+        fields = top_level_fields(snapshot.schema, names)
         self._possible = not any(node.is_blob_v2 for field in fields for node in field.walk())
         self._local: dict[int | None, bool] = {}
 

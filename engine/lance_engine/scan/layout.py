@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.scan.paths import arrow_field, field_path, narrowed
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
 
@@ -17,8 +18,25 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field, Schema
     from lance_engine.table.snapshot import Snapshot
 
+#: Columns by their names or paths, or as top-level fields of whose children some may be left out.
+Names = tuple["str | Field", ...]
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+
+class OutputColumn(NamedTuple):
+    """A column of a projection, and how it comes about."""
+
+    arrow: pa.Field
+    """As the scan promises it."""
+    wanted: Field | None
+    """The top-level field that it is, or is below of; None for a column of the system."""
+    stored: Field | None
+    """What of it this layout stores; None where all its values are null."""
+    decoded: int
+    """The number of the decoded column with that."""
+    depth: int
+    """How many structs are around it in that column."""
 
 
 class ProjectedColumns(NamedTuple):
@@ -28,9 +46,9 @@ class ProjectedColumns(NamedTuple):
     """As the scan promises them."""
     decoded: pa.Schema
     """As the decoders give those that are stored."""
-    stored: tuple[tuple[str, Field], ...]
-    missing: frozenset[str]
-    """Columns that are in no file: their values are null."""
+    outputs: tuple[OutputColumn, ...]
+    stored: tuple[tuple[Field, bool], ...]
+    """What is decoded: fields, without what is not stored, and whether as codes."""
     required: list[int]
     """Which of the decoded columns must not hold nulls."""
     columns: dict[int, list[int]]
@@ -52,24 +70,43 @@ class FragmentLayout:
             for field_id, column in _columns_of(*file)
             if field_id >= 0 and column >= 0
         }
-        self._projected: dict[tuple[tuple[str, ...], frozenset[str]], ProjectedColumns] = {}
+        self._projected: dict[tuple[Names, frozenset[str]], ProjectedColumns] = {}
 
     def is_legacy(self, field: Field) -> bool:
         """Whether a stored field is in a file of version 0.1."""
         return bool(self._legacy) and self.places[next(field.leaves()).id][0] in self._legacy
 
-    def is_stored(self, field: Field) -> bool:
-        """Whether the column exists in the files; if not, all its values are null."""
-        if field.logical_type == "struct" and not field.children:
-            return field.id in self.places
-        stored = [leaf.id in self.places for leaf in field.leaves()]
-        if any(stored) and not all(stored):
-            raise UnsupportedFeatureError(
-                "A part of the column is not stored in this fragment",
-                column=field.name,
-                remedy="Compact or rewrite the dataset",
-            )
-        return all(stored)
+    def stored(self, field: Field) -> Field | None:
+        """The field as far as the files hold it: what it lacks, or all of it where None, reads as null."""
+        if field.is_leaf:
+            return field if field.id in self.places else None
+        children = tuple(part for child in field.children if (part := self.stored(child)) is not None)
+        if not children:
+            return None
+        return field if children == field.children else replace(field, children=children)
+
+    def _stored_part(self, wanted: Field, full: Field) -> Field | None:
+        """`stored` of a field with some of the children of `full`.
+
+        Where the files hold none of these, but others, there is one of the others: it tells which of the structs
+        are null.
+        """
+        if wanted.is_leaf or wanted.children == full.children:
+            return self.stored(wanted)
+        known = {child.id: child for child in full.children}
+        children = [self._stored_part(child, known[child.id]) for child in wanted.children]
+        held = tuple(child for child in children if child is not None) or self._any_stored(full)
+        return replace(wanted, children=held) if held else None
+
+    def _any_stored(self, field: Field) -> tuple[Field, ...]:
+        """The first child of which the files hold something, with no more than needed; none if there is none."""
+        for child in field.children:
+            if child.is_leaf and child.id in self.places:
+                return (child,)
+            below = () if child.is_leaf else self._any_stored(child)
+            if below:
+                return (replace(child, children=below),)
+        return ()
 
     def columns(self, fields: Iterable[Field]) -> dict[int, list[int]]:
         """The columns that hold fields and what is below them, by number of their file."""
@@ -81,7 +118,7 @@ class FragmentLayout:
                     found.setdefault(number, []).append(column)
         return found
 
-    def projected(self, names: tuple[str, ...], coded: frozenset[str]) -> ProjectedColumns:
+    def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         """Some columns, of which those in `coded` are dictionaries."""
         key = names, coded
         found = self._projected.get(key)
@@ -89,33 +126,36 @@ class FragmentLayout:
             found = self._projected.setdefault(key, self._project(names, coded))
         return found
 
-    def _project(self, names: tuple[str, ...], coded: frozenset[str]) -> ProjectedColumns:
-        declared: list[pa.Field] = []
+    def _project(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
+        outputs: list[OutputColumn] = []
         decoded: list[pa.Field] = []
-        stored: list[tuple[str, Field]] = []
-        missing: set[str] = set()
+        parts: list[tuple[Field, bool]] = []
         for name in names:
-            if name in SYSTEM_FIELDS:
-                declared.append(SYSTEM_FIELDS[name])
+            if isinstance(name, str) and name in SYSTEM_FIELDS:
+                outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, None, -1, 0))
                 continue
-            field = self._schema.field(name)
-            arrow = field.to_arrow()
+            path = field_path(self._schema, name) if isinstance(name, str) else (name,)
+            wanted = narrowed(path)
+            arrow = arrow_field(self._schema, name) if isinstance(name, str) else name.to_arrow()
             if name in coded:
                 arrow = arrow.with_type(pa.dictionary(pa.int32(), arrow.type))
-            declared.append(arrow)
-            if self.is_stored(field):
-                stored.append((name, field))
-                decoded.append(arrow if name in coded else arrow.with_type(stored_type(field)))
+            if isinstance(name, str):
+                part = self.stored(wanted)
             else:
-                missing.add(name)
-        schema, stored_schema = pa.schema(declared), pa.schema(decoded)
+                (full,) = self._schema.path(name.name, [name.name])
+                part = self._stored_part(name, full)
+            outputs.append(OutputColumn(arrow, wanted, part, len(decoded), len(path) - 1))
+            if part is not None:
+                parts.append((part, name in coded))
+                decoded.append(arrow if name in coded else part.to_arrow().with_type(stored_type(part)))
+        schema, stored_schema = pa.schema([output.arrow for output in outputs]), pa.schema(decoded)
         return ProjectedColumns(
             schema,
             stored_schema,
-            tuple(stored),
-            frozenset(missing),
+            tuple(outputs),
+            tuple(parts),
             [number for number, field in enumerate(decoded) if not field.nullable],
-            self.columns(field for _, field in stored),
+            self.columns(field for field, _ in parts),
             stored_schema.equals(schema),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping
+from lance_engine.scan.layout import Names
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads
 from lance_engine.scan.reader import RowsReader
 
@@ -38,7 +39,7 @@ class Lookup(NamedTuple):
 def lookups(
     snapshot: Snapshot,
     reader_for: Callable[[int], FragmentReader],
-    names: Sequence[str],
+    names: Names,
     addresses: U64Array,
 ) -> list[Lookup]:
     """Lookups of the columns `names` that together are those of the ascending `addresses`."""
@@ -70,9 +71,7 @@ class _Groups:
     itself, and kept.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], names: Sequence[str]
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], names: Names) -> None:
         self._snapshot = snapshot
         self._reader_for = reader_for
         self._grouping = FragmentGrouping(snapshot, names, 2 * _MOST_ROWS)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched
 from lance_engine.metrics import count_read, note_pages
 from lance_engine.scan.selection import Selection
-from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import PageMap
 from lance_engine.scan.types import to_declared
 
 if TYPE_CHECKING:
-    from lance_engine.scan.layout import ProjectedColumns
+    from lance_engine.scan.layout import OutputColumn, ProjectedColumns
     from lance_engine.scan.reader import RowsReader
 
 # Bytes from which on it matters whether a value is copied.
@@ -41,21 +41,19 @@ class Decoders:
 
     def __init__(
         self,
-        names: tuple[str, ...],
         columns: ProjectedColumns | pa.Schema,
         fields: Sequence[BuiltField],
     ) -> None:
         """Of stored columns, among others; of tests, `columns` is the schema of their outcomes."""
-        self.names = names
         if isinstance(columns, pa.Schema):
             self.schema = self.decoded = columns
-            self.missing: frozenset[str] = frozenset()
+            self.outputs: tuple[OutputColumn, ...] = ()
             #: which of the decoded columns must not hold nulls
             self.required: list[int] = []
             self.is_plain = True
         else:
             self.schema, self.decoded = columns.schema, columns.decoded
-            self.missing, self.required = columns.missing, columns.required
+            self.outputs, self.required = columns.outputs, columns.required
             self.is_plain = columns.is_plain
         leaves: dict[LeafSource, list[kernels.LeafColumn]] = {}
         for built in fields:
@@ -175,24 +173,28 @@ class Projection:
 
     def _complete(self, batch: pa.RecordBatch, rows: int, system: Any) -> pa.RecordBatch:
         """Add the columns that are not stored, in their places, and restore dictionary types."""
-        if not self._decoders.names:
+        if not self._decoders.outputs:
             return batch
         arrays = []
-        for field in self.schema:
-            if field.name in SYSTEM_FIELDS:
-                arrays.append(system(field.name))
-            elif field.name in self._decoders.missing:
-                arrays.append(pa.nulls(rows, field.type))
+        for output in self._decoders.outputs:
+            if output.wanted is None:
+                arrays.append(system(output.arrow.name))
+            elif output.stored is None:
+                arrays.append(pa.nulls(rows, output.arrow.type))
             else:
-                array = batch.column(self._decoders.decoded.names.index(field.name))
-                arrays.append(self._declared(array, field))
+                arrays.append(self._declared(batch.column(output.decoded), output))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _declared(self, array: pa.Array, field: pa.Field) -> pa.Array:
+    def _declared(self, array: pa.Array, output: OutputColumn) -> pa.Array:
+        if array.type.equals(output.arrow.type):
+            return array
+        assert output.wanted is not None
+        assert output.stored is not None
         with self._reader.placed():
             try:
-                return to_declared(array, field.type, partial(self._reader.blobs, field.name))
+                array = to_declared(array, output.stored, output.wanted, self._reader.blobs)
             except kernels.InvalidJsonError as error:
                 raise kernels.CorruptDataError(
-                    f"A JSON value contradicts itself: {error.args[0]}", field.name, None
+                    f"A JSON value contradicts itself: {error.args[0]}", output.arrow.name, None
                 ) from error
+        return pc.struct_field(array, [0] * output.depth) if output.depth else array

@@ -16,7 +16,7 @@ from lance_engine import kernels
 from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
-from lance_engine.scan.layout import FragmentLayout, ProjectedColumns
+from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import FragmentRows
@@ -41,8 +41,8 @@ class RowsReader(ABC):
     def __init__(self, snapshot: Snapshot, layout: FragmentLayout) -> None:
         self._snapshot = snapshot
         self._layout = layout
-        self._built: dict[tuple[str, bool], BuiltField] = {}
-        self._decoders: dict[tuple[tuple[str, ...], frozenset[str]], Decoders] = {}
+        self._built: dict[tuple[Field, bool], BuiltField] = {}
+        self._decoders: dict[tuple[Names, frozenset[str]], Decoders] = {}
         self._tests: WeakKeyDictionary[object, Decoders | None] = WeakKeyDictionary()
 
     def evict(self) -> None:
@@ -77,8 +77,8 @@ class RowsReader(ABC):
         """A system column of certain rows."""
 
     @abstractmethod
-    def blobs(self, name: str, descriptors: pa.StructArray) -> pa.Array:
-        """The bytes that blobs of a top-level column lead to."""
+    def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:
+        """The bytes that blobs of a field lead to."""
 
     @abstractmethod
     def placed(self) -> Placed:
@@ -110,16 +110,16 @@ class RowsReader(ABC):
         first, last = np.searchsorted(deleted, [begin, end])
         return bool(first < last)
 
-    def projection(self, names: tuple[str, ...], coded: frozenset[str] = frozenset()) -> Projection:
+    def projection(self, names: Names, coded: frozenset[str] = frozenset()) -> Projection:
         """The decoders of these columns, system columns included; those in `coded` give dictionaries."""
-        key = (names, coded.intersection(names))
+        key = (names, coded.intersection(names) if coded else coded)
         found = self._decoders.get(key)
         if found is None:
             with self.placed():
                 projected = self.projected(*key)
                 self._fetch_metadata(projected.columns)
-                fields = [self.built(field, name in coded) for name, field in projected.stored]
-                found = self._decoders.setdefault(key, Decoders(names, projected, fields))
+                fields = [self.built(field, as_codes) for field, as_codes in projected.stored]
+                found = self._decoders.setdefault(key, Decoders(projected, fields))
         else:
             METADATA.hit(self)
         return Projection(self, found)
@@ -128,12 +128,15 @@ class RowsReader(ABC):
         return self._snapshot.schema.field(name)
 
     def built(self, field: Field, coded: bool = False) -> BuiltField:
-        """The decoder of a top-level field, as codes if asked; projections share it."""
-        found = self._built.get((field.name, coded))
+        """The decoder of a top-level field, as codes if asked; projections share it.
+
+        What the files do not hold of it is left out of the field.
+        """
+        found = self._built.get((field, coded))
         if found is None:
             builder = self._builder(field)
             decoder = builder.build(field, coded)
-            found = self._built.setdefault((field.name, coded), BuiltField(decoder, builder.leaves))
+            found = self._built.setdefault((field, coded), BuiltField(decoder, builder.leaves))
             METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
         return found
 
@@ -160,7 +163,7 @@ class RowsReader(ABC):
             if decoder is None:
                 return None
             fields.append(BuiltField(decoder, built.leaves))
-        return Decoders(tuple(tests), pa.schema([pa.field(name, pa.bool_()) for name in tests]), fields)
+        return Decoders(pa.schema([pa.field(name, pa.bool_()) for name in tests]), fields)
 
     def is_dictionary_coded(self, name: str) -> bool:
         """Whether all pages of a string column have a dictionary."""
@@ -176,9 +179,9 @@ class RowsReader(ABC):
 
     def is_stored(self, field: Field) -> bool:
         """Whether the column exists in the files; if not, all its values are null."""
-        return self._layout.is_stored(field)
+        return self._layout.stored(field) is not None
 
-    def projected(self, names: tuple[str, ...], coded: frozenset[str]) -> ProjectedColumns:
+    def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         """What columns are like here."""
         return self._layout.projected(names, coded)
 

@@ -18,6 +18,7 @@ from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
+from lance_engine.scan.paths import arrow_field, field_path
 from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
@@ -268,14 +269,14 @@ def projected_schema(snapshot: Snapshot, names: Sequence[str], coded: Collection
 
     Columns in `coded`, which must be strings, get a dictionary type.
     """
-    fields = [
-        SYSTEM_FIELDS[name] if name in SYSTEM_FIELDS else snapshot.schema.field(name).to_arrow()
-        for name in names
-    ]
+    fields = [arrow_field(snapshot.schema, name) for name in names]
     for index, field in enumerate(fields):
         if field.name in coded:
-            if not is_text(field.type) or snapshot.schema.field(field.name).is_json:
-                raise UnsupportedTypeError("Only strings can be read as dictionaries", column=field.name)
+            path = field_path(snapshot.schema, field.name)
+            if len(path) > 1 or not is_text(field.type) or path[-1].is_json:
+                raise UnsupportedTypeError(
+                    "Only strings at the top level can be read as dictionaries", column=field.name
+                )
             fields[index] = field.with_type(pa.dictionary(pa.int32(), field.type))
     return pa.schema(fields)
 

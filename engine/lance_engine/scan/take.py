@@ -16,22 +16,24 @@ from lance_engine import kernels
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
+from lance_engine.scan.layout import Names
 from lance_engine.scan.lookups import Lookup, lookups
+from lance_engine.scan.paths import arrow_field, nested_columns, top_level_fields
 from lance_engine.scan.pool import PARALLEL_ROWS, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.scanner import projected_schema
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
+    from lance_engine.types import Schema
 
 # So many selections of columns are kept per snapshot.
 _KEPT_COLUMNS = 64
 
 
 class _Columns(NamedTuple):
-    names: tuple[str, ...]
+    names: Names
     schema: pa.Schema
     has_extensions: bool
     """Whether the metadata of fields name extension types."""
@@ -50,6 +52,7 @@ def take(
 ) -> pa.Table:
     """The rows with these ids, in this order, repetitions included.
 
+    The path of a field of a struct gives the struct with this field only, and those that other paths name.
     RowNotFoundError lists ids that do not exist or were deleted, unless `missing` says to skip them.
     """
     if missing not in ("error", "skip"):
@@ -81,7 +84,7 @@ def take(
     return _finished(table.combine_chunks().take(pa.array(places)), wanted)
 
 
-def _read(lookup: Lookup, names: tuple[str, ...]) -> list[pa.RecordBatch]:
+def _read(lookup: Lookup, names: Names) -> list[pa.RecordBatch]:
     try:
         return _batches(lookup.reader, lookup.reader.projection(names), lookup.offsets)
     except GroupUnreadableError:
@@ -106,13 +109,24 @@ def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
         kept = _columns.setdefault(snapshot, {})
     found = kept.get(names)
     if found is None:
-        fields = [snapshot.schema.field(name) for name in names if name not in SYSTEM_FIELDS]
-        has_extensions = any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk())
-        found = _Columns(names, projected_schema(snapshot, names), has_extensions)
+        found = _selected(snapshot.schema, names)
         if len(kept) >= _KEPT_COLUMNS:
             kept.clear()
         kept[names] = found
     return found
+
+
+def _selected(schema: Schema, names: tuple[str, ...]) -> _Columns:
+    top = set(schema.names)
+    wanted: Names = names
+    if any(name not in top and name not in SYSTEM_FIELDS for name in names):
+        wanted = nested_columns(schema, names)
+    fields = top_level_fields(schema, wanted)
+    arrow = pa.schema(
+        [name.to_arrow() if not isinstance(name, str) else arrow_field(schema, name) for name in wanted]
+    )
+    has_extensions = any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk())
+    return _Columns(wanted, arrow, has_extensions)
 
 
 def _finished(table: pa.Table, columns: _Columns) -> pa.Table:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.encodings.jsonb import STORED, json_text
+from lance_engine.encodings.jsonb import json_text
 from lance_engine.logical_types import to_arrow_type
 from lance_engine.scan.blobs import DESCRIPTOR
 from lance_engine.schema_tree import Field
@@ -45,43 +45,64 @@ def stored_type(field: Field) -> pa.DataType:
 
 
 def to_declared(
-    array: pa.Array, arrow_type: pa.DataType, blobs: Callable[[pa.StructArray], pa.Array]
+    array: pa.Array, stored: Field, wanted: Field, blobs: Callable[[Field, pa.StructArray], pa.Array]
 ) -> pa.Array:
-    """`array` as `arrow_type`, of which it is the stored form; `blobs` reads what descriptors lead to.
+    """The values of `wanted`, of which `array` holds what is `stored`: all of it but some fields of structs.
 
-    `kernels.InvalidJsonError` where a JSON value is damaged.
-    `kernels.BatchTooLargeError` asks for fewer rows: the codes are too narrow for the values, which may come
-    from several pages with dictionaries of their own.
+    These are null. `blobs` reads what descriptors lead to. `kernels.InvalidJsonError` where a JSON value is
+    damaged. `kernels.BatchTooLargeError` asks for fewer rows: the codes are too narrow for the values, which
+    may come from several pages with dictionaries of their own.
     """
+    if wanted.is_blob_v2:
+        return blobs(wanted, array)
+    arrow_type = wanted.arrow_type
     if array.type.equals(arrow_type):
         return array
-    if array.type.equals(DESCRIPTOR) and pa.types.is_large_binary(arrow_type):
-        return blobs(array)
-    if array.type.equals(STORED) and pa.types.is_string(arrow_type):
+    if wanted.is_json:
         return json_text(array)
     if pa.types.is_dictionary(arrow_type):
-        codes = array.dictionary_encode()
-        width = arrow_type.index_type.bit_width - pa.types.is_signed_integer(arrow_type.index_type)
-        if len(codes.dictionary) > 1 << width:
-            raise kernels.BatchTooLargeError(
-                f"{len(codes.dictionary)} values for {arrow_type.index_type} codes"
-            )
-        return codes.cast(arrow_type)
+        return _coded(array, arrow_type)
     if pa.types.is_struct(arrow_type):
-        children = [
-            to_declared(array.field(i), arrow_type.field(i).type, blobs) for i in range(arrow_type.num_fields)
-        ]
-        fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
+        return _struct(array, stored, wanted, blobs)
+    ((stored_child,), (child,)) = stored.children, wanted.children
     if pa.types.is_map(arrow_type):
-        keys = to_declared(array.keys, arrow_type.key_type, blobs)
-        items = to_declared(array.items, arrow_type.item_type, blobs)
-        return pa.MapArray.from_arrays(array.offsets, keys, items, type=arrow_type, mask=array.is_null())
-    items = to_declared(array.values, arrow_type.value_type, blobs)
+        entries = pa.StructArray.from_arrays(
+            [array.keys, array.items], fields=list(stored_type(stored_child))
+        )
+        items = _struct(entries, stored_child, child, blobs)
+        return pa.MapArray.from_arrays(
+            array.offsets, items.field(0), items.field(1), type=arrow_type, mask=array.is_null()
+        )
+    items = to_declared(array.values, stored_child, child, blobs)
     if pa.types.is_fixed_size_list(arrow_type):
         return pa.FixedSizeListArray.from_arrays(items, type=arrow_type, mask=array.is_null())
     kind = pa.LargeListArray if pa.types.is_large_list(arrow_type) else pa.ListArray
     return kind.from_arrays(array.offsets, items, type=arrow_type, mask=array.is_null())
+
+
+def _struct(
+    array: pa.StructArray,
+    stored: Field,
+    wanted: Field,
+    blobs: Callable[[Field, pa.StructArray], pa.Array],
+) -> pa.StructArray:
+    held = {child.id: (number, child) for number, child in enumerate(stored.children)}
+    children = []
+    for child in wanted.children:
+        if child.id in held:
+            number, part = held[child.id]
+            children.append(to_declared(array.field(number), part, child, blobs))
+        else:
+            children.append(pa.nulls(len(array), child.arrow_type))
+    return pa.StructArray.from_arrays(children, fields=list(wanted.arrow_type), mask=array.is_null())
+
+
+def _coded(array: pa.Array, arrow_type: pa.DictionaryType) -> pa.DictionaryArray:
+    codes = array.dictionary_encode()
+    width = arrow_type.index_type.bit_width - pa.types.is_signed_integer(arrow_type.index_type)
+    if len(codes.dictionary) > 1 << width:
+        raise kernels.BatchTooLargeError(f"{len(codes.dictionary)} values for {arrow_type.index_type} codes")
+    return codes.cast(arrow_type)
 
 
 def _plain_field(field: pa.Field) -> pa.Field:

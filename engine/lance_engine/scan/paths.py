@@ -1,0 +1,108 @@
+"""Which columns a scan or a lookup is asked for: top-level ones, or fields of structs by their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_engine.errors import SchemaMismatchError
+from lance_engine.scan.system import SYSTEM_FIELDS
+
+if TYPE_CHECKING:
+    from lance_engine.types import Field, Schema
+
+
+def field_path(schema: Schema, path: str) -> tuple[Field, ...]:
+    """The fields from the top to the one that `path` names; ColumnNotFoundError suggests a name.
+
+    ``s.b`` is field ``b`` of the struct ``s``. Backticks quote names with a dot in them.
+    """
+    return schema.path(path, split_path(path))
+
+
+def split_path(path: str) -> list[str]:
+    """The names of a path, without the backticks that quote them."""
+    if "`" not in path:
+        return path.split(".")
+    names, current, quoted = [], "", False
+    for character in path:
+        if character == "`":
+            quoted = not quoted
+        elif character == "." and not quoted:
+            names.append(current)
+            current = ""
+        else:
+            current += character
+    return [*names, current]
+
+
+def narrowed(path: Sequence[Field]) -> Field:
+    """The first field of a path with only those below it that lead to the last one."""
+    below = path[-1]
+    for field in reversed(path[:-1]):
+        below = replace(field, children=(below,))
+    return below
+
+
+def is_struct_path(path: Sequence[Field]) -> bool:
+    """Whether a path leads through structs only, so that a row has one value at its end."""
+    return all(field.logical_type == "struct" for field in path[:-1])
+
+
+def arrow_field(schema: Schema, name: str) -> pa.Field:
+    """A column of a scan, called as it was asked for; null where a struct around it is."""
+    if name in SYSTEM_FIELDS:
+        return SYSTEM_FIELDS[name]
+    path = field_path(schema, name)
+    if not is_struct_path(path):
+        raise SchemaMismatchError(
+            "A field of the items of a list has no value of its own in a row",
+            column=name,
+            remedy=f"Read the column '{path[0].name}'",
+        )
+    nullable = any(field.nullable for field in path)
+    return path[-1].to_arrow().with_name(name).with_nullable(nullable)
+
+
+def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, ...]:
+    """Columns with what paths lead to below their top-level fields, which come once each.
+
+    The fields of a struct are in the order of the schema.
+    """
+    wanted: dict[str, set[int] | None] = {}
+    for name in names:
+        if name in SYSTEM_FIELDS:
+            wanted[name] = None
+            continue
+        path = field_path(schema, name)
+        kept = wanted.setdefault(path[0].name, set())
+        if len(path) == 1:
+            wanted[path[0].name] = None
+        elif kept is not None:
+            kept.add(path[-1].id)
+    return tuple(
+        name if kept is None else _with_only(schema.path(name, [name])[0], kept)
+        for name, kept in wanted.items()
+    )
+
+
+def top_level_fields(schema: Schema, names: Iterable[str | Field]) -> list[Field]:
+    """The top-level fields that columns are or are below of, without the columns of the system."""
+    return [
+        field_path(schema, name)[0] if isinstance(name, str) else name
+        for name in names
+        if not isinstance(name, str) or name not in SYSTEM_FIELDS
+    ]
+
+
+def _with_only(field: Field, ids: set[int]) -> Field:
+    """A field with those below it that lead to some others."""
+    if field.id in ids:
+        return field
+    children = (
+        _with_only(child, ids) for child in field.children if any(node.id in ids for node in child.walk())
+    )
+    return replace(field, children=tuple(children))
