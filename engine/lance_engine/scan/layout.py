@@ -88,7 +88,7 @@ class FragmentLayout:
     def _stored_part(self, wanted: Field, full: Field) -> Field | None:
         """`stored` of a field with some of the children of `full`.
 
-        Where the files hold none of these, but others, there is one of the others: it tells which of the structs
+        Where the files hold none of these, but others, there is one of the others, which tells what structs
         are null.
         """
         if wanted.is_leaf or wanted.children == full.children:
@@ -99,7 +99,7 @@ class FragmentLayout:
         return replace(wanted, children=held) if held else None
 
     def _any_stored(self, field: Field) -> tuple[Field, ...]:
-        """The first child of which the files hold something, with no more than needed; none if there is none."""
+        """The first child of which the files hold something, with no more than needed; at most one."""
         for child in field.children:
             if child.is_leaf and child.id in self.places:
                 return (child,)

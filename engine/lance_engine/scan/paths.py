@@ -12,7 +12,7 @@ from lance_engine.errors import SchemaMismatchError
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
-    from lance_engine.types import Field, Schema
+    from lance_engine.schema_tree import Field, Schema
 
 
 def field_path(schema: Schema, path: str) -> tuple[Field, ...]:

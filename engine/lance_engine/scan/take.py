@@ -25,8 +25,8 @@ from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
+    from lance_engine.schema_tree import Schema
     from lance_engine.table.snapshot import Snapshot
-    from lance_engine.types import Schema
 
 # So many selections of columns are kept per snapshot.
 _KEPT_COLUMNS = 64
