@@ -473,3 +473,47 @@ class ZoneStatistics:
 
     def null_counts(self) -> _Bytes:
         """Per zone (uint32)."""
+
+# ---- search: nearest vectors -------------------------------------------------------------------------
+
+class Metric(Enum):
+    L2 = 0
+    COSINE = 1
+    DOT = 2
+    HAMMING = 3
+
+class Element(Enum):
+    FLOAT16 = 0
+    FLOAT32 = 1
+    FLOAT64 = 2
+    INT8 = 3
+    UINT8 = 4
+
+class VectorQuery:
+    """Query vectors; `values` are the bytes of floats, of doubles for FLOAT64, of bytes for HAMMING."""
+
+    count: int
+    def __init__(self, metric: Metric, element: Element, dim: int, values: _Bytes) -> None: ...
+    def distances(self, vectors: _Bytes) -> npt.NDArray[np.float32]:
+        """Of every query (rows) to every stored vector (columns)."""
+
+class Nearest:
+    """The `k` nearest rows of several queries with lower <= distance < upper; ties go to the lower row id."""
+
+    def __init__(self, queries: int, k: int, lower: float, upper: float) -> None: ...
+    def scan(
+        self,
+        query: VectorQuery,
+        first: int,
+        vectors: _Bytes,
+        ids: npt.NDArray[np.uint64],
+        valid: _Bytes | None,
+    ) -> None:
+        """Offer rows to the queries from number `first` on; `valid` has a zero for rows that are left out."""
+
+    def offer(self, query: int, distances: npt.NDArray[np.float32], ids: npt.NDArray[np.uint64]) -> None: ...
+    def merge(self, other: Nearest) -> None: ...
+    def result(
+        self,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
+        """Query numbers, row ids and distances: by query, then nearest first."""

@@ -174,6 +174,67 @@ class Dataset:
 
         return take(self.snapshot, self._reader, row_ids, columns, missing=missing)
 
+    def nearest(
+        self,
+        column: str,
+        query: Any,
+        k: int = 10,
+        metric: str | None = None,
+        *,
+        filter: str | pc.Expression | Node | None = None,
+        columns: Sequence[str] | None = None,
+        lower: float | None = None,
+        upper: float | None = None,
+        with_row_id: bool = False,
+        use_index: bool = True,
+        fast_search: bool = False,
+        nprobes: int | None = None,
+        minimum_nprobes: int | None = None,
+        maximum_nprobes: int | None = None,
+        refine_factor: int | None = None,
+        ef: int | None = None,
+    ) -> pa.Table:
+        """The `k` rows whose vectors in `column` are nearest to `query`, nearest first, with their distances.
+
+        `query` is a vector as a list, a numpy or an Arrow array, or several as rows: the answer then begins
+        with the column ``query_index``, and has up to `k` rows for each. `metric` is ``l2`` (squared),
+        ``cosine``, ``dot`` (1 minus the inner product), or ``hamming`` for bytes; by default that of the
+        index, else ``hamming`` for uint8 and ``l2`` for others. Only rows that pass `filter` (see `scan`),
+        and whose ``lower <= _distance < upper``, are looked at. `columns` are those of the answer, all by
+        default; ``_distance`` follows them unless it is among them, then ``_rowid`` with `with_row_id`.
+        Rows at the same distance come in the order of their row ids; those whose vector is null, or has no
+        distance from the query, are left out.
+
+        In a column of lists of vectors, the distance of a row is the sum over the vectors of the query of
+        the distance to the nearest vector in the list.
+
+        A vector index on the column makes this faster and approximate, unless `use_index` is False.
+        `nprobes` is the number of its partitions that are searched, by default as many as are near, from
+        `minimum_nprobes` up to `maximum_nprobes`; more are searched while fewer than `k` rows are found.
+        With `refine_factor`, that many times `k` rows are found, and put in order by their exact
+        distances. `ef` is the number of candidates that the search of a graph keeps. Rows that the index
+        does not cover are searched exactly, unless `fast_search` leaves them out.
+        """
+        from lance_engine.search.nearest import nearest
+        from lance_engine.search.options import SearchOptions
+
+        return nearest(
+            self.snapshot,
+            self._reader,
+            column,
+            query,
+            k,
+            metric,
+            filter=filter,
+            columns=columns,
+            lower=lower,
+            upper=upper,
+            with_row_id=with_row_id,
+            options=SearchOptions(
+                use_index, fast_search, nprobes, minimum_nprobes, maximum_nprobes, refine_factor, ef
+            ),
+        )
+
     def min_max(self, column: str) -> Extremes:
         """The least and the greatest value of a column, null if all values are; NaN is the greatest number.
 

@@ -134,6 +134,10 @@ class InvalidFilterError(LanceError, ValueError):
     """A filter that cannot be parsed or compares values that do not compare."""
 
 
+class InvalidSearchError(LanceError, ValueError):
+    """A search that does not fit its column: it has no vectors, the query another length, and so on."""
+
+
 class CommitConflictError(LanceError):
     """Another writer committed something that touches the same data: read again and redo the work."""
 

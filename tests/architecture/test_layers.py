@@ -41,6 +41,7 @@ FLOORS = {
         dataset
         inspection
         operations
+        search
         write  scan
         progress
         index

@@ -10,5 +10,6 @@ NB_MODULE(_kernels, m) {
   lance::bind_hash(m);
   lance::bind_jsonb(m);
   lance::bind_messages(m);
+  lance::bind_search(m);
   lance::bind_stream(m);
 }

@@ -132,6 +132,27 @@ class Scanner:
             for part in piece.cut(self.batch_rows) if piece.projection else [piece]:
                 yield from self.reader.read(part, metrics)
 
+    def reduce(self, work: Callable[[pa.RecordBatch], None]) -> None:
+        """Call `work` with every batch, on the threads that decode; at most a few batches are in memory.
+
+        Of scans without `limit` and `offset`.
+        """
+        self._require_no_limit()
+        metrics = self.start()
+
+        def read(piece: Piece) -> None:
+            for batch in self.reader.read(piece, metrics):
+                work(batch)
+                metrics.add(rows_out=batch.num_rows)
+
+        parts = (
+            part
+            for piece in self.pieces(metrics)
+            for part in (piece.cut(self.batch_rows) if piece.projection else [piece])
+        )
+        for _ in ordered_map(read, parts, 2 * num_threads()):
+            pass
+
     @property
     def threads(self) -> int:
         """How many threads read; none but the one that takes the batches where few rows are looked up."""

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lance {
+
+enum class Metric : uint8_t { kL2, kCosine, kDot, kHamming };
+
+// What the elements of stored vectors are. Half precision and bytes are widened to float before they are
+// used.
+enum class Element : uint8_t { kFloat16, kFloat32, kFloat64, kInt8, kUInt8 };
+
+inline constexpr size_t element_bytes(Element element) {
+  switch (element) {
+    case Element::kFloat16:
+      return 2;
+    case Element::kFloat32:
+      return 4;
+    case Element::kFloat64:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+// out[q * stride + r] for every query q and row r, both dense matrices with `dim` columns.
+template <typename T>
+using Pairwise = void (*)(const T* queries, size_t num_queries, const T* rows, size_t num_rows, size_t dim,
+                          T* out, size_t stride);
+
+template <typename T>
+struct DistancesOf {
+  Pairwise<T> squared_l2;
+  Pairwise<T> dot;
+  void (*squared_norms)(const T* rows, size_t num_rows, size_t dim, T* out);
+};
+
+// One instruction set's kernels. Nothing needs to be aligned.
+struct DistanceTable {
+  DistancesOf<float> f32;
+  DistancesOf<double> f64;
+  void (*widen_half)(const uint8_t* values, size_t count, float* out);
+  void (*widen_i8)(const int8_t* values, size_t count, float* out);
+  void (*widen_u8)(const uint8_t* values, size_t count, float* out);
+  // The number of bits that differ, per row of `bytes` bytes.
+  void (*hamming)(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out);
+};
+
+// Those of the fastest level of this processor, or of the one that LANCE_SQL_SIMD names.
+const DistanceTable& distances();
+// A certain level, for tests; nullptr where the processor lacks it.
+const DistanceTable* distances_at(const char* level);
+
+}  // namespace lance

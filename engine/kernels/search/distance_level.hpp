@@ -1,0 +1,162 @@
+// Included once per instruction set: plain C++ over vectors of LANCE_VECTOR_BYTES bytes.
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+#include <bit>
+#include <cstring>
+
+#include "search/distance.hpp"
+
+namespace lance {
+namespace {
+
+template <typename T>
+struct Lanes {
+  static constexpr size_t kCount = LANCE_VECTOR_BYTES / sizeof(T);
+  typedef T Vector __attribute__((vector_size(LANCE_VECTOR_BYTES)));
+
+  static Vector load(const T* values) {
+    Vector loaded;
+    std::memcpy(&loaded, values, sizeof(loaded));
+    return loaded;
+  }
+
+  static T sum(Vector values) {
+    T lanes[kCount];
+    std::memcpy(lanes, &values, sizeof(lanes));
+    for (size_t width = kCount / 2; width; width /= 2)
+      for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+    return lanes[0];
+  }
+};
+
+template <typename T>
+struct SquaredL2 {
+  template <typename V>
+  static V step(V query, V row) {
+    V difference = query - row;
+    return difference * difference;
+  }
+};
+
+template <typename T>
+struct Dot {
+  template <typename V>
+  static V step(V query, V row) {
+    return query * row;
+  }
+};
+
+// `Queries` x `Rows` pairs at once: what is loaded serves all of them, and their sums do not wait for each
+// other.
+template <typename T, typename Step, size_t Queries, size_t Rows>
+inline void tile(const T* queries, const T* rows, size_t dim, T* out, size_t stride) {
+  using L = Lanes<T>;
+  typename L::Vector sums[Queries][Rows] = {};
+  size_t d = 0;
+  for (; d + L::kCount <= dim; d += L::kCount) {
+    typename L::Vector loaded[Rows];
+    for (size_t r = 0; r < Rows; ++r) loaded[r] = L::load(rows + r * dim + d);
+    for (size_t q = 0; q < Queries; ++q) {
+      const typename L::Vector query = L::load(queries + q * dim + d);
+      for (size_t r = 0; r < Rows; ++r) sums[q][r] += Step::step(query, loaded[r]);
+    }
+  }
+  for (size_t q = 0; q < Queries; ++q) {
+    for (size_t r = 0; r < Rows; ++r) {
+      T total = L::sum(sums[q][r]);
+      for (size_t i = d; i < dim; ++i) total += Step::step(queries[q * dim + i], rows[r * dim + i]);
+      out[q * stride + r] = total;
+    }
+  }
+}
+
+template <typename T, typename Step, size_t Queries>
+inline void band(const T* queries, const T* rows, size_t num_rows, size_t dim, T* out, size_t stride) {
+  size_t r = 0;
+  for (; r + 4 <= num_rows; r += 4) tile<T, Step, Queries, 4>(queries, rows + r * dim, dim, out + r, stride);
+  for (; r < num_rows; ++r) tile<T, Step, Queries, 1>(queries, rows + r * dim, dim, out + r, stride);
+}
+
+template <typename T, typename Step>
+void pairwise(const T* queries, size_t num_queries, const T* rows, size_t num_rows, size_t dim, T* out,
+              size_t stride) {
+  size_t q = 0;
+  for (; q + 4 <= num_queries; q += 4)
+    band<T, Step, 4>(queries + q * dim, rows, num_rows, dim, out + q * stride, stride);
+  for (; q < num_queries; ++q)
+    band<T, Step, 1>(queries + q * dim, rows, num_rows, dim, out + q * stride, stride);
+}
+
+template <typename T>
+void squared_norms(const T* rows, size_t num_rows, size_t dim, T* out) {
+  for (size_t r = 0; r < num_rows; ++r) {
+    const T* row = rows + r * dim;
+    tile<T, Dot<T>, 1, 1>(row, row, dim, out + r, 1);
+  }
+}
+
+inline float widened(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1f;
+  const uint32_t mantissa = half & 0x3ff;
+  if (exponent == 0) {
+    const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign ? -tiny : tiny;
+  }
+  const uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
+}
+
+void widen_half(const uint8_t* values, size_t count, float* out) {
+  size_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= count; i += 8) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + 2 * i));
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(halves));
+  }
+#endif
+  for (; i < count; ++i) {
+    uint16_t half;
+    std::memcpy(&half, values + 2 * i, sizeof(half));
+    out[i] = widened(half);
+  }
+}
+
+template <typename T>
+void widen(const T* values, size_t count, float* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i]);
+}
+
+void hamming(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out) {
+  for (size_t r = 0; r < num_rows; ++r) {
+    const uint8_t* row = rows + r * bytes;
+    uint64_t bits = 0;
+    size_t b = 0;
+    for (; b + 8 <= bytes; b += 8) {
+      uint64_t left, right;
+      std::memcpy(&left, query + b, 8);
+      std::memcpy(&right, row + b, 8);
+      bits += static_cast<uint64_t>(std::popcount(left ^ right));
+    }
+    for (; b < bytes; ++b)
+      bits += static_cast<uint64_t>(std::popcount(static_cast<uint8_t>(query[b] ^ row[b])));
+    out[r] = static_cast<float>(bits);
+  }
+}
+
+}  // namespace
+
+extern const DistanceTable LANCE_DISTANCE_TABLE;
+const DistanceTable LANCE_DISTANCE_TABLE = {
+    {pairwise<float, SquaredL2<float>>, pairwise<float, Dot<float>>, squared_norms<float>},
+    {pairwise<double, SquaredL2<double>>, pairwise<double, Dot<double>>, squared_norms<double>},
+    widen_half,
+    widen<int8_t>,
+    widen<uint8_t>,
+    hamming,
+};
+
+}  // namespace lance

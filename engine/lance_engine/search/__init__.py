@@ -1,0 +1,1 @@
+"""Finding rows by nearness instead of by conditions."""

@@ -1,0 +1,117 @@
+"""The rows whose vectors are nearest to a query, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
+from lance_engine.scan.scanner import parse_filter
+from lance_engine.scan.system import ROW_ID
+from lance_engine.scan.take import take
+from lance_engine.search.column import VectorColumn, vector_column
+from lance_engine.search.exact import Bounds, search_exactly
+from lance_engine.search.metric import Metric, metric_named
+from lance_engine.search.options import SearchOptions
+from lance_engine.search.query import Query, parse_query
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from lance_engine import kernels
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.table.snapshot import Snapshot
+
+DISTANCE: Final = "_distance"
+QUERY_INDEX: Final = "query_index"
+
+_COMPUTED: Final = {
+    DISTANCE: pa.field(DISTANCE, pa.float32(), nullable=False),
+    QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
+}
+
+
+def nearest(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    column: str,
+    query: Any,
+    k: int = 10,
+    metric: str | None = None,
+    *,
+    filter: str | pc.Expression | Node | None = None,
+    columns: Sequence[str] | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    with_row_id: bool = False,
+    options: SearchOptions,
+) -> pa.Table:
+    """See `Dataset.nearest`."""
+    place = vector_column(snapshot, column)
+    _check(place, k, lower, upper)
+    options.check(k)
+    parsed = parse_query(place, query, _metric(place, metric))
+    node = parse_filter(filter, snapshot)
+    found = search_exactly(snapshot, reader_for, parsed, k, Bounds(lower, upper), node)
+    return _table(snapshot, reader_for, parsed, found, columns, with_row_id)
+
+
+def _check(column: VectorColumn, k: int, lower: float | None, upper: float | None) -> None:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise InvalidSearchError(f"k is a number of rows, not {k!r}", column=column.name)
+    for bound in (lower, upper):
+        if bound is not None and not isinstance(bound, (int, float, np.number)):
+            raise InvalidSearchError(f"A bound of distances is a number, not {bound!r}", column=column.name)
+
+
+def _metric(column: VectorColumn, name: str | None) -> Metric:
+    """The metric that was asked for, else bits that differ for unsigned bytes and L2 for all others."""
+    if name is not None:
+        return metric_named(name)
+    return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
+
+
+def _table(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    query: Query,
+    found: kernels.Nearest,
+    columns: Sequence[str] | None,
+    with_row_id: bool,
+) -> pa.Table:
+    """The rows that were found: the number of their query first if there are several, the distance last."""
+    names = list(snapshot.schema.names if columns is None else columns)
+    if query.is_batch and QUERY_INDEX not in names:
+        names.insert(0, QUERY_INDEX)
+    if DISTANCE not in names:
+        names.append(DISTANCE)
+    if with_row_id and ROW_ID not in names:
+        names.append(ROW_ID)
+    if QUERY_INDEX in names and not query.is_batch and QUERY_INDEX not in snapshot.schema.names:
+        raise ColumnNotFoundError(
+            f"There is no column '{QUERY_INDEX}' with a single query",
+            path=snapshot.uri,
+            version=snapshot.version,
+        )
+    numbers, ids, distances = found.result()
+    computed = {
+        DISTANCE: pa.array(distances),
+        QUERY_INDEX: pa.array(numbers.astype(np.int32)),
+        ROW_ID: pa.array(ids),
+    }
+    stored = [name for name in names if name not in computed]
+    rows = take(snapshot, reader_for, ids, stored) if stored else None
+    fields, arrays = [], []
+    for name in names:
+        if name in computed:
+            fields.append(_COMPUTED.get(name) or pa.field(name, pa.uint64(), nullable=False))
+            arrays.append(computed[name])
+        else:
+            assert rows is not None
+            fields.append(rows.schema.field(name))
+            arrays.append(rows.column(name))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

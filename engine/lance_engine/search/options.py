@@ -1,0 +1,35 @@
+"""How thoroughly a vector index is searched."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lance_engine.errors import InvalidSearchError
+
+
+class SearchOptions(NamedTuple):
+    """The options of `Dataset.nearest` that are about indices."""
+
+    use_index: bool = True
+    fast_search: bool = False
+    nprobes: int | None = None
+    minimum_nprobes: int | None = None
+    maximum_nprobes: int | None = None
+    refine_factor: int | None = None
+    ef: int | None = None
+
+    def check(self, k: int) -> None:
+        """InvalidSearchError if an option makes no sense."""
+        for name in ("nprobes", "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidSearchError(f"{name} is a number from 1 on, not {value!r}")
+        most = self.nprobes or self.maximum_nprobes
+        if self.minimum_nprobes and most and self.minimum_nprobes > most:
+            raise InvalidSearchError(
+                f"minimum_nprobes is {self.minimum_nprobes}, more than the most partitions searched, {most}"
+            )
+        if self.ef is not None and self.ef < k * (self.refine_factor or 1):
+            raise InvalidSearchError(
+                f"ef is {self.ef}, fewer than the {k * (self.refine_factor or 1)} rows wanted"
+            )

@@ -1,0 +1,106 @@
+"""Query vectors in the forms that users have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine import kernels
+from lance_engine.errors import InvalidSearchError
+from lance_engine.search.column import VectorColumn
+from lance_engine.search.metric import Metric
+
+F32Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for: vectors in rows, as precise as those of the column."""
+
+    column: VectorColumn
+    metric: Metric
+    vectors: npt.NDArray[Any]
+    is_batch: bool
+    """Whether several queries were asked, so that results tell which one they answer."""
+
+    @property
+    def count(self) -> int:
+        """The number of queries: all vectors of a query on a column of lists of vectors are one."""
+        return 1 if self.column.is_multi else len(self.vectors)
+
+    def compiled(self, metric: Metric | None = None, first: int = 0, last: int | None = None) -> Any:
+        """Some of the vectors as the kernels take them."""
+        chosen = np.ascontiguousarray(self.vectors[first:last])
+        return kernels.VectorQuery(
+            self.metric if metric is None else metric,
+            self.column.element,
+            self.column.dim,
+            chosen.view(np.uint8).reshape(-1),
+        )
+
+
+def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
+    """The query for a column; InvalidSearchError if its vectors have another length, or hold no numbers."""
+    if metric is Metric.HAMMING and not column.is_bytes:
+        raise InvalidSearchError(
+            f"Vectors of {column.value_type} have no Hamming distance",
+            remedy="Choose l2, cosine or dot",
+            column=column.name,
+        )
+    vectors = _matrix(query, column)
+    is_batch = vectors.ndim == 2 and not column.is_multi
+    vectors = np.atleast_2d(vectors)
+    if vectors.shape[1] != column.dim:
+        raise InvalidSearchError(
+            f"The query has {vectors.shape[1]} dimensions, the vectors have {column.dim}", column=column.name
+        )
+    if not len(vectors):
+        raise InvalidSearchError("There is no query vector", column=column.name)
+    if metric is Metric.HAMMING:
+        return Query(column, metric, _as_bytes(vectors, column), is_batch)
+    # Distances to half-precision vectors are those of the query as the column would hold it.
+    if at.is_float16(column.value_type):
+        vectors = vectors.astype(np.float16)
+    precise = np.float64 if at.is_float64(column.value_type) else np.float32
+    vectors = vectors.astype(precise)
+    if np.isnan(vectors).any():
+        raise InvalidSearchError("The query holds NaN or null", column=column.name)
+    return Query(column, metric, vectors, is_batch)
+
+
+def _matrix(query: Any, column: VectorColumn) -> npt.NDArray[Any]:
+    """One vector, or vectors in rows."""
+    if isinstance(query, pa.Scalar):
+        query = query.as_py()
+    elif isinstance(query, (pa.Array, pa.ChunkedArray)):
+        query = query.to_pylist() if at.is_nested(query.type) else query.to_numpy(zero_copy_only=False)
+    try:
+        vectors = np.asarray(query)
+        if vectors.dtype == object or vectors.dtype.kind not in "fiub":
+            vectors = vectors.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidSearchError(
+            f"The query is no vector of {column.dim} numbers, nor several of them", column=column.name
+        ) from error
+    if vectors.ndim == 1 and column.is_multi and len(vectors) % column.dim == 0 and len(vectors):
+        return vectors.reshape(-1, column.dim)
+    if vectors.ndim not in (1, 2):
+        raise InvalidSearchError(
+            f"The query has {vectors.ndim} dimensions of its own; give one vector, or a list of vectors",
+            column=column.name,
+        )
+    return vectors
+
+
+def _as_bytes(vectors: npt.NDArray[Any], column: VectorColumn) -> npt.NDArray[np.uint8]:
+    whole = vectors.astype(column.dtype)
+    if (whole != vectors).any():
+        raise InvalidSearchError(
+            f"The query holds values that are no {column.value_type}", column=column.name
+        )
+    return np.ascontiguousarray(whole).view(np.uint8)
