@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lance_engine.io.external_access import AllowExternal, with_external_access
+
 if TYPE_CHECKING:
     from lance_sql.dataset import Dataset
     from lance_sql.session.connection import Connection
@@ -23,17 +25,28 @@ def open(
     as_of: datetime.datetime | None = None,
     branch: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    allow_external: AllowExternal | None = None,
 ) -> Dataset:
     """Open the Lance dataset at `uri`: its newest version, or the one that another argument names.
 
     `tag` names a tagged version, `as_of` the one that was the newest at that time (a naive time is local
     time). `version` and `as_of` count on `branch`, by default on the main history. The result is an immutable
     view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
+
+    `allow_external` says which places outside of the dataset it may read from: ``"none"``, ``"same-store"``
+    (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a list of the places
+    allowed; as a dictionary with storage options of their own. Anything else is an `ExternalAccessError`.
     """
     from lance_sql.dataset import Dataset
 
     return Dataset.open(
-        os.fspath(uri), version, tag=tag, as_of=as_of, branch=branch, storage_options=storage_options
+        os.fspath(uri),
+        version,
+        tag=tag,
+        as_of=as_of,
+        branch=branch,
+        storage_options=storage_options,
+        allow_external=allow_external,
     )
 
 
@@ -78,15 +91,18 @@ def connect(
     *,
     storage_options: Mapping[str, Any] | None = None,
     materialize_bytes: int | None = None,
+    allow_external: AllowExternal | None = None,
 ) -> Connection:
     """A SQL session; with a `directory`, each ``NAME.lance`` dataset in it is the table NAME.
 
     `engine` is ``"duckdb"`` or ``"datafusion"``, or an open `duckdb.DuckDBPyConnection` or
     `datafusion.SessionContext` to run in. `materialize_bytes` is for DataFusion alone: the smallest tables of
     a join are read into memory first, up to so many bytes (256 MiB unless given, 0 for none), because only so
-    does it learn how large they are and build its hash tables of them.
+    does it learn how large they are and build its hash tables of them. `allow_external` is that of `open`,
+    for all datasets of the session.
     """
     from lance_sql.session.connection import Connection
 
     location = None if directory is None else os.fspath(directory)
-    return Connection(location, engine, storage_options=storage_options, materialize_bytes=materialize_bytes)
+    options = with_external_access(storage_options, allow_external)
+    return Connection(location, engine, storage_options=options, materialize_bytes=materialize_bytes)

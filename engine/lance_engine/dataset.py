@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
+from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
@@ -58,14 +59,19 @@ class Dataset:
         as_of: datetime.datetime | None = None,
         branch: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        allow_external: AllowExternal | None = None,
     ) -> Self:
         """Open the dataset at `uri`: its latest version, or the one that one of the other arguments names.
 
         `tag` names a tagged version, `as_of` the one that was the latest at that time (a naive time is local
         time). `version` and `as_of` are those of `branch`, by default of the main history.
         DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
+        `allow_external` says which places outside of the dataset it may read from: ``"none"``,
+        ``"same-store"`` (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a
+        list of the places allowed; as a dictionary with storage options of their own.
         """
-        return cls(select_snapshot(uri, version, tag, as_of, storage_options, branch))
+        options = with_external_access(storage_options, allow_external)
+        return cls(select_snapshot(uri, version, tag, as_of, options, branch))
 
     @property
     def uri(self) -> str:

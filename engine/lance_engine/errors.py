@@ -82,6 +82,24 @@ class StorageAccessError(LanceError, PermissionError):
     __str__ = LanceError.__str__
 
 
+class ExternalAccessError(LanceError, PermissionError):
+    """The dataset names a file outside of its root that ``allow_external`` does not allow."""
+
+    __str__ = LanceError.__str__
+
+
+class StorageError(LanceError, OSError):
+    """Storage failed: a full or read-only disk, a lost connection."""
+
+    __str__ = LanceError.__str__
+
+
+class MissingFileError(LanceError, FileNotFoundError):
+    """A file that the dataset needs does not exist."""
+
+    __str__ = LanceError.__str__
+
+
 class VersionNotFoundError(LanceError, LookupError):
     """The dataset exists, the asked version, tag or point in time does not."""
 

@@ -24,14 +24,52 @@ def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str])
     return found
 
 
-storage_option = click.option(
-    "--storage-option",
-    "storage_options",
-    multiple=True,
-    callback=pairs,
-    metavar="KEY=VALUE",
-    help="Option of the object store, such as region=eu-west-1; may be repeated.",
-)
+def _storage_options(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    allowed: dict[str, str] = ctx.meta.get(_ALLOWED, {})
+    return pairs(ctx, parameter, values) | allowed
+
+
+def _allow_external(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> None:
+    from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access
+
+    if values:
+        options = {ALLOW_EXTERNAL: ",".join(values)}
+        try:
+            external_access(options)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, parameter) from None
+        ctx.meta[_ALLOWED] = options
+
+
+_ALLOWED = "lance_sql.allow_external"
+
+
+def storage_option(command: Command) -> Command:
+    """How storage is reached, and what datasets may reach; a command gets both as `storage_options`."""
+    for option in (
+        click.option(
+            "--allow-external",
+            multiple=True,
+            callback=_allow_external,
+            expose_value=False,
+            is_eager=True,  # what follows uses it
+            metavar="PLACE",
+            help="Place outside of a dataset that it may read from, or all, same-store (the default), "
+            "none; may be repeated.",
+        ),
+        click.option(
+            "--storage-option",
+            "storage_options",
+            multiple=True,
+            callback=_storage_options,
+            metavar="KEY=VALUE",
+            help="Option of the object store, such as region=eu-west-1; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 yes_progress = click.option(
     "--progress/--no-progress", default=None, help="A progress bar; by default on a terminal."

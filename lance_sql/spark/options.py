@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from lance_engine.dataset import Dataset
 from lance_engine.errors import DatasetNotFoundError
+from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
 from lance_engine.table.branches import read_branch
@@ -41,6 +42,7 @@ class Options:
     as_of: datetime.datetime | None = None
     branch: str | None = None
     storage_options: Mapping[str, Any] | None = None
+    allow_external: str | None = None
     # Reading
     columns: tuple[str, ...] | None = None
     row_id: bool = False
@@ -90,6 +92,9 @@ class Options:
         chosen = [name for name in ("version", "tag", "as_of") if values.get(name) is not None]
         if len(chosen) > 1:
             raise InvalidOptionError(f"The options '{chosen[0]}' and '{chosen[1]}' exclude each other")
+        values["storage_options"] = with_external_access(
+            values.get("storage_options"), values.get("allow_external")
+        )
         return cls(**values)
 
     def open(self) -> Dataset:
@@ -182,6 +187,11 @@ def _sizes(text: str) -> Mapping[str, int]:
     return sizes
 
 
+def _external(text: str) -> str:
+    external_access({ALLOW_EXTERNAL: text})  # says what is wrong with it
+    return text
+
+
 def _object(text: str) -> Mapping[str, Any]:
     value = json.loads(text)
     if not isinstance(value, dict):
@@ -196,6 +206,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "as_of": datetime.datetime.fromisoformat,
     "branch": str,
     "storage_options": _object,
+    "allow_external": _external,
     "columns": _columns,
     "row_id": _flag,
     "filter": str,

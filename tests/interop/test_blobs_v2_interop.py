@@ -11,7 +11,12 @@ import pytest
 from corpus import difference
 from lance import Blob, DatasetBasePath, blob_array, blob_field
 from lance_engine.dataset import Dataset
-from lance_engine.errors import CorruptFileError, SchemaMismatchError, UnsupportedTypeError
+from lance_engine.errors import (
+    CorruptFileError,
+    ExternalAccessError,
+    SchemaMismatchError,
+    UnsupportedTypeError,
+)
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.versions import open_snapshot
@@ -68,7 +73,14 @@ def test_blobs_elsewhere(tmp_path: Path) -> None:
     expected = [b"abc", b"0123456789", b"567", None, b""]
     absolute = str(tmp_path / "absolute.lance")
     lance.write_dataset(table, absolute, data_storage_version="2.2", allow_external_blob_outside_bases=True)
-    assert lance_sql.open(absolute).scan().to_table()["b"].to_pylist() == expected
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(absolute).scan().to_table()
+    for allowed in ("all", [str(place)], {f"file://{place}/": {}}, [place]):
+        opened = lance_sql.open(absolute, allow_external=allowed)
+        assert opened.scan().to_table()["b"].to_pylist() == expected
+    for refusing in ("none", "same-store", [f"{place}s"]):
+        with pytest.raises(ExternalAccessError, match="'all'"):
+            lance_sql.open(absolute, allow_external=refusing).take([1])
     based = str(tmp_path / "based.lance")
     bases = [DatasetBasePath(str(place), name="place", is_dataset_root=False)]
     lance.write_dataset(table, based, data_storage_version="2.2", initial_bases=bases)
@@ -77,10 +89,13 @@ def test_blobs_elsewhere(tmp_path: Path) -> None:
         1,
         None,
     }
-    assert lance_sql.open(based).scan().to_table()["b"].to_pylist() == expected
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(based).scan().to_table()
+    with lance_sql.connect(allow_external=[str(place)]) as session:
+        assert [row[0] for row in session.sql(f"SELECT b FROM '{based}'").fetchall()] == expected
     (place / "digits").unlink()
     with pytest.raises(CorruptFileError, match="file of blobs is missing") as caught:
-        lance_sql.open(absolute).scan().to_table()
+        lance_sql.open(absolute, allow_external="all").scan().to_table()
     assert caught.value.place["column"] == "b"
 
 

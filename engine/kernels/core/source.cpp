@@ -49,11 +49,12 @@ void Source::require(uint64_t offset, uint64_t length) const {
 }
 
 std::shared_ptr<MappedSource> MappedSource::open(const std::string& path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a pipe would wait for its other end.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) throw std::system_error(errno, std::generic_category(), path);
   struct stat status;
-  if (fstat(file, &status) != 0) {
-    int error = errno;
+  int error = fstat(file, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
+  if (error != 0) {
     close(file);
     throw std::system_error(error, std::generic_category(), path);
   }
@@ -61,7 +62,7 @@ std::shared_ptr<MappedSource> MappedSource::open(const std::string& path) {
   void* area = nullptr;
   if (size > 0) {
     area = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-    int error = errno;
+    error = errno;
     if (area == MAP_FAILED) {
       close(file);
       throw std::system_error(error, std::generic_category(), path);

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lance_engine import kernels
-from lance_engine.errors import CorruptFileError, LanceError, Placed
+from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.io.coalesce import coalesce
 from lance_engine.metrics import count_read
 
@@ -28,9 +28,9 @@ class FileContents:
         """Open `path`; `size` in bytes saves a request where the caller knows it."""
         self.path = path
         self._store = store
-        local = store.local_path(path)
         self._segments: kernels.SegmentSource | None = None
         with self.placed():
+            local = store.local_path(path)
             self.source: kernels.Source
             if local is not None:
                 self.source = _mapped(store, path, local)
@@ -102,23 +102,23 @@ class FileContents:
         return Placed(self._place_error, **place)
 
     def _place_error(self, error: BaseException, **place: object) -> LanceError | None:
-        if isinstance(error, LanceError):
-            return error.at(path=self.path, **place)
-        if isinstance(error, kernels.CorruptDataError):
-            what, column, page = error.args
-            return CorruptFileError(what, path=self.path).at(column=column, page=page).at(**place)
         if isinstance(error, FileNotFoundError):
             return CorruptFileError(
                 "A data file of the dataset is missing",
                 path=self.path,
                 remedy="Restore the file from a copy, or go back to a version that does not use it",
-            )
+            ).at(**place)
+        if isinstance(error, LanceError):
+            return error.at(path=self.path, **place)
+        if isinstance(error, kernels.CorruptDataError):
+            what, column, page = error.args
+            return CorruptFileError(what, path=self.path).at(column=column, page=page).at(**place)
         return None
 
 
 def _mapped(store: Store, path: str, local: str) -> kernels.MappedSource:
     try:
         return kernels.MappedSource.open(local)
-    except RuntimeError:
-        store.size(path)  # says so in its own words where the file is missing
-        raise
+    except RuntimeError as error:
+        store.size(path)  # says so in its own words where the file is missing, or is none
+        raise StorageError(str(error)) from error

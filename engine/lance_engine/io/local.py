@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import errno
+import io
 import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.external_access import ExternalAccess
+from lance_engine.io.local_files import LocalErrors, check_is_file, reachable
 from lance_engine.io.store import Sink, checked_path, checked_range
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -17,11 +21,19 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 _MAX_TRANSFER = 1 << 30
 
 
-class LocalStore:
-    """A folder; it need not exist before the first file is written."""
+_CLOSED: Final = ExternalAccess()
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+
+class LocalStore:
+    """A folder; it need not exist before the first file is written.
+
+    Symbolic links in it that lead out of it are followed as far as `access` allows, and never to list or to
+    remove files.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], access: ExternalAccess = _CLOSED) -> None:
         self._root = os.path.abspath(os.fspath(root))
+        self._access = access
 
     @property
     def uri(self) -> str:
@@ -31,32 +43,43 @@ class LocalStore:
         return f"LocalStore({self._root!r})"
 
     def size(self, path: str) -> int:
-        return os.stat(self._full(path)).st_size
+        full = self._full(path)
+        with LocalErrors(full):
+            status = os.stat(full)
+            check_is_file(full, status.st_mode)
+            return status.st_size
 
     def modified(self, path: str) -> datetime.datetime | None:
-        return datetime.datetime.fromtimestamp(os.stat(self._full(path)).st_mtime, datetime.UTC)
+        full = self._full(path)
+        with LocalErrors(full):
+            return datetime.datetime.fromtimestamp(os.stat(full).st_mtime, datetime.UTC)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        with open(self._full(path), "rb", buffering=0) as file:
+        full = self._full(path)
+        with LocalErrors(full), _open_file(full) as file:
             return self._pread(file.fileno(), path, offset, length)
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        with open(self._full(path), "rb", buffering=0) as file:
+        full = self._full(path)
+        with LocalErrors(full), _open_file(full) as file:
             return [self._pread(file.fileno(), path, offset, length) for offset, length in ranges]
 
     def list(self, prefix: str) -> list[str]:
-        folder = os.path.join(self._root, checked_path(prefix)) if prefix else self._root
+        folder = reachable(self._root, checked_path(prefix), None) if prefix else self._root
         found: list[str] = []
-        for parent, _, names in os.walk(folder):
-            relative = os.path.relpath(parent, self._root).replace(os.sep, "/")
-            found += names if relative == "." else [f"{relative}/{name}" for name in names]
+        with LocalErrors(folder):
+            for parent, _, names in os.walk(folder, onerror=_unless_missing):
+                relative = os.path.relpath(parent, self._root).replace(os.sep, "/")
+                found += names if relative == "." else [f"{relative}/{name}" for name in names]
         return sorted(found)
 
     def names(self, folder: str) -> Sequence[str]:
-        try:
-            return os.listdir(self._full(folder))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        full = reachable(self._root, checked_path(folder), None)
+        with LocalErrors(full):
+            try:
+                return os.listdir(full)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def exists(self, path: str) -> bool:
         return os.path.isfile(self._full(path))
@@ -66,34 +89,42 @@ class LocalStore:
             sink.write(data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        sink = _LocalSink(self._full(path))
-        try:
-            sink.write(data)
-            sink.publish_if_absent()
-        except OSError as error:
-            if error.errno in _NO_HARD_LINKS:
-                raise UnsupportedFeatureError(
-                    "Committing needs hard links, which this file system does not have",
-                    path=self._full(path),
-                    remedy="Let a database decide, which all writers reach: "
-                    "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to "
-                    "another file system",
-                ) from error
-            raise
-        finally:
-            sink.discard()
+        full = self._full(path)
+        with LocalErrors(full):
+            sink = _LocalSink(full)
+            try:
+                sink.write(data)
+                sink.publish_if_absent()
+            except OSError as error:
+                if error.errno in _NO_HARD_LINKS:
+                    raise UnsupportedFeatureError(
+                        "Committing needs hard links, which this file system does not have",
+                        path=full,
+                        remedy="Let a database decide, which all writers reach: "
+                        "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to "
+                        "another file system",
+                    ) from error
+                raise
+            finally:
+                sink.discard()
 
     def delete(self, path: str) -> None:
-        Path(self._full(path)).unlink(missing_ok=True)
+        folder, _, name = checked_path(path).rpartition("/")
+        # A link itself may go: what it leads to stays.
+        full = os.path.join(reachable(self._root, folder, None) if folder else self._root, name)
+        with LocalErrors(full):
+            Path(full).unlink(missing_ok=True)
 
     def create(self, path: str) -> Sink:
-        return _LocalSink(self._full(path))
+        full = self._full(path)
+        with LocalErrors(full):
+            return _LocalSink(full)
 
     def local_path(self, path: str) -> str | None:
         return self._full(path)
 
     def _full(self, path: str) -> str:
-        return f"{self._root}{os.sep}{checked_path(path)}"
+        return reachable(self._root, checked_path(path), self._access)
 
     @staticmethod
     def _pread(descriptor: int, path: str, offset: int, length: int | None) -> bytes:
@@ -111,9 +142,25 @@ class LocalStore:
         return b"".join(parts)
 
 
+def _open_file(path: str) -> io.FileIO:
+    # Opening a pipe would wait for its other end.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        check_is_file(path, os.fstat(descriptor).st_mode)
+        return io.FileIO(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
 def write_in_place(path: str, data: bytes) -> None:
     """Write a small file that may be lost or seen half-written, without the cost of replacing it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
         os.write(descriptor, data)
         if os.fstat(descriptor).st_size != len(data):
@@ -134,11 +181,15 @@ class _LocalSink(Sink):
         try:
             self._file = open(self._staging, "xb")  # noqa: SIM115 - closed by close() or discard()
         except FileNotFoundError:
-            os.makedirs(folder, exist_ok=True)
+            try:
+                os.makedirs(folder, exist_ok=True)
+            except FileExistsError as error:  # which would say that the file itself is taken
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
             self._file = open(self._staging, "xb")  # noqa: SIM115
 
     def write(self, data: bytes | bytearray | memoryview, /) -> int:
-        return self._file.write(data)
+        with LocalErrors(self._target):
+            return self._file.write(data)
 
     def tell(self) -> int:
         return self._file.tell()
@@ -146,12 +197,13 @@ class _LocalSink(Sink):
     def close(self) -> None:
         if self._file.closed:
             return
-        try:
-            self._file.close()
-            os.replace(self._staging, self._target)
-        except BaseException:
-            Path(self._staging).unlink(missing_ok=True)
-            raise
+        with LocalErrors(self._target):
+            try:
+                self._file.close()
+                os.replace(self._staging, self._target)
+            except BaseException:
+                Path(self._staging).unlink(missing_ok=True)
+                raise
 
     def publish_if_absent(self) -> None:
         """Close under the target name unless it is taken (FileExistsError): a hard link never replaces."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.io.external_access import (
+    ExternalAccess,
+    external_access,
+    local_folder,
+    without_external_access,
+)
 from lance_engine.io.local import LocalStore
 from lance_engine.io.storage_options import option
-from lance_engine.io.store import Store
+from lance_engine.io.store import Store, is_encodable
 
 _DYNAMODB: Final = "s3+ddb"
 _SQLITE: Final = "+sqlite"
@@ -32,7 +38,10 @@ def open_store(
     text = os.fspath(uri)
     if not text:
         raise UnsupportedFeatureError("The path of the dataset is empty")
-    options = storage_options or {}
+    if "\0" in text or not is_encodable(text):
+        raise CorruptFileError("This cannot be the path of a dataset", path=repr(text))
+    access = external_access(storage_options)
+    options = without_external_access(storage_options)
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower() if separator else ""
     if scheme == _DYNAMODB:
@@ -40,9 +49,9 @@ def open_store(
         return _with_dynamodb(f"s3://{location}", table, text, options)
     if scheme.endswith(_SQLITE):
         location, database = _parameter(text, rest, "db")
-        store = _plain_store(f"{scheme.removesuffix(_SQLITE)}://{location}", options)
+        store = _plain_store(f"{scheme.removesuffix(_SQLITE)}://{location}", options, access)
         return _with_sqlite(store, database, text)
-    store = _plain_store(text, options)
+    store = _plain_store(text, options, access)
     manifests = option(options, "manifest_store")
     if manifests is None:
         return store
@@ -55,12 +64,10 @@ def open_store(
     return _with_sqlite(store, database, store.uri)
 
 
-def _plain_store(text: str, options: Mapping[str, Any]) -> Store:
-    scheme, separator, _ = text.partition("://")
-    if not separator:
-        return LocalStore(os.path.expanduser(text))
-    if scheme.lower() == "file":
-        return LocalStore(unquote(urlsplit(text).path))
+def _plain_store(text: str, options: Mapping[str, Any], access: ExternalAccess) -> Store:
+    folder = local_folder(text)
+    if folder is not None:
+        return LocalStore(folder, access)
     from lance_engine.io.fsspec_store import FsspecStore
 
     return FsspecStore(text, options)

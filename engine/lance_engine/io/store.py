@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -129,10 +130,27 @@ def checked_path(path: str) -> str:
         any(part in ("", ".", "..") for part in parts)
         or "\\" in path
         or "\0" in path
+        or len(path) > _LONGEST_PATH
+        or any(len(part) > _LONGEST_NAME for part in parts)
+        or not is_encodable(path)
         or parts[0].endswith(":")
     ):
         raise CorruptFileError("A file path must be relative and stay inside the dataset", path=repr(path))
     return path
+
+
+# What file systems and object stores take at most, in bytes.
+_LONGEST_PATH: Final = 1024
+_LONGEST_NAME: Final = 255
+
+
+def is_encodable(path: str) -> bool:
+    """Whether there can be a file of that name: text of a file may hold halves of characters."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def checked_range(path: str, size: int, offset: int, length: int | None) -> tuple[int, int]:

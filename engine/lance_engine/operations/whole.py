@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from typing import Final
 
 from lance_engine.errors import DatasetExistsError, UnsupportedFeatureError
 from lance_engine.io import Store
 from lance_engine.io.local import LocalStore
+from lance_engine.io.local_files import LocalErrors
 from lance_engine.io.manifest_names import VERSIONS
-from lance_engine.table.refs import root_store
-from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.refs import TREE, root_store
+from lance_engine.table.snapshot import DATA, Snapshot
 
 
 def drop_dataset(snapshot: Snapshot) -> None:
@@ -23,9 +25,11 @@ def drop_dataset(snapshot: Snapshot) -> None:
     store = root_store(snapshot)
     folder = _folder(store)
     if folder is not None:
+        _check_alone(folder)
         hidden = os.path.join(os.path.dirname(folder), f".{uuid.uuid4().hex}.dropped")
-        os.rename(folder, hidden)
-        shutil.rmtree(hidden)
+        with LocalErrors(folder):
+            os.rename(folder, hidden)
+            shutil.rmtree(hidden)
         return
     paths = store.list("")
     paths.sort(key=lambda path: not path.startswith(VERSIONS))
@@ -47,10 +51,40 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
             path=store.uri,
             remedy="Copy it with CREATE TABLE ... AS SELECT, and drop the old one",
         )
+    if not name or name in (".", "..") or {"/", "\\", "\0", os.sep} & set(name):
+        raise UnsupportedFeatureError(
+            f"{name!r} is a path, not the name of a folder",
+            path=store.uri,
+            remedy="A dataset is renamed where it is: give a name without slashes",
+        )
+    _check_alone(folder)
     renamed = os.path.join(os.path.dirname(folder), name)
-    if os.path.exists(renamed):
+    if os.path.lexists(renamed):
         raise DatasetExistsError("There is already something of that name", path=renamed)
-    os.rename(folder, renamed)
+    with LocalErrors(folder):
+        os.rename(folder, renamed)
+
+
+def _check_alone(folder: str) -> None:
+    """UnsupportedFeatureError if the folder is not that of a dataset and nothing else."""
+    if os.path.islink(folder):
+        raise UnsupportedFeatureError(
+            f"The path is a symbolic link to '{os.path.realpath(folder)}'",
+            path=folder,
+            remedy="Name the dataset itself, or remove the link",
+        )
+    with LocalErrors(folder):
+        others = [name for name in os.listdir(folder) if not name.startswith(("_", ".")) and name not in _OWN]
+    if others:
+        raise UnsupportedFeatureError(
+            f"The folder holds more than a dataset: {', '.join(sorted(map(repr, others))[:5])}",
+            path=folder,
+            remedy="Move away what does not belong to the dataset",
+        )
+
+
+# Folders of a dataset whose names do not begin with an underscore.
+_OWN: Final = frozenset({DATA, TREE})
 
 
 def _folder(store: Store) -> str | None:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.io.resolve import open_store
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import DataFile
@@ -85,9 +84,4 @@ class BlobReader:
             return self._store, f"{folder}/{f'{number:032b}'[::-1]}.blob"
         if kind != BlobKind.EXTERNAL:
             raise UnsupportedFeatureError(f"A blob of the unknown kind {kind}", path=self._path)
-        if number:
-            return self._snapshot.base_store(number), uri
-        folder, separator, name = uri.rpartition("/")
-        if not separator or not name:
-            raise CorruptFileError(f"A blob lies at '{uri}', which is no place of a file", path=self._path)
-        return open_store(folder or "/", self._snapshot.storage_options), name
+        return self._snapshot.external_blob(number or None, uri)

@@ -169,15 +169,16 @@ class FragmentReader(RowsReader):
                 self._blobs[number] = BlobReader(self._snapshot, self.fragment.files[number])
             try:
                 return self._blobs[number].read(descriptors)
-            except LanceError as error:
-                raise error.at(column=leaf.name) from error.__cause__
             except FileNotFoundError as error:
+                place = error.place.get("path") if isinstance(error, LanceError) else error.filename
                 raise CorruptFileError(
                     "A file of blobs is missing",
-                    path=str(error.filename or error),
+                    path=str(place or error),
                     column=leaf.name,
                     remedy="Restore the file from a copy, or leave the column out",
                 ) from error
+            except LanceError as error:
+                raise error.at(column=leaf.name) from error.__cause__
 
     def placed(self) -> Placed:
         return Placed(self._place_error)

@@ -17,6 +17,7 @@ from lance_engine.errors import (
     DatasetNotFoundError,
     IncompatibleChangeError,
     LanceError,
+    StorageError,
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
@@ -295,6 +296,9 @@ class _Attempt:
             self._store.put_if_absent(scheme.path(manifest.version), data)
         except FileExistsError:
             return None
+        except StorageError:
+            self.outcome_unknown = True
+            raise
         except LanceError:
             raise
         except BaseException:

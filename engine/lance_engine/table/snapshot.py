@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,6 +17,7 @@ from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
 from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
 from lance_engine.io import Store, SubStore, files_uri, open_store
+from lance_engine.io.external_access import external_access, is_below, local_folder
 from lance_engine.schema_tree import Schema
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
@@ -317,13 +319,37 @@ class Snapshot:
             )
         return base
 
+    def external_blob(self, base_id: int | None, uri: str) -> tuple[Store, str]:
+        """The store and the path in it of a blob that lies anywhere, or by its path below a base path.
+
+        ExternalAccessError unless the caller allows that place, or it is in the dataset itself.
+        """
+        place = uri if base_id is None else f"{self._base(base_id).path.rstrip('/')}/{uri}"
+        folder, separator, name = place.rpartition("/")
+        if not separator or not name or "\0" in place:
+            raise CorruptFileError(f"A blob lies at {place!r}, which is no place of a file", path=self.uri)
+        root, location = self._root()
+        options = external_access(self.storage_options).options_for(
+            location, place, self.storage_options, blob=True
+        )
+        inside = local_folder(place)
+        if inside is not None and is_below(location, place):
+            within = os.path.relpath(os.path.realpath(inside), os.path.realpath(location))
+            return root, within.replace(os.sep, "/")
+        return open_store(folder or "/", options), name
+
     def _open_base(self, path: str) -> Store:
         # Branches refer to the dataset that they are in, and to one another.
-        root = self.store.base if isinstance(self.store, SubStore) else self.store
-        location = files_uri(root).rstrip("/")
+        root, location = self._root()
         path = path.rstrip("/")
         if path == location:
             return root
         if path.startswith(f"{location}/"):
             return SubStore(root, path.removeprefix(f"{location}/"))
-        return open_store(path, self.storage_options)
+        options = external_access(self.storage_options).options_for(location, path, self.storage_options)
+        return open_store(path, options)
+
+    def _root(self) -> tuple[Store, str]:
+        """The store of the whole dataset, and where its files are."""
+        root = self.store.base if isinstance(self.store, SubStore) else self.store
+        return root, files_uri(root).rstrip("/")

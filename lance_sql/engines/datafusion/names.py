@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
 from lance_engine.errors import InvalidFilterError, LanceError
+from lance_engine.io.external_access import AllowExternal, with_external_access
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
@@ -31,6 +32,7 @@ def install(
     directory: str | None = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
+    allow_external: AllowExternal | None = None,
 ) -> None:
     """Let statements of `context` name datasets as those of `lance_sql.connect` do.
 
@@ -40,7 +42,7 @@ def install(
     travel in time, ``AT (VERSION => 3)``, name ``_rowid``, and read metadata tables. Tables registered so far
     are kept.
     """
-    catalog = Catalog(directory, storage_options)
+    catalog = Catalog(directory, with_external_access(storage_options, allow_external))
     default = context.catalog("datafusion")
     previous = default.schema("public")
     kept = {name: previous.table(name) for name in previous.names()}
@@ -57,9 +59,11 @@ def register_directory(
     directory: str,
     *,
     storage_options: Mapping[str, Any] | None = None,
+    allow_external: AllowExternal | None = None,
 ) -> None:
     """Make a directory of datasets the catalog `name` of `context`: ``FROM name.public.sales``."""
-    context.register_catalog_provider(name, DirectoryCatalog(Catalog(directory, storage_options)))
+    options = with_external_access(storage_options, allow_external)
+    context.register_catalog_provider(name, DirectoryCatalog(Catalog(directory, options)))
 
 
 class LanceSchema(SchemaProvider):  # type: ignore[misc]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 from lance_engine.errors import LanceError
+from lance_engine.io.external_access import AllowExternal, with_external_access
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
@@ -34,6 +35,7 @@ def install(
     directory: str | None = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
+    allow_external: AllowExternal | None = None,
 ) -> None:
     """Let statements of `connection`, and of its cursors, name datasets as those of `lance_sql.connect` do.
 
@@ -42,7 +44,7 @@ def install(
     and `executemany`; the functions of the `duckdb` module use a connection of their own. Python variables
     are found in all frames of the caller from then on, as by the setting ``python_scan_all_frames``.
     """
-    catalog = Catalog(directory, storage_options)
+    catalog = Catalog(directory, with_external_access(storage_options, allow_external))
     connection.execute("SET python_scan_all_frames = true")  # a frame of ours is now in between
     _bindings[connection] = Binding(_Names(connection), catalog)
     _hook()

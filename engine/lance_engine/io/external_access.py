@@ -1,0 +1,199 @@
+"""What a dataset may reach outside of its own root: a dataset may come from a stranger.
+
+Manifests name other places (base paths, as shallow clones do), blobs may lie at any URI, and a folder may be
+a symbolic link. None of this is believed: the caller says with ``allow_external`` what may be reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from lance_engine.errors import CorruptFileError, ExternalAccessError
+
+#: The storage option that holds the choice, so that it goes wherever a dataset is opened again.
+ALLOW_EXTERNAL: Final = "allow_external"
+_NONE, _SAME_STORE, _ALL = "none", "same-store", "all"
+_SCHEMES: Final = {"s3a": "s3", "s3+ddb": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "adl": "az"}
+
+
+#: ``"none"``, ``"same-store"``, ``"all"``, places, or places with storage options of their own.
+AllowExternal = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
+
+
+def with_external_access(
+    options: Mapping[str, Any] | None, allowed: AllowExternal | None
+) -> Mapping[str, Any] | None:
+    """The storage options with the choice `allowed`; as they are if that is None."""
+    if allowed is None:
+        return options
+    _parse(allowed)
+    return {**(options or {}), ALLOW_EXTERNAL: allowed}
+
+
+def external_access(options: Mapping[str, Any] | None) -> ExternalAccess:
+    """What these storage options allow."""
+    allowed = (options or {}).get(ALLOW_EXTERNAL)
+    return _DEFAULT if allowed is None else _parse(allowed)
+
+
+def without_external_access(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The options that are of the store itself."""
+    if options is None:
+        return {}
+    return {name: value for name, value in options.items() if name != ALLOW_EXTERNAL}
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalAccess:
+    """One choice. `prefixes` are places below which everything may be reached, with options of their own."""
+
+    same_store: bool = False
+    everything: bool = False
+    prefixes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def options_for(
+        self, root: str, place: str, options: Mapping[str, Any] | None, *, blob: bool = False
+    ) -> Mapping[str, Any]:
+        """The storage options for `place`, which the dataset at `root` names; ExternalAccessError if refused.
+
+        Credentials go to the store that they were given for, and nowhere else. Base paths in the same store
+        are allowed by default; places of a `blob` hold a file of any kind, and must be allowed by name.
+        """
+        if "\0" in place:
+            raise CorruptFileError(f"{place!r} cannot be a place of files", path=root)
+        same = same_store(root, place)
+        for prefix, own in self.prefixes.items():
+            if is_below(prefix, place):
+                given = options if same and not own else own
+                return {**(given or {}), ALLOW_EXTERNAL: (options or {}).get(ALLOW_EXTERNAL)}
+        if not (self.everything or is_below(root, place) or (same and self.same_store and not blob)):
+            raise refused(root, "A blob" if blob else "A base path", place)
+        kept = (options or {}) if same else {}
+        return {**kept, ALLOW_EXTERNAL: (options or {}).get(ALLOW_EXTERNAL)}
+
+    def allows_link(self, target: str) -> bool:
+        """Whether a local file may be reached through a symbolic link that leads out of the dataset."""
+        return self.everything or any(is_below(prefix, target) for prefix in self.prefixes)
+
+
+_DEFAULT: Final = ExternalAccess(same_store=True)
+
+
+def refused(root: str, what: str, place: str) -> ExternalAccessError:
+    """The error for a place that is not allowed."""
+    return ExternalAccessError(
+        f"{what} lies at '{without_secrets(place)}', outside of the dataset",
+        path=root,
+        remedy=f"If you trust the dataset, open it with allow_external=['{_prefix_of(place)}'] (a list of "
+        "places that it may read from) or allow_external='all'",
+    )
+
+
+def is_below(root: str, place: str) -> bool:
+    """Whether a place is `root` or lies in it; symbolic links of a local disk are followed before."""
+    inner, outer = local_folder(place), local_folder(root)
+    if (inner is None) != (outer is None):
+        return False
+    if inner is not None and outer is not None:
+        inner, outer = os.path.realpath(inner), os.path.realpath(outer)
+        return inner == outer or inner.startswith(outer.rstrip(os.sep) + os.sep)
+    if not _is_plain(place) or _authority(root) != _authority(place):
+        return False
+    outer_path, inner_path = _path(root), _path(place)
+    return inner_path == outer_path or inner_path.startswith(f"{outer_path}/" if outer_path else "")
+
+
+def same_store(root: str, place: str) -> bool:
+    """Whether both are on the local disk, or have the same scheme, host and bucket."""
+    if local_folder(place) is not None or local_folder(root) is not None:
+        return local_folder(place) is not None and local_folder(root) is not None
+    return _is_plain(place) and _authority(root) == _authority(place)
+
+
+def local_folder(uri: str) -> str | None:
+    """The path of what lies on the local disk, None for everything else."""
+    scheme, separator, _ = uri.partition("://")
+    if not separator:
+        return os.path.abspath(os.path.expanduser(uri))
+    scheme = scheme.lower().removesuffix("+sqlite")
+    if scheme in ("file", "local"):
+        return os.path.abspath(unquote(urlsplit(uri.partition("?")[0]).path))
+    return None
+
+
+def without_secrets(uri: str) -> str:
+    """A URI without the name and password, and without the parameters, that it may carry."""
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return uri
+    authority, slash, path = rest.partition("/")
+    # Azure names a container before the @.
+    if _SCHEMES.get(scheme.lower()) != "az" or ":" in authority.partition("@")[0]:
+        authority = authority.rpartition("@")[2]
+    location, query, parameters = path.partition("?")
+    if query and scheme.lower() in ("http", "https", "ftp", "az", "abfs", "abfss"):
+        parameters = "..."  # a signature
+    return f"{scheme}://{authority}{slash}{location}{query}{parameters}"
+
+
+def _prefix_of(place: str) -> str:
+    shown = without_secrets(place).partition("?")[0]
+    return shown.rpartition("/")[0] or shown
+
+
+def _is_plain(uri: str) -> bool:
+    """Whether a URI means what it says: no chain of file systems, no way up, no name and password."""
+    return not any(part in ("..", ".") for part in unquote(uri).replace("\\", "/").split("/")) and not (
+        "::" in uri or "\\" in uri or "\0" in uri
+    )
+
+
+def _authority(uri: str) -> tuple[str, str]:
+    scheme, _, rest = uri.partition("://")
+    scheme = scheme.lower()
+    scheme = scheme.removesuffix("+sqlite")
+    return _SCHEMES.get(scheme, scheme), rest.partition("/")[0].partition("?")[0].lower()
+
+
+def _path(uri: str) -> str:
+    return uri.partition("://")[2].partition("?")[0].partition("/")[2].strip("/")
+
+
+def _parse(allowed: Any) -> ExternalAccess:
+    if isinstance(allowed, str) and allowed.lstrip().startswith(("[", "{")):
+        try:
+            allowed = json.loads(allowed)
+        except ValueError:
+            raise _misunderstood(allowed) from None
+    if isinstance(allowed, str):
+        word = allowed.strip().lower()
+        if word in (_NONE, _SAME_STORE, _ALL):
+            return ExternalAccess(same_store=word != _NONE, everything=word == _ALL)
+        allowed = [part.strip() for part in allowed.split(",")]
+    if isinstance(allowed, os.PathLike):
+        allowed = [allowed]
+    if isinstance(allowed, Mapping):
+        pairs = {os.fspath(prefix): dict(options or {}) for prefix, options in allowed.items()}
+    elif isinstance(allowed, list | tuple | set | frozenset):
+        if not all(isinstance(prefix, str | os.PathLike) for prefix in allowed):
+            raise _misunderstood(allowed)
+        pairs = {os.fspath(prefix): {} for prefix in allowed}
+    else:
+        raise _misunderstood(allowed)
+    if not all("/" in prefix or os.sep in prefix for prefix in pairs):
+        raise _misunderstood(allowed)
+    return ExternalAccess(prefixes=pairs)
+
+
+def _misunderstood(allowed: Any) -> ValueError:
+    # Not the value: a mapping holds credentials.
+    shown = sorted(map(str, allowed)) if isinstance(allowed, Mapping) else allowed
+    return ValueError(
+        f"allow_external cannot be {shown!r}: write 'none', 'same-store', 'all', a list of places such as "
+        "'s3://bucket/folder/' or '/data/blobs/', or a dictionary from such places to their storage options"
+    )

@@ -1,0 +1,112 @@
+"""What is looked at before a local file of a dataset is touched: it may have been put there by a stranger."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from types import TracebackType
+from typing import Final
+
+from lance_engine.errors import (
+    CorruptFileError,
+    LanceError,
+    MissingFileError,
+    StorageAccessError,
+    StorageError,
+)
+from lance_engine.io.external_access import ExternalAccess, is_below, refused
+
+_NOT_A_FILE: Final = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ENXIO})
+
+
+def reachable(root: str, path: str, access: ExternalAccess | None) -> str:
+    """The full path of `path` below `root`, unless a link leads out of `root` that is not allowed.
+
+    Links are allowed as far as `access` says; with None, as where files are listed or removed, none is.
+    """
+    full = root
+    for part in path.split("/"):
+        full = f"{full}{os.sep}{part}"
+        try:
+            mode = os.lstat(full).st_mode
+        except OSError:
+            break  # what is not there leads nowhere
+        if stat.S_ISLNK(mode):
+            _check_link(root, f"{root}{os.sep}{path}", access)
+            break
+    return f"{root}{os.sep}{path}"
+
+
+def _check_link(root: str, full: str, access: ExternalAccess | None) -> None:
+    if is_below(root, full):
+        return
+    target = os.path.realpath(full)
+    if access is None:
+        raise StorageAccessError(
+            f"'{full}' is reached by a symbolic link that leads out of the dataset, to '{target}': nothing "
+            "is listed or removed there",
+            path=root,
+            remedy="Remove the link, or put the files in its place",
+        )
+    if not access.allows_link(target):
+        raise refused(root, "What a symbolic link leads to", target)
+
+
+def check_is_file(path: str, mode: int) -> None:
+    """CorruptFileError for what is no regular file: reading a pipe or a device may take forever."""
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for test, name in kinds if test(mode)), "a device")
+        raise CorruptFileError(f"There is {kind} where a file should be", path=path)
+
+
+class LocalErrors:
+    """A block in which errors of the operating system become ours."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError) and not isinstance(error, LanceError | FileExistsError):
+            raise local_error(error, self._path) from error
+
+
+def local_error(error: OSError, path: str) -> LanceError:
+    """What an error of the operating system means for a file of a dataset."""
+    reason = error.strerror or str(error) or type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return MissingFileError(
+            "A file of the dataset is missing",
+            path=path,
+            remedy="Restore the file from a copy, or go back to a version that does not use it",
+        )
+    if isinstance(error, PermissionError):
+        return StorageAccessError(
+            f"The operating system refuses access: {reason}",
+            path=path,
+            remedy="Check who owns the dataset, and its permissions",
+        )
+    if error.errno in _NOT_A_FILE:
+        return CorruptFileError(f"This cannot be a file of a dataset: {reason}", path=path)
+    problem = StorageError(
+        f"The disk fails: {reason}", path=path, remedy=_REMEDIES.get(error.errno or 0, "Check the disk")
+    )
+    problem.errno = error.errno
+    return problem
+
+
+_REMEDIES: Final = {
+    errno.ENOSPC: "Make room on the disk, and try again",
+    errno.EDQUOT: "Make room within the quota, and try again",
+    errno.EROFS: "The file system is mounted read-only: write elsewhere",
+    errno.EMFILE: "Raise the limit of open files (ulimit -n), or close datasets",
+    errno.ENFILE: "Raise the limit of open files of the system",
+}

@@ -1,0 +1,236 @@
+"""A dataset that somebody else made must not reach, or harm, anything but itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from lance_engine.dataset import Dataset
+from lance_engine.errors import (
+    CorruptFileError,
+    ExternalAccessError,
+    LanceError,
+    StorageAccessError,
+    UnsupportedFeatureError,
+)
+from lance_engine.format.manifest import BasePath, parse_manifest_file, serialize_manifest_file
+from lance_engine.io.local import LocalStore
+from lance_engine.operations.whole import drop_dataset, rename_dataset
+
+import lance_sql
+
+NOW = datetime.timedelta(0)
+FOLDERS = ["_transactions", "_indices", "_deletions", "_refs", "_versions", "data"]
+
+
+def dataset(path: Path) -> Dataset:
+    table = pa.table({"a": range(10)})
+    lance_sql.write(table, path)
+    lance_sql.write(table, path, "append").delete("a = 3").create_index("a")
+    lance_sql.open(path).branches.create("b")
+    lance_sql.write(table, path, "append")
+    lance_sql.open(path).tags.create("t")
+    return lance_sql.open(path)
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Path:
+    """Files of somebody else, of which none may go."""
+    folder = tmp_path / "others"
+    for name in ("x.lance", "x.txn", "1.arrow", "x.json", "x.tmp", "deep/x.lance"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"precious")
+        os.utime(folder / name, (0, 0))
+    return folder
+
+
+def intact(others: Path) -> bool:
+    return len([path for path in others.rglob("*") if path.is_file()]) == 6
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, "tree/b/data", "tree/b", "tree"])
+def test_nothing_is_removed_behind_a_link(tmp_path: Path, others: Path, folder: str) -> None:
+    dataset(tmp_path / "t.lance")
+    linked = tmp_path / "t.lance" / folder
+    if linked.exists():
+        linked.rename(tmp_path / "moved")
+    linked.parent.mkdir(parents=True, exist_ok=True)
+    linked.symlink_to(others)
+    operations: list[Callable[[], object]] = [
+        lambda: lance_sql.open(tmp_path / "t.lance").cleanup(NOW, delete_unverified=True),
+        lambda: lance_sql.open(tmp_path / "t.lance").compact(),
+        lambda: lance_sql.open(tmp_path / "t.lance").branches.delete("b"),
+        lambda: lance_sql.open(tmp_path / "t.lance").branches.create("c"),
+        lambda: lance_sql.sql(f"VACUUM '{tmp_path}/t.lance' RETAIN 0 SECONDS"),
+    ]
+    failures = 0
+    for operation in operations:
+        try:
+            operation()
+        except LanceError:
+            failures += 1
+        assert intact(others)
+    assert failures
+    store = LocalStore(tmp_path / "t.lance")
+    for look in (store.list, store.names):
+        with pytest.raises(StorageAccessError, match="symbolic link"):
+            look(folder)
+    with pytest.raises(StorageAccessError, match="symbolic link"):
+        store.delete(f"{folder}/x.lance")
+    assert intact(others)
+
+
+def test_dropping_removes_links_not_what_they_lead_to(tmp_path: Path, others: Path) -> None:
+    path = tmp_path / "t.lance"
+    opened = dataset(path)
+    (path / "_stats").symlink_to(others)
+    drop_dataset(opened.snapshot)
+    assert not path.exists()
+    assert intact(others)
+
+
+def test_what_is_no_dataset_is_not_dropped(tmp_path: Path, others: Path) -> None:
+    path = tmp_path / "t.lance"
+    dataset(path)
+    link = tmp_path / "link.lance"
+    link.symlink_to(path)
+    with pytest.raises(UnsupportedFeatureError, match="symbolic link"):
+        lance_sql.sql(f"DROP TABLE '{link}'")
+    others.rename(path / "others")
+    with pytest.raises(UnsupportedFeatureError, match="more than a dataset"):
+        lance_sql.sql(f"DROP TABLE '{path}'")
+    assert intact(path / "others")
+    assert lance_sql.open(link).count_rows() == 28
+
+
+@pytest.mark.parametrize("name", ["../x", "..", "", "a/b", "a\\b"])
+def test_a_new_name_is_no_path(tmp_path: Path, name: str) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    with pytest.raises(UnsupportedFeatureError, match="without slashes"):
+        rename_dataset(opened.snapshot, name)
+    assert lance_sql.open(tmp_path / "t.lance").version == opened.version
+
+
+def test_data_behind_a_link_is_read_when_allowed(tmp_path: Path) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    (tmp_path / "t.lance/data").rename(tmp_path / "elsewhere")
+    (tmp_path / "t.lance/data").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(opened.uri).scan().to_table()
+    for allowed in ("all", [tmp_path / "elsewhere"]):
+        assert lance_sql.open(opened.uri, allow_external=allowed).scan().to_table().num_rows == 28
+    with lance_sql.connect(allow_external="all") as session:
+        assert session.sql(f"SELECT count(a) FROM '{opened.uri}'").fetchall() == [(28,)]
+
+
+def test_links_within_the_dataset_are_no_matter(tmp_path: Path) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    (tmp_path / "t.lance/data").rename(tmp_path / "t.lance/_moved")
+    (tmp_path / "t.lance/data").symlink_to("_moved")
+    assert lance_sql.open(opened.uri).scan().to_table().num_rows == 28
+
+
+def with_base(opened: Dataset, place: str) -> None:
+    """Let the newest manifest say that all data files lie at `place`."""
+    path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
+    manifest, section, transaction = parse_manifest_file(path.read_bytes())
+    fragments = tuple(
+        dataclasses.replace(
+            fragment, files=tuple(dataclasses.replace(file, base_id=7) for file in fragment.files)
+        )
+        for fragment in manifest.fragments
+    )
+    changed = dataclasses.replace(manifest, fragments=fragments, base_paths=(BasePath(7, place, True),))
+    path.write_bytes(serialize_manifest_file(changed, index_section=section, transaction=transaction))
+
+
+@pytest.mark.parametrize(
+    "place", ["http://127.0.0.1:9/x", "s3://bucket/x", "ftp://host/x", "memory://x", "a::memory://x"]
+)
+def test_base_paths_of_other_stores_are_refused(tmp_path: Path, place: str) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    with_base(opened, place)
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(opened.uri).scan().to_table()
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.sql(f"SELECT * FROM '{opened.uri}'").fetchall()
+
+
+def test_base_paths_on_the_same_disk(tmp_path: Path) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    (tmp_path / "t.lance/data").rename(tmp_path / "data")
+    with_base(opened, str(tmp_path))
+    assert lance_sql.open(opened.uri).scan().to_table().num_rows == 28
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(opened.uri, allow_external="none").scan().to_table()
+    for allowed in ([f"{tmp_path}/"], f"file://{tmp_path}", "all"):
+        assert lance_sql.open(opened.uri, allow_external=allowed).scan().to_table().num_rows == 28
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        lance_sql.open(opened.uri, allow_external=["/nowhere/"]).scan().to_table()
+    # Whatever is opened from it keeps the choice.
+    kept = lance_sql.open(opened.uri, allow_external="none")
+    with pytest.raises(ExternalAccessError, match="allow_external"):
+        kept.restore(kept.version).scan().to_table()
+    with_base(opened, "/nowhere\0")
+    with pytest.raises(CorruptFileError):
+        lance_sql.open(opened.uri).scan().to_table()
+
+
+def special(kind: str, path: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(path.name)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "socket":
+        os.chdir(path.parent)
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(path.name)
+        server.close()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "device", "socket"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "_versions/*.manifest",
+        "data/*.lance",
+        "_deletions/*",
+        "_indices/*/*",
+        "_refs/tags/*",
+        "_refs/branches/*",
+    ],
+)
+def test_what_is_no_file_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    uri = dataset(tmp_path / "t.lance").uri
+    for path in Path(uri).glob(pattern):
+        path.unlink()
+        special(kind, path)
+    failures = 0
+    for use in (
+        lambda: lance_sql.open(uri).scan().to_table(),
+        lambda: lance_sql.open(uri).scan(filter="a = 4").to_table(),
+        lambda: lance_sql.open(uri).take([1]),
+        lambda: lance_sql.open(uri, tag="t"),
+        lambda: lance_sql.open(uri, branch="b"),
+        lambda: lance_sql.open(uri).inspect.refs(),
+        lambda: lance_sql.open(uri).compact(),
+        lambda: lance_sql.sql(f"SELECT sum(a) FROM '{uri}'").fetchall(),
+    ):
+        try:
+            use()
+        except LanceError:
+            failures += 1
+    assert failures or pattern in ("_indices/*/*", "_refs/branches/*", "_refs/tags/*")
