@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_engine.errors import LanceError
+from lance_engine.errors import DatasetNotFoundError, LanceError
 
 
 class SqlError(LanceError, ValueError):
@@ -16,6 +16,14 @@ class SqlError(LanceError, ValueError):
     def __str__(self) -> str:
         text = super().__str__()
         return f"{text}\n{self.pointer}" if self.pointer else text
+
+
+class TableNotFoundError(DatasetNotFoundError):
+    """A statement names a table that there is not: `name`."""
+
+    def __init__(self, name: str, *, remedy: str = "", **place: object) -> None:
+        super().__init__(f"there is no table {name!r}", remedy=remedy, **place)
+        self.name = name
 
 
 class EngineNotInstalledError(LanceError, ImportError):

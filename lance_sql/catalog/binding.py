@@ -18,9 +18,6 @@ from lance_sql.text.statement import parse
 class Registry(Protocol):
     """Where an engine looks names up."""
 
-    #: whether ``?`` must be written ``$1``, ``$2`` ...
-    numbers_parameters: bool
-
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""
 
@@ -41,12 +38,21 @@ class _Known:
 
 
 class Binding:
-    """What `registry` knows of the datasets in `catalog`; `before_change` is called before a name changes."""
+    """What `registry` knows of the datasets in `catalog`; `before_change` is called before a name changes.
+
+    `numbers_parameters`: in texts for its engine ``?`` must be written ``$1``, ``$2`` ...
+    """
 
     def __init__(
-        self, registry: Registry, catalog: Catalog, before_change: Callable[[], None] = lambda: None
+        self,
+        registry: Registry,
+        catalog: Catalog,
+        before_change: Callable[[], None] = lambda: None,
+        *,
+        numbers_parameters: bool = False,
     ) -> None:
         self._registry = registry
+        self._numbers_parameters = numbers_parameters
         self.catalog = catalog
         self._before_change = before_change
         #: name -> what it was registered for
@@ -66,7 +72,7 @@ class Binding:
         if any(reference.name not in found for reference in statement.references):
             # One of the names may be that of a view, which means the newest versions as well.
             self._renew_others(found)
-        return statement.text(found, self._registry.numbers_parameters)
+        return statement.text(found, self._numbers_parameters)
 
     def _register(self, reference: Reference, dataset: Dataset, system_columns: tuple[str, ...]) -> None:
         name = reference.name

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_engine.dataset import Dataset
 from lance_engine.errors import LanceError
 
+from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.pushdown import Decision
 from lance_sql.engines.table import WatchedScan
 
@@ -53,13 +54,7 @@ class Query(Protocol):
 class Engine(Protocol):
     """A session of one SQL engine."""
 
-    name: str
-    #: whether a planned statement runs as it was planned, whatever other statements and names come in between
-    runs_statements_side_by_side: bool
-    #: whether ``?`` must be written ``$1``, ``$2`` ...
-    numbers_parameters: bool
-    #: whether cursors look names up in the same place
-    shares_names: bool
+    capabilities: Capabilities
     #: held while a statement is planned
     lock: AbstractContextManager[bool]
 
@@ -87,7 +82,7 @@ class Engine(Protocol):
     def cursor(self) -> Engine:
         """A session of the same database for another thread.
 
-        It knows the same tables; where `shares_names`, what one session registers is registered for all.
+        It knows the same tables; where names are shared, what one session registers is registered for all.
         """
 
     def close(self) -> None: ...

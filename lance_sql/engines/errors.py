@@ -6,10 +6,11 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, LanceError
+from lance_engine.errors import ColumnNotFoundError, LanceError
 
+from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.table import EngineTable
-from lance_sql.errors import SqlError
+from lance_sql.errors import SqlError, TableNotFoundError
 
 #: The engines' own class names in front of their messages.
 _PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error during planning): ")
@@ -28,14 +29,9 @@ _PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
 _AT_THE_END = "found: EOF"
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
-_COLUMN_REMEDY = {
-    "duckdb": "Column names: DESCRIBE the_table, or lance-sql inspect PATH",
-    "datafusion": 'Unquoted names are read in lower case: quote others, as in "Name"',
-}
 
-
-def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()) -> LanceError:
-    """Our error for one that `engine` raised, which may have begun as ours in a scan of one of `tables`."""
+def translated(error: Exception, engine: Capabilities, tables: Iterable[EngineTable] = ()) -> LanceError:
+    """Our error for one that an engine raised, which may have begun as ours in a scan of one of `tables`."""
     if isinstance(error, LanceError):
         return error
     tables = list(tables)
@@ -46,17 +42,17 @@ def translated(error: Exception, engine: str, tables: Iterable[EngineTable] = ()
     head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).split("\n"))
     if _COLUMN.search(message):
-        remedy = _near_column(message, tables) or _COLUMN_REMEDY[engine]
-        return ColumnNotFoundError(message, remedy=remedy, engine=engine)
+        remedy = _near_column(message, tables) or engine.unknown_column_remedy
+        return ColumnNotFoundError(message, remedy=remedy, engine=engine.name)
     missing = _TABLE.search(message)
     if missing is not None:
         name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
-        return DatasetNotFoundError(
-            f"there is no table {name!r}",
+        return TableNotFoundError(
+            name,
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",
-            engine=engine,
+            engine=engine.name,
         )
-    failure = SqlError(message, engine=engine)
+    failure = SqlError(message, engine=engine.name)
     failure.pointer = "".join(pointer)
     return failure
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from lance_engine.errors import LanceError
-
 from lance_sql.engines.base import Engine
 from lance_sql.errors import EngineNotInstalledError
 
@@ -31,11 +29,6 @@ def start(engine: Any, **options: Any) -> Engine:
                 raise EngineNotInstalledError(
                     f"the SQL engine {name!r} cannot be imported: {error}", remedy=f"Try: pip install {name}"
                 ) from error
-            if options and name == "duckdb":
-                raise LanceError(
-                    f"DuckDB has no option {', '.join(options)}",
-                    remedy="Its settings: SET memory_limit = '1GB'",
-                )
             started: Engine = module.start(None if engine == name else engine, **options)
             return started
     raise EngineNotInstalledError(

@@ -6,23 +6,23 @@ import difflib
 import functools
 import itertools
 import os
-import re
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Engine, Parameters, Query
+from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
-from lance_sql.errors import SqlError
+from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.session.explanation import Explanation
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
@@ -33,8 +33,6 @@ from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole
 from lance_sql.text.script import split
 from lance_sql.text.statement import parse
 
-#: What engines and statements say of a table that there is not.
-_MISSING_TABLE = re.compile(r"there is no (?:table|dataset) '(.+)'")
 #: Numbers the names of lent data: those of several threads may be in use at once.
 _lent = itertools.count()
 
@@ -62,7 +60,9 @@ class Connection:
     def _set_up(self, catalog: Catalog, engine: Engine, binding: Binding | None = None) -> None:
         self.catalog = catalog
         self._engine = engine
-        self._binding = binding or Binding(engine, catalog, self._settle)
+        self._binding = binding or Binding(
+            engine, catalog, self._settle, numbers_parameters=engine.capabilities.numbers_parameters
+        )
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self._closed = False
@@ -75,7 +75,7 @@ class Connection:
         """
         self._check_open()
         cursor = object.__new__(type(self))
-        shared = self._engine.shares_names
+        shared = self._engine.capabilities.shares_names
         catalog = self.catalog if shared else self.catalog.copy()
         cursor._set_up(catalog, self._engine.cursor(), self._binding if shared else None)
         return cursor
@@ -83,7 +83,12 @@ class Connection:
     @property
     def engine(self) -> str:
         """The name of the engine."""
-        return self._engine.name
+        return self.capabilities.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine can do."""
+        return self._engine.capabilities
 
     def sql(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
         """Run the statements of `text`, which semicolons separate, and return the result of the last.
@@ -136,12 +141,12 @@ class Connection:
         dataset = self.catalog.resolve(statement).get(tables[0].name) if len(tables) == 1 else None
         if dataset is None or tables[0].part:
             return None
-        values = named_columns(aggregates, dataset, folds=self.engine == "datafusion")
+        values = named_columns(aggregates, dataset, folds=self.capabilities.folds_names)
         return None if values is None else MetadataQuery(query, dataset, values)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or one beside it."""
-        if self.engine == "duckdb":
+        if self.capabilities.computes_statements:
             return self
         if self._beside is None:
             self._beside = Connection(engine="duckdb")
@@ -174,11 +179,11 @@ class Connection:
             if whole_table_aggregates(text) is not None:
                 known = self._from_metadata(text, self._engine.query(statement, params))
                 if known is not None:
-                    return Explanation(self._engine.name, str(known), ())
+                    return Explanation(self.capabilities.name, str(known), ())
             watched = self._engine.watch()
             plan, scans = self._engine.explain(statement, params, analyze)
         runs = scan_metrics(watched) if analyze else []
-        return Explanation(self._engine.name, plan, tuple(scans), tuple(runs))
+        return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs))
 
     def register(self, name: str, data: Any) -> None:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""
@@ -202,14 +207,14 @@ class Connection:
 
     def _settle(self) -> None:
         """Before a name changes its meaning, run what was planned under the old one."""
-        if self._engine.runs_statements_side_by_side:
+        if self.capabilities.runs_statements_side_by_side:
             return
         for result in list(self._results):
             result.run()
 
     def _finish_streams(self) -> None:
         """Take the rest of open streams off an engine that runs one statement at a time."""
-        if not self._engine.runs_statements_side_by_side:
+        if not self.capabilities.runs_statements_side_by_side:
             for stream in list(self._streams):
                 stream.read_ahead()
 
@@ -218,18 +223,15 @@ class Connection:
         """Errors of the statement `text` with what helps its author: the place, the names that there are."""
         try:
             yield
-        except DatasetNotFoundError as error:
+        except TableNotFoundError as error:
             self._suggest_tables(error)
             raise
         except SqlError as error:
             point(error, text)
             raise
 
-    def _suggest_tables(self, error: DatasetNotFoundError) -> None:
+    def _suggest_tables(self, error: TableNotFoundError) -> None:
         """Name the tables that there are, and the one that a missing one is probably meant to be."""
-        named = _MISSING_TABLE.search(error.message)
-        if named is None:
-            return
         known = self.catalog.names()
         if known:
             error.remedy = f"Tables here: {', '.join(known)}"
@@ -237,7 +239,7 @@ class Connection:
         choices = {name.lower(): name for name in known} | {
             path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
         }
-        near = difflib.get_close_matches(named[1].lower(), choices, n=1)
+        near = difflib.get_close_matches(error.name.lower(), choices, n=1)
         if near:
             error.remedy = f"Did you mean {choices[near[0]]}? {error.remedy}"
 

@@ -44,7 +44,7 @@ def write(
     )
     try:
         writer.save()
-    except PySparkException as error:
-        # Another writer created it meanwhile.
-        if mode != "ignore" or DatasetExistsError.__name__ not in str(error):
+    except PySparkException:
+        # There is one by now: another writer created it meanwhile.
+        if mode != "ignore" or Options.parse(texts).latest() is None:
             raise

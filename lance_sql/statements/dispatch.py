@@ -53,7 +53,7 @@ def _run_own(session: Session, first: str, tokens: list[Token], text: str) -> pa
             return upkeep.show(session, tokens)
         case "CALL":
             return upkeep.call(session, tokens, text)
-        case "SUMMARIZE" if session.engine != "duckdb":
+        case "SUMMARIZE" if not session.capabilities.computes_statements:
             return session.computing().select(text).arrow()
     return None
 

@@ -34,7 +34,7 @@ def fitted_query(
     ColumnNotFoundError for unknown names, SqlError for a wrong number of columns, SchemaMismatchError for a
     missing column that allows no nulls, and while reading for values that do not fit.
     """
-    if session.engine == "duckdb":
+    if session.capabilities.computes_statements:
         source: pa.RecordBatchReader | None = None
         offered = session.select(f"SELECT * FROM ({query}) AS {_SOURCE} LIMIT 0", params).arrow().schema.names
     else:

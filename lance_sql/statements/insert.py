@@ -109,7 +109,7 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
         return _copy_from(session, source, path, options)
     kind = options.pop("format", None)
     if (kind.name.lower() if kind is not None else path.rpartition(".")[2]) != "lance":
-        if session.engine == "duckdb":
+        if session.capabilities.computes_statements:
             return None
         return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
     mode = options.pop("mode", None)

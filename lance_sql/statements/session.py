@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
+from lance_sql.engines.capabilities import Capabilities
 
 #: Stands for the name of lent data in the texts that statements build.
 LENT = "lance_sql_rows"
@@ -35,8 +36,8 @@ class Session(Protocol):
     """A connection, as statements see it."""
 
     @property
-    def engine(self) -> str:
-        """The name of the engine."""
+    def capabilities(self) -> Capabilities:
+        """What the engine of the session can do."""
 
     @property
     def catalog(self) -> Catalog:

@@ -6,6 +6,7 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
+from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
 from lance_sql.statements.session import Session
@@ -44,7 +45,7 @@ def declared_schema(columns: str) -> pa.Schema:
         try:
             connection.execute(f"CREATE TABLE declared ({columns})")
         except duckdb.Error as error:
-            raise translated(error, "duckdb") from None
+            raise translated(error, DUCKDB) from None
         described = connection.execute(
             "SELECT is_nullable, column_default FROM duckdb_columns() "
             "WHERE table_name = 'declared' ORDER BY column_index"
@@ -73,7 +74,7 @@ def declared_schema(columns: str) -> pa.Schema:
 
 def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
     """The names of the columns of `query` that DuckDB calls JSON, and delivers as text."""
-    if session.engine != "duckdb":
+    if not session.capabilities.computes_statements:
         return []
     described = session.select(f"DESCRIBE {query}", params).arrow()
     return [row["column_name"] for row in described.to_pylist() if row["column_type"] == "JSON"]

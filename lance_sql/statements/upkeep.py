@@ -13,7 +13,7 @@ from lance_engine.errors import DatasetNotFoundError
 
 from lance_sql.catalog.dataset import Dataset
 from lance_sql.catalog.metadata import metadata_table
-from lance_sql.errors import SqlError
+from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find_named
@@ -78,7 +78,7 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     _finished(rest, f"SHOW {what} FROM t")
     dataset = _find(session, name)
     if dataset is None:
-        raise DatasetNotFoundError(f"there is no dataset {name.value!r}")
+        raise TableNotFoundError(name.value)
     return metadata_table(dataset, part)
 
 
@@ -90,7 +90,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     procedure = _PROCEDURES.get(name)
     if procedure is None:
         near = difflib.get_close_matches(name, _PROCEDURES, n=1)
-        if near or session.engine != "duckdb":  # which has procedures of its own
+        if near or not session.capabilities.has_procedures:
             hint = f"Did you mean {near[0]}? " if near else ""
             raise SqlError(
                 f"there is no procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"

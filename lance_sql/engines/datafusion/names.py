@@ -168,8 +168,6 @@ def _lance_metadata(catalog: Catalog, path: Any, name: Any) -> Table:
 class _Names:
     """The names of a context, which may be forgotten."""
 
-    numbers_parameters = False
-
     def __init__(self, context: SessionContext) -> None:
         self._context = weakref.ref(context)
 

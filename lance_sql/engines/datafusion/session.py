@@ -12,6 +12,7 @@ from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import check_budget, planned_with_counts, small_sides
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.errors import translated
@@ -30,10 +31,7 @@ def start(context: SessionContext | None, materialize_bytes: int | None = None) 
 class DataFusionEngine:
     """A DataFusion session behind the `Engine` interface."""
 
-    name = "datafusion"
-    runs_statements_side_by_side = True
-    numbers_parameters = True
-    shares_names = True
+    capabilities = CAPABILITIES
 
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
         if context is None:
@@ -104,7 +102,7 @@ class DataFusionEngine:
             table.table.cancelled = True
 
     def translate(self, error: Exception) -> LanceError:
-        return translated(error, self.name, (table.table for table in self._tables.values()))
+        return translated(error, self.capabilities, (table.table for table in self._tables.values()))
 
     def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
         for table in self._tables.values():

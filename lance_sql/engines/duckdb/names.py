@@ -53,8 +53,6 @@ def install(
 class _Names:
     """The names of a connection, which may be forgotten."""
 
-    numbers_parameters = False
-
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = weakref.ref(connection)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.expected_rows import expected_rows, expecting, may_expect_fewer, planning
 from lance_sql.engines.duckdb.interrupt import Interruptible
 from lance_sql.engines.duckdb.table import DuckDBTable, Planned, register
@@ -26,18 +27,19 @@ if TYPE_CHECKING:
 _KEPT_COUNTS = 64
 
 
-def start(connection: duckdb.DuckDBPyConnection | None) -> DuckDBEngine:
-    """The engine in a new in-memory database, or in an open connection."""
+def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckDBEngine:
+    """The engine in a new in-memory database, or in an open connection; it takes no `options`."""
+    if options:
+        raise LanceError(
+            f"DuckDB has no option {', '.join(options)}", remedy="Its settings: SET memory_limit = '1GB'"
+        )
     return DuckDBEngine(connection)
 
 
 class DuckDBEngine:
     """A DuckDB connection behind the `Engine` interface."""
 
-    name = "duckdb"
-    runs_statements_side_by_side = False
-    numbers_parameters = False
-    shares_names = False
+    capabilities = CAPABILITIES
 
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
         self._owned = connection is None if owned is None else owned
@@ -107,7 +109,7 @@ class DuckDBEngine:
         return self._call(lambda: self.connection.sql(text, params=params).to_arrow_table())
 
     def translate(self, error: Exception) -> LanceError:
-        return translated(error, self.name, (source.table for source in self._tables.values()))
+        return translated(error, self.capabilities, (source.table for source in self._tables.values()))
 
     def watch(self) -> list[WatchedScan]:
         watched: list[WatchedScan] = []

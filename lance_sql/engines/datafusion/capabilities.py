@@ -1,0 +1,16 @@
+"""What DataFusion can do."""
+
+from __future__ import annotations
+
+from lance_sql.engines.capabilities import Capabilities
+
+CAPABILITIES = Capabilities(
+    name="datafusion",
+    runs_statements_side_by_side=True,
+    numbers_parameters=True,
+    shares_names=True,
+    folds_names=True,
+    computes_statements=False,
+    has_procedures=False,
+    unknown_column_remedy='Unquoted names are read in lower case: quote others, as in "Name"',
+)

@@ -1,0 +1,16 @@
+"""What DuckDB can do."""
+
+from __future__ import annotations
+
+from lance_sql.engines.capabilities import Capabilities
+
+CAPABILITIES = Capabilities(
+    name="duckdb",
+    runs_statements_side_by_side=False,
+    numbers_parameters=False,
+    shares_names=False,
+    folds_names=False,
+    computes_statements=True,
+    has_procedures=True,
+    unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
+)
