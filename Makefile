@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 600
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SANITIZED := build/sanitize
-BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos -type f)
+BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos spark -type f)
 KERNELS := $(shell find engine/kernels -name '*.cpp' -o -name '*.hpp')
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -29,9 +29,10 @@ $(STAMPS)/venv:
 	@touch $@
 
 # The build runs in .venv itself, not in pip's throw-away environment, so that a later build is incremental.
+# The planner for Spark is compiled against PySpark's jars.
 $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 	@echo "installing the build tools"
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", sep="\n")' \
+	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); print(*project["build-system"]["requires"], "cmake", *project["project"]["optional-dependencies"]["spark"], sep="\n")' \
 	  | $(BIN)/pip install --quiet --requirement /dev/stdin
 	@touch $@
 

@@ -4,6 +4,8 @@ Spark prunes no columns for Python data sources, and shares the reader that took
 over a DataFrame. So the query is planned twice: the optimised plan tells which columns of each Lance table
 it needs and which filters stand directly above the table; then each table of the analysed plan is replaced
 by one that reads only that.
+
+The planner in the JVM (`lance_sql.spark.planner`) does this by itself: its tables are left alone.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.session import ensure_registered
+from lance_sql.spark.source import FORMATS
 
 # Nodes whose output is made of their own expressions.
 _RESET: Final = {"Project", "Aggregate"}
@@ -59,7 +62,7 @@ def narrow(frame: DataFrame) -> DataFrame:
 
     Call it on the finished query, directly before its action. What is done with the result afterwards is not
     analysed: it has all columns that `frame` has. `frame` itself is returned where plans are out of reach
-    (Spark Connect) or no Lance table is involved.
+    (Spark Connect), where the planner in the JVM has done the same, or where no Lance table is involved.
     """
     plans = getattr(frame, "_jdf", None)
     if plans is None:
@@ -146,7 +149,7 @@ def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
         logger.info(
             "%s version %d: reads %s where %s: %s", dataset.uri, dataset.version, names, where, planned
         )
-    frame = spark.read.format("lance").schema(StructType(needed)).options(**given).load()
+    frame = spark.read.format(str(table.table().name())).schema(StructType(needed)).options(**given).load()
     return _projected(spark, attributes, frame._jdf.queryExecution().analyzed())
 
 
@@ -201,7 +204,10 @@ def _leaves(plan: Any) -> Iterable[Any]:
 
 
 def _is_lance(plan: Any) -> bool:
-    return class_name(plan) == "DataSourceV2Relation" and str(plan.table().name()) == "lance"
+    """Whether Spark plans this Lance table as it does any Python source, without the planner in the JVM."""
+    return class_name(plan) == "DataSourceV2Relation" and (
+        class_name(plan.table()) == "PythonTable" and str(plan.table().name()) in FORMATS
+    )
 
 
 def _ids(attributes: Any) -> set[int]:

@@ -47,6 +47,8 @@ class Options:
     columns: tuple[str, ...] | None = None
     row_id: bool = False
     filter: str | None = None
+    pushed_filters: str | None = None
+    limit: int | None = None
     partitions: int | None = None
     partition_bytes: int = PARTITION_BYTES
     batch_size: int | None = None
@@ -210,6 +212,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "columns": _columns,
     "row_id": _flag,
     "filter": str,
+    "pushed_filters": str,
+    "limit": _whole,
     "partitions": _positive,
     "partition_bytes": _positive,
     "batch_size": _positive,

@@ -9,11 +9,11 @@ from typing import Final
 
 from lance_engine.dataset import Dataset
 from lance_engine.operations.rows import rows_that_may_pass, shared_readers
-from lance_engine.scan.scanner import parse_filter
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot
 
 from lance_sql.spark.options import Options
+from lance_sql.spark.pushed import row_filter
 
 # A task costs some milliseconds to start, so a small table gets few of them.
 MIN_ROWS_PER_PARTITION: Final = 65_536
@@ -41,13 +41,14 @@ class PlannedSplits:
 
 
 def plan_splits(dataset: Dataset, options: Options) -> PlannedSplits:
-    """Ranges of the rows that may pass the option ``filter``, by zone maps and indices."""
+    """Ranges of the rows that may pass the filters, by zone maps and indices; as few as a limit needs."""
     snapshot = dataset.snapshot
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in snapshot.fragments]
-    if options.filter is not None:
-        filter = parse_filter(options.filter, snapshot)  # a mistake in it is told before any task runs
-        if filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
-            splits = rows_that_may_pass(snapshot, filter, shared_readers(snapshot))
+    filter = row_filter(options, snapshot)  # a mistake in it is told before any task runs
+    if filter is None and options.limit is not None:
+        splits = _first_rows(snapshot, splits, options.limit)
+    elif filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
+        splits = rows_that_may_pass(snapshot, filter, shared_readers(snapshot))
     parts = partition_splits(snapshot, splits, options.partition_bytes, options.partitions)
     return PlannedSplits(
         parts,
@@ -56,6 +57,18 @@ def plan_splits(dataset: Dataset, options: Options) -> PlannedSplits:
         len({split.fragment_id for split in splits}),
         len(snapshot.fragments),
     )
+
+
+def _first_rows(snapshot: Snapshot, splits: Sequence[ScanSplit], limit: int) -> list[ScanSplit]:
+    """The first fragments, up to the one in which `limit` rows that are not deleted are complete."""
+    kept: list[ScanSplit] = []
+    rows = 0
+    for split in splits:
+        if rows >= limit and kept:
+            break
+        kept.append(split)
+        rows += snapshot.live_rows(snapshot.fragment(split.fragment_id))
+    return kept
 
 
 def partition_splits(

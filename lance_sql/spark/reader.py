@@ -25,15 +25,15 @@ from pyspark.sql.types import StructType
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
+from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema, to_spark
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS: Final = 65_536
 
 
-def read_schema(options: Options) -> StructType:
-    """The Spark schema of what the options ask for."""
-    dataset = options.open()
+def schema_of(options: Options, dataset: Dataset) -> StructType:
+    """The Spark schema of what the options ask of a dataset."""
     return spark_schema(dataset.scan(columns=_columns(options, dataset)).schema)
 
 
@@ -76,7 +76,8 @@ def read_splits(options: Options, schema: StructType, partition: SplitPartition)
     dataset = dataclasses.replace(options, version=partition.version).open()
     scanner = dataset.scan(
         columns=schema.names,
-        filter=options.filter,
+        filter=row_filter(options, dataset.snapshot),
+        limit=options.limit,
         splits=partition.splits,
         batch_size=options.batch_size or DEFAULT_BATCH_ROWS,
     )

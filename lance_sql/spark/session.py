@@ -8,7 +8,8 @@ import sys
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
-from lance_sql.spark.source import LanceDataSource
+from lance_sql.spark.planner import planner_jar
+from lance_sql.spark.source import LanceDataSource, PlannedDataSource
 
 # The sessions in which the data source is registered: registering again warns.
 _registered: set[int] = set()
@@ -34,6 +35,9 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.session.timeZone": "UTC",
     }
+    jar = planner_jar()
+    if jar is not None:
+        settings["spark.jars"] = str(jar)
     builder = SparkSession.builder.master(f"local[{cores}]").appName("lance-sql")
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -46,6 +50,7 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
 def register(spark: SparkSession) -> None:
     """Make ``format("lance")`` known to a Spark session."""
     spark.dataSource.register(LanceDataSource)
+    spark.dataSource.register(PlannedDataSource)
     _registered.add(id(spark))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -11,10 +13,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lance_sql.spark.facts import with_facts
 from lance_sql.spark.options import Options
-from lance_sql.spark.reader import LanceReader, read_schema
+from lance_sql.spark.reader import LanceReader, schema_of
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
 from lance_sql.spark.writer import LanceWriter
+
+#: What users name the data source, and the name of its Python part for the planner in the JVM.
+FORMAT: Final = "lance"
+PYTHON_FORMAT: Final = "lance_python"
+FORMATS: Final = (FORMAT, PYTHON_FORMAT)
 
 
 class LanceDataSource(DataSource):
@@ -22,10 +30,11 @@ class LanceDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return "lance"
+        return FORMAT
 
     def schema(self) -> StructType:
-        return read_schema(Options.parse(self.options))
+        options = Options.parse(self.options)
+        return schema_of(options, options.open())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return LanceReader(Options.parse(self.options), schema)
@@ -38,3 +47,16 @@ class LanceDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         return LanceStreamWriter(Options.parse(self.options), schema, overwrite)
+
+
+class PlannedDataSource(LanceDataSource):
+    """The same for the planner in the JVM, which is ``format("lance")`` if its jar is on the class path."""
+
+    @classmethod
+    def name(cls) -> str:
+        return PYTHON_FORMAT
+
+    def schema(self) -> StructType:
+        options = Options.parse(self.options)
+        dataset = options.open()
+        return with_facts(schema_of(options, dataset), dataset)

@@ -13,6 +13,7 @@ from sqlglot.tokens import Token, TokenType
 
 from lance_sql.spark.narrowing import narrow
 from lance_sql.spark.session import ensure_registered
+from lance_sql.spark.source import FORMAT
 
 
 def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
@@ -21,7 +22,7 @@ def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     Pass the finished query through `narrow`, and only the columns and rows it needs are read.
     """
     ensure_registered(spark)
-    return spark.read.format("lance").options(**option_texts(options)).load(str(path))
+    return spark.read.format(FORMAT).options(**option_texts(options)).load(str(path))
 
 
 def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:

@@ -142,7 +142,10 @@ _STORABLE: Final = (
 
 
 def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in the types of `schema`, an `arrow_schema`; times finer than microseconds are truncated."""
+    """The batch in the types of `schema`, an `arrow_schema`, which may lack fields of structs.
+
+    Times finer than microseconds are truncated.
+    """
     columns = [
         pc.cast(column, options=pc.CastOptions(target_type=field.type, allow_time_truncate=True))
         for column, field in zip(batch.columns, schema, strict=True)

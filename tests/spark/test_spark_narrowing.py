@@ -17,6 +17,12 @@ DAY = datetime.date(2024, 1, 1)
 ROWS = 3_000
 
 
+@pytest.fixture(autouse=True)
+def unplanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables as Spark plans them where the planner in the JVM is missing."""
+    monkeypatch.setattr("lance_sql.spark.tables.FORMAT", "lance_python")
+
+
 @pytest.fixture(scope="module")
 def sales(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("narrow") / "my sales.lance")

@@ -7,6 +7,7 @@ over one column.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -31,13 +32,22 @@ _MATCHES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SparkFilter:
+    """A filter over one column by the name of Spark's class, where there is no object of that class."""
+
+    kind: str
+    attribute: tuple[str, ...]
+    value: object = None
+
+
 def from_spark(filter: Any, schema: pa.Schema) -> Node:
     """The predicate that a Spark filter states over the columns of `schema`, exactly as Spark means it.
 
     Raises `InvalidFilterError` for what must stay with Spark: an unknown filter, and a column of nanoseconds,
     which Spark sees rounded to microseconds.
     """
-    name = type(filter).__name__
+    name = filter.kind if isinstance(filter, SparkFilter) else type(filter).__name__
     if name == "Not":
         return build.negate(from_spark(filter.child, schema))
     attribute = getattr(filter, "attribute", None)

@@ -1,0 +1,103 @@
+"""The filter of a read: the option ``filter`` and what the planner in the JVM pushed down.
+
+The planner hands its filters over as JSON, which PushedFilter.java writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+from lance_engine.errors import InvalidFilterError, LanceError
+from lance_engine.expr import build
+from lance_engine.expr.from_spark import SparkFilter, from_spark
+from lance_engine.expr.tree import Node
+from lance_engine.scan.scanner import parse_filter
+from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.table.snapshot import Snapshot
+
+from lance_sql.spark.facts import is_exact
+from lance_sql.spark.options import Options
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+
+
+def row_filter(options: Options, snapshot: Snapshot) -> Node | None:
+    """What the rows of a read must pass; None if all of them are read. A mistake in it is an error."""
+    parts = [parse_filter(options.filter, snapshot)]
+    if options.pushed_filters is not None:
+        schema = snapshot.schema.to_arrow()
+        for field in SYSTEM_FIELDS.values():
+            schema = schema.append(field)
+        parts += _pushed(options.pushed_filters, schema)
+    found = [part for part in parts if part is not None]
+    return build.conjunction(found) if found else None
+
+
+def _pushed(text: str, schema: pa.Schema) -> list[Node]:
+    """The filters of JSON that can be applied here.
+
+    A filter that Spark relies on, since all of its columns are exact, must be applied: InvalidFilterError
+    if it cannot. Any other one Spark tests again itself.
+    """
+    parts = []
+    for filter in json.loads(text):
+        try:
+            parts.append(_tree(filter, schema))
+        except (LanceError, pa.ArrowException) as error:
+            if all(is_exact(schema.field(name).type) for name in _columns(filter)):
+                raise InvalidFilterError(
+                    f"The filter that Spark pushed cannot be applied: {filter}",
+                    remedy="Please report it; spark.conf.set('spark.sql.optimizer.excludedRules', "
+                    "'org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown') avoids it",
+                ) from error
+    return parts
+
+
+def _tree(filter: Mapping[str, Any], schema: pa.Schema) -> Node:
+    kind = filter["kind"]
+    if kind in ("And", "Or"):
+        sides = [_tree(filter["left"], schema), _tree(filter["right"], schema)]
+        return build.conjunction(sides) if kind == "And" else build.disjunction(sides)
+    if kind == "Not":
+        return build.negate(_tree(filter["child"], schema))
+    value = filter["value"]
+    if kind == "In":
+        held: object = tuple(_value(item) for item in value)
+    else:
+        held = _value(value) if value else None
+    return from_spark(SparkFilter(kind, tuple(filter["column"]), held), schema)
+
+
+def _columns(filter: Mapping[str, Any]) -> set[str]:
+    if "column" in filter:
+        return {filter["column"][0]}
+    return {name for side in ("left", "right", "child") if side in filter for name in _columns(filter[side])}
+
+
+def _value(typed: list[str]) -> object:
+    kind, text = typed
+    return _PARSERS[kind](text)
+
+
+def _moment(text: str) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(microseconds=int(text))
+
+
+_PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "null": lambda text: None,
+    "boolean": lambda text: text == "true",
+    "integer": int,
+    "float": float,
+    "decimal": Decimal,
+    "string": str,
+    "binary": base64.b64decode,
+    "date": lambda days: _EPOCH.date() + datetime.timedelta(days=int(days)),
+    "timestamp": lambda text: _moment(text).replace(tzinfo=datetime.UTC),
+    "timestamp_ntz": _moment,
+}

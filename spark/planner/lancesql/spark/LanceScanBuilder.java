@@ -1,0 +1,144 @@
+/*
+ * Copyright The lance-sql Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License"); you may not use this file except in
+ * compliance with the License. You may obtain a copy of the License at
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software distributed under the License is
+ * distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+ * implied. See the License for the specific language governing permissions and limitations under the
+ * License.
+ */
+package lancesql.spark;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Takes what Spark pushes down, and hands it to the Python reader as options. */
+final class LanceScanBuilder
+    implements SupportsPushDownRequiredColumns,
+        SupportsPushDownFilters,
+        SupportsPushDownLimit,
+        SupportsPushDownAggregates {
+  private final StructType columns;
+  private final TableFacts facts;
+  private final CaseInsensitiveStringMap options;
+  private final List<Filter> pushed = new ArrayList<>();
+  private StructType required;
+  private int limit = -1;
+  private int counts;
+
+  LanceScanBuilder(StructType columns, TableFacts facts, CaseInsensitiveStringMap options) {
+    this.columns = columns;
+    this.facts = facts;
+    this.options = options;
+    this.required = columns;
+  }
+
+  @Override
+  public Filter[] pushFilters(Filter[] filters) {
+    List<Filter> left = new ArrayList<>();
+    for (Filter filter : filters) {
+      boolean understood = PushedFilter.tree(filter).isPresent();
+      if (understood) {
+        pushed.add(filter);
+      }
+      if (!understood || !PushedFilter.isExact(filter, facts.exact())) {
+        left.add(filter);
+      }
+    }
+    return left.toArray(Filter[]::new);
+  }
+
+  @Override
+  public Filter[] pushedFilters() {
+    return pushed.toArray(Filter[]::new);
+  }
+
+  @Override
+  public void pruneColumns(StructType schema) {
+    required = schema;
+  }
+
+  @Override
+  public boolean pushLimit(int rows) {
+    limit = rows;
+    return true;
+  }
+
+  @Override
+  public boolean isPartiallyPushed() {
+    return true; // every task stops after so many rows, Spark after the first of them
+  }
+
+  @Override
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return countsRows(aggregation);
+  }
+
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    counts = countsRows(aggregation) ? aggregation.aggregateExpressions().length : 0;
+    return counts > 0;
+  }
+
+  /** {@code count(*)} of all rows, which the manifest tells. */
+  private boolean countsRows(Aggregation aggregation) {
+    AggregateFunc[] functions = aggregation.aggregateExpressions();
+    return facts.rows() >= 0
+        && pushed.isEmpty()
+        && !options.containsKey("filter")
+        && aggregation.groupByExpressions().length == 0
+        && functions.length > 0
+        && Stream.of(functions).allMatch(CountStar.class::isInstance);
+  }
+
+  @Override
+  public Scan build() {
+    if (counts > 0) {
+      return new CountScan(facts, counts);
+    }
+    Map<String, String> more = new HashMap<>();
+    if (facts.version() >= 0) {
+      Stream.of("tag", "as_of").forEach(name -> more.put(name, null));
+      more.put("version", Long.toString(facts.version()));
+    }
+    if (!pushed.isEmpty()) {
+      more.put("pushed_filters", PushedFilter.text(pushed));
+    }
+    if (limit >= 0) {
+      more.put("limit", Integer.toString(limit));
+    }
+    return new LanceScan(columns, readable(), facts, options, PythonSource.with(options, more), pushed, limit);
+  }
+
+  /** The required columns; the narrowest one where only the number of rows counts. */
+  private StructType readable() {
+    if (!required.isEmpty()) {
+      return required;
+    }
+    Comparator<StructField> byWidth = Comparator.comparingInt(field -> field.dataType().defaultSize());
+    return Stream.of(columns.fields())
+        .min(byWidth)
+        .map(field -> new StructType(new StructField[] {field}))
+        .orElse(required);
+  }
+}

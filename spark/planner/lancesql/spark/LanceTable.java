@@ -1,0 +1,66 @@
+/*
+ * Copyright The lance-sql Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License"); you may not use this file except in
+ * compliance with the License. You may obtain a copy of the License at
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software distributed under the License is
+ * distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+ * implied. See the License for the specific language governing permissions and limitations under the
+ * License.
+ */
+package lancesql.spark;
+
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A dataset: Spark's table of a Python source, which writes, with scans of its own. */
+final class LanceTable extends PythonTable implements SupportsMetadataColumns {
+  private final StructType columns;
+  private TableFacts facts;
+
+  LanceTable(StructType columns, TableFacts facts) {
+    super(PythonSource.create(), PythonSource.NAME, columns);
+    this.columns = columns;
+    this.facts = facts;
+  }
+
+  @Override
+  public String name() {
+    return "lance";
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return new MetadataColumn[] {new RowNumber("_rowid"), new RowNumber("_rowaddr")};
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return new LanceScanBuilder(columns, facts, options);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    // What was known of the version before is of no use for scans after it: they read the latest one.
+    facts = new TableFacts(-1, -1, facts.bytes(), facts.exact());
+    return super.newWriteBuilder(info);
+  }
+
+  private record RowNumber(String name) implements MetadataColumn {
+    @Override
+    public DataType dataType() {
+      return DataTypes.LongType;
+    }
+  }
+}
