@@ -100,6 +100,15 @@ class MissingFileError(LanceError, FileNotFoundError):
     __str__ = LanceError.__str__
 
 
+class StorageUnavailableError(StorageError, ConnectionError):
+    """Storage cannot be reached, does not answer in time, or is too busy; ``place`` tells the operation.
+
+    Whether a request that writes was carried out is not known.
+    """
+
+    __str__ = LanceError.__str__
+
+
 class VersionNotFoundError(LanceError, LookupError):
     """The dataset exists, the asked version, tag or point in time does not."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
-from lance_engine.io.storage_options import fsspec_options
+from lance_engine.io import open_store
 from lance_engine.table.refs import root_store
 
 from lance_sql.catalog.dataset import Dataset
@@ -71,7 +71,7 @@ class Catalog:
         if self.directory is None:
             return {}
         if _is_remote(self.directory):
-            entries = self._list_remote(self.directory)
+            entries = list(open_store(self.directory, self.storage_options).names(""))
         else:
             entries = [entry.name for entry in os.scandir(self.directory) if entry.is_dir()]
         return {
@@ -79,13 +79,6 @@ class Catalog:
             for name in sorted(entries)
             if name.endswith(_SUFFIX)
         }
-
-    def _list_remote(self, directory: str) -> list[str]:
-        import fsspec
-
-        options = fsspec_options(directory.partition("://")[0].lower(), self.storage_options or {})
-        filesystem, path = fsspec.core.url_to_fs(directory, **options)
-        return [entry.rstrip("/").rpartition("/")[2] for entry in filesystem.ls(path, detail=False)]
 
     def resolve(self, statement: Statement) -> dict[str, Dataset]:
         """The datasets that `statement` names, each at the version asked for or the newest there is now.

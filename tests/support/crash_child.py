@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.dataset import Dataset
-from lance_engine.io import dynamodb, fsspec_store, local, sqlite
+from lance_engine.io import dynamodb, local, object_upload, obstore_store, sqlite
 from lance_engine.write.dataset import write_dataset
 
 ADDED = pa.table({"id": [100, 101]})
@@ -74,17 +74,17 @@ def instrument(clock: _Clock, *, reads: bool) -> None:
     for name in ("__init__", "write"):
         clock.wrap(local._LocalSink, name)
     for name in ("put", "put_if_absent", "delete"):
-        clock.wrap(fsspec_store.FsspecStore, name)
+        clock.wrap(obstore_store.ObstoreStore, name)
     for name in ("__init__", "close"):
-        clock.wrap(fsspec_store._FsspecSink, name)
+        clock.wrap(object_upload.ObjectSink, name)
     databases = (dynamodb.DynamoDBManifestStore, sqlite.SQLiteManifestStore)
     for store in databases:
         for name in ("add", "replace"):
             clock.wrap(store, name)
     if reads:
         clock.wrap(local.LocalStore, "read")
-        for name in ("list", "names", "read", "read_ranges", "size", "exists"):
-            clock.wrap(fsspec_store.FsspecStore, name)
+        for name in ("list", "names", "first_names", "read", "read_tail", "read_ranges", "size", "exists"):
+            clock.wrap(obstore_store.ObstoreStore, name)
         for store in databases:
             for name in ("latest", "get"):
                 clock.wrap(store, name)

@@ -84,7 +84,7 @@ def access_explained(uri: str, options: Mapping[str, Any]) -> Iterator[None]:
     except Exception as error:
         if not _is_refusal(error):
             raise
-        raise _refused(uri, options, error) from error
+        raise refused(uri, options, str(error) or type(error).__name__) from error
 
 
 def codes(error: BaseException) -> set[str]:
@@ -113,9 +113,9 @@ def _is_refusal(error: BaseException) -> bool:
     return bool(codes(error) & _REFUSED)
 
 
-def _refused(uri: str, options: Mapping[str, Any], error: Exception) -> StorageAccessError:
+def refused(uri: str, options: Mapping[str, Any], reason: str) -> StorageAccessError:
+    """The error for storage that gave `reason` for refusing access."""
     cloud = _CLOUDS.get(uri.partition("://")[0].lower())
-    reason = str(error) or type(error).__name__
     if cloud is None:
         return StorageAccessError(f"Storage refuses access: {reason}", path=uri)
     variables = sorted(name for name in os.environ if name.startswith(cloud.variables))

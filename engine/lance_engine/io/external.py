@@ -89,6 +89,9 @@ class ExternallyCommittedStore:
 
     # ---- all other files ---------------------------------------------------------------------------------
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        return self._files.read_tail(path, length)
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         return self._files.read_ranges(path, ranges)
 
@@ -113,6 +116,10 @@ class ExternallyCommittedStore:
     def names(self, folder: str) -> Sequence[str]:
         self._finish_latest(folder)
         return self._files.names(folder)
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        self._finish_latest(folder)
+        return self._files.first_names(folder)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         entry = self._finished(path)

@@ -89,6 +89,11 @@ class FsspecStore:
             checked_range(path, offset + len(data), offset, length)
         return data
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        # Backends differ in what a range from the end is to them.
+        size = self.size(path)
+        return self.read(path, max(0, size - length), min(size, length)), size
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         full = self._full(path)
         wanted = [index for index, (_, length) in enumerate(ranges) if length]
@@ -118,13 +123,16 @@ class FsspecStore:
         return sorted(name[start:] for name in names)
 
     def names(self, folder: str) -> Sequence[str]:
-        path = self._full(folder)
+        path = self._full(folder) if folder else self._root
         self._fs.invalidate_cache(path)
         try:
             with self._explained():
                 return [name.rstrip("/").rpartition("/")[2] for name in self._fs.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self.names(folder), True
 
     def exists(self, path: str) -> bool:
         return bool(self._fs.isfile(self._full(path)))

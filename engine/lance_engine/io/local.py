@@ -59,6 +59,12 @@ class LocalStore:
         with LocalErrors(full), _open_file(full) as file:
             return self._pread(file.fileno(), path, offset, length)
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        full = self._full(path)
+        with LocalErrors(full), _open_file(full) as file:
+            size = os.fstat(file.fileno()).st_size
+            return self._pread(file.fileno(), path, max(0, size - length), min(size, length)), size
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         full = self._full(path)
         with LocalErrors(full), _open_file(full) as file:
@@ -80,6 +86,9 @@ class LocalStore:
                 return os.listdir(full)
             except (FileNotFoundError, NotADirectoryError):
                 return []
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self.names(folder), True
 
     def exists(self, path: str) -> bool:
         return os.path.isfile(self._full(path))

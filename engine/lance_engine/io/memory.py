@@ -47,6 +47,10 @@ class MemoryStore:
             self.bytes_read += stop - start
         return content[start:stop]
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        size = self.size(path)
+        return self.read(path, max(0, size - length)), size
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         return [self.read(path, offset, length) for offset, length in ranges]
 
@@ -58,6 +62,9 @@ class MemoryStore:
     def names(self, folder: str) -> Sequence[str]:
         start = len(folder) + 1
         return [name for path in self.list(folder) if "/" not in (name := path[start:])]
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self.names(folder), True
 
     def exists(self, path: str) -> bool:
         return checked_path(path) in self._files

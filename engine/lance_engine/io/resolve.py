@@ -68,6 +68,15 @@ def _plain_store(text: str, options: Mapping[str, Any], access: ExternalAccess) 
     folder = local_folder(text)
     if folder is not None:
         return LocalStore(folder, access)
+    return _remote_store(text, options)
+
+
+def _remote_store(text: str, options: Mapping[str, Any]) -> Store:
+    from lance_engine.io.obstore_store import object_store
+
+    store = object_store(text, options)
+    if store is not None:
+        return store
     from lance_engine.io.fsspec_store import FsspecStore
 
     return FsspecStore(text, options)
@@ -89,12 +98,11 @@ def _parameter(uri: str, rest: str, name: str) -> tuple[str, str]:
 def _with_dynamodb(location: str, table: str, uri: str, options: Mapping[str, Any]) -> Store:
     from lance_engine.io.dynamodb import DynamoDBManifestStore
     from lance_engine.io.external import ExternallyCommittedStore
-    from lance_engine.io.fsspec_store import FsspecStore
 
     # The official implementation names datasets by their paths in the bucket.
     key = urlsplit(location).path.strip("/")
     return ExternallyCommittedStore(
-        FsspecStore(location, options), DynamoDBManifestStore(table, options), key, uri
+        _remote_store(location, options), DynamoDBManifestStore(table, options), key, uri
     )
 
 

@@ -119,13 +119,13 @@ def _s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
     client = dict(renamed.get("client_kwargs") or {})
     if region is not None:
         client["region_name"] = region
-    if insecure is not None and _is_true(insecure):
+    if insecure is not None and is_true(insecure):
         client["verify"] = False
     if client:
         renamed["client_kwargs"] = client
     if virtual_hosts is not None:
         config = dict(renamed.get("config_kwargs") or {})
-        style = "virtual" if _is_true(virtual_hosts) else "path"
+        style = "virtual" if is_true(virtual_hosts) else "path"
         config["s3"] = {**config.get("s3", {}), "addressing_style": style}
         renamed["config_kwargs"] = config
     encryption = {name: _take(renamed, (key,)) for key, name in _ENCRYPTION.items()}
@@ -153,7 +153,7 @@ def _renamed(options: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -
         if lower in _WITHOUT_EFFECT:
             continue
         name = known.get(lower, lower if lower in names or key.isupper() else key)
-        renamed[name] = _is_true(value) if name == "anon" else value
+        renamed[name] = is_true(value) if name == "anon" else value
     return renamed
 
 
@@ -162,5 +162,6 @@ def _take(options: dict[str, Any], names: tuple[str, ...]) -> Any:
     return values[0] if values else None
 
 
-def _is_true(value: Any) -> bool:
+def is_true(value: Any) -> bool:
+    """Whether a switch is on, which may be written in words."""
     return value.strip().lower() in ("true", "1", "yes", "on") if isinstance(value, str) else bool(value)

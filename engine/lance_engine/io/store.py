@@ -73,6 +73,10 @@ class Store(Protocol):
         """`length` bytes from `offset`, or everything from `offset` on."""
         ...
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        """The last `length` bytes, all of a shorter file, and its size; one request where possible."""
+        ...
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Several (offset, length) ranges of one file, in the order asked."""
         ...
@@ -83,6 +87,10 @@ class Store(Protocol):
 
     def names(self, folder: str) -> Sequence[str]:
         """The names of the files in a folder, in no order; names of folders may be among them."""
+        ...
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        """The names that sort first, as many as one request tells, and whether these are all names."""
         ...
 
     def exists(self, path: str) -> bool:

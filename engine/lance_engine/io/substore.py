@@ -33,6 +33,9 @@ class SubStore:
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         return self.base.read(self._full(path), offset, length)
 
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        return self.base.read_tail(self._full(path), length)
+
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         return self.base.read_ranges(self._full(path), ranges)
 
@@ -42,6 +45,9 @@ class SubStore:
 
     def names(self, folder: str) -> Sequence[str]:
         return self.base.names(self._full(folder))
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self.base.first_names(self._full(folder))
 
     def exists(self, path: str) -> bool:
         return self.base.exists(self._full(path))

@@ -63,7 +63,12 @@ class VersionList:
 
 def list_versions(store: Store) -> VersionList | None:
     """All versions of a dataset, None when there is none; CorruptFileError if naming schemes are mixed."""
-    names = [name for name in store.names(VERSIONS) if _MANIFEST.match(name)]
+    return _version_list(store, store.names(VERSIONS))
+
+
+def _version_list(store: Store, names: Sequence[str]) -> VersionList | None:
+    """The versions whose manifests are among these files."""
+    names = [name for name in names if _MANIFEST.match(name)]
     lengths = set(map(len, names))
     if V2_LENGTH not in lengths:
         return VersionList(names, NamingScheme.V1) if names else None
@@ -111,7 +116,10 @@ def find_latest(store: Store) -> tuple[int, NamingScheme] | None:
         here, after = (store.exists(NamingScheme.V2.path(version)) for version in (hinted, hinted + 1))
         if here and not after:
             return hinted, NamingScheme.V2
-    versions = list_versions(store)
+    names, complete = store.first_names(VERSIONS)
+    versions = _version_list(store, names)
+    if not complete and (versions is None or versions.scheme is NamingScheme.V1):
+        versions = list_versions(store)
     return None if versions is None else (versions.latest, versions.scheme)
 
 

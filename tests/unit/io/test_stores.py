@@ -1,4 +1,4 @@
-"""The stores behave alike: local folder, memory, fsspec."""
+"""The stores behave alike: local folder, memory, fsspec, object store."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io import LocalStore, MemoryStore, Store, open_store
 from lance_engine.io.fsspec_store import FsspecStore
+from lance_engine.io.obstore_store import ObstoreStore
+
+if TYPE_CHECKING:
+    from conftest import ObjectStore
 
 
-@pytest.fixture(params=["local", "memory", "fsspec"])
+@pytest.fixture(params=["local", "memory", "fsspec", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     if request.param == "local":
         return LocalStore(tmp_path / "table.lance")
     if request.param == "memory":
         return MemoryStore("t")
+    if request.param == "s3":
+        object_store: ObjectStore = request.getfixturevalue("object_store")
+        store = open_store(object_store.s3("table.lance"), object_store.options)
+        assert isinstance(store, ObstoreStore)
+        return store
     # The fsspec memory file system creates files atomically, as object stores do.
     monkeypatch.setattr("lance_engine.io.fsspec_store.CONDITIONAL_PUT", frozenset({"memory"}))
     return FsspecStore(f"memory://{uuid.uuid4().hex}/table.lance/")
@@ -35,6 +45,13 @@ def test_files_are_written_read_listed_and_deleted(store: Store) -> None:
     assert store.read("data/a.lance", 3) == b"3456789"
     assert store.read("data/a.lance", 3, 4) == b"3456"
     assert store.read("data/a.lance", 10, 0) == b""
+    assert store.read("data/a.lance", 10) == b""
+    assert store.read_tail("data/a.lance", 4) == (b"6789", 10)
+    assert store.read_tail("data/a.lance", 40) == (b"0123456789", 10)
+    assert store.read_tail("data/deep/b.blob", 4) == (b"", 0)
+    assert sorted(store.names("data")) in (["a.lance"], ["a.lance", "deep"])
+    assert store.first_names("_versions") == (["1.manifest"], True)
+    assert store.first_names("nothing") == ([], True)
     assert store.read_ranges("data/a.lance", [(8, 2), (0, 0), (0, 3), (0, 3)]) == [b"89", b"", b"012", b"012"]
     assert store.list("data") == ["data/a.lance", "data/deep/b.blob"]
     assert store.list("") == ["_versions/1.manifest", "data/a.lance", "data/deep/b.blob"]
@@ -49,7 +66,12 @@ def test_files_are_written_read_listed_and_deleted(store: Store) -> None:
 
 
 def test_missing_files_are_not_found(store: Store) -> None:
-    for access in (store.size, store.read, lambda path: store.read_ranges(path, [(0, 1)])):
+    for access in (
+        store.size,
+        store.read,
+        lambda path: store.read_tail(path, 1),
+        lambda path: store.read_ranges(path, [(0, 1)]),
+    ):
         with pytest.raises(FileNotFoundError):
             access("data/none.lance")
 

@@ -1,0 +1,194 @@
+"""The clients of object stores: one per bucket, options and process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.cloud_options import CloudConfig
+from lance_engine.io.obstore_library import keep_inherited, obstore
+from lance_engine.io.retries import HASTY_ATTEMPTS, Retries
+
+# In seconds without any byte, after which an attempt that is not the last one is given up.
+_HASTY: Final = 5.0
+_CREDENTIALS_FOR: Final = timedelta(minutes=5)
+_NO_RETRIES: Final = {"max_retries": 0}
+_BOTOCORE_FILES: Final = ("~/.aws/credentials", "~/.aws/config")
+
+
+class Client:
+    """One bucket or container. Requests of threads run side by side."""
+
+    def __init__(self, config: CloudConfig) -> None:
+        waiting = config.waiting
+        self.library = obstore()
+        self.retries = Retries(waiting)
+        self._make = _factory(config)
+        request = timedelta(seconds=waiting.request)
+        connect = timedelta(seconds=min(waiting.connect, waiting.request))
+        times = {"timeout": request, "connect_timeout": connect}
+        hasty = timedelta(seconds=min(_HASTY, waiting.request))
+        self._hasty = self._make({**times, "read_timeout": hasty}, _NO_RETRIES)
+        self._patient = self._make(times, _NO_RETRIES)
+        # Uploads in parts run inside the library, which asks again by itself.
+        self.uploading = self._make(
+            times, {"max_retries": 10, "retry_timeout": timedelta(seconds=waiting.retry)}
+        )
+
+    def store(self, attempt: int) -> Any:
+        """What to ask at this attempt: the first ones expect an answer soon."""
+        return self._hasty if attempt < HASTY_ATTEMPTS else self._patient
+
+
+_Key = tuple[CloudConfig, tuple[tuple[str, str], ...]]
+_clients: dict[_Key, Client] = {}
+_making = threading.Lock()
+
+
+def client(config: CloudConfig) -> Client:
+    """The client for a bucket in this process."""
+    # What the options do not say comes from the environment.
+    starts = ("AWS_", "GOOGLE_", "AZURE_")
+    key = (config, tuple(sorted(item for item in os.environ.items() if item[0].startswith(starts))))
+    found = _clients.get(key)
+    if found is None:
+        with _making:
+            found = _clients.get(key)
+            if found is None:
+                found = _clients[key] = Client(config)
+    return found
+
+
+def _forget_clients() -> None:
+    global _making
+    keep_inherited(dict(_clients))
+    _clients.clear()
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_clients)
+
+
+def _factory(config: CloudConfig) -> Any:
+    """Makes the store of the library with time-outs and a way to ask again."""
+    library = obstore()
+    settings = dict(config.config)
+    options = {**dict(config.client), "allow_http": True}
+    provider: Callable[[], dict[str, Any]] | None = None
+    if config.cloud == "gs" and settings.get("skip_signature") is True and "base_url" in settings:
+        # The library asks for a token to write with all the same.
+        provider = _no_google_token
+    if config.cloud == "s3":
+        provider = _s3_identity(config, settings)
+    kind = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}[config.cloud]
+
+    def make(times: dict[str, timedelta], retry: dict[str, Any]) -> Any:
+        try:
+            return getattr(library.store, kind)(
+                config.bucket,
+                config=settings,
+                client_options={**options, **times},
+                retry_config=retry,
+                **({} if provider is None else {"credential_provider": provider}),
+            )
+        except library.exceptions.BaseError as error:
+            # Its text can hold the values.
+            raise UnsupportedFeatureError(
+                f"The storage options do not fit together ({type(error).__name__})",
+                path=config.bucket,
+                remedy=f"Check {', '.join(settings) or 'the environment'}",
+            ) from None
+
+    return make
+
+
+def _s3_identity(config: CloudConfig, settings: dict[str, str | bool]) -> _BotocoreCredentials | None:
+    """Fill in the region; returns who provides credentials, None if the library does."""
+    environment = os.environ
+    given = "access_key_id" in settings or settings.get("skip_signature") is True
+    given = given or str(environment.get("AWS_SKIP_SIGNATURE", "")).lower() == "true"
+    static = (
+        not config.profile and "AWS_ACCESS_KEY_ID" in environment and "AWS_SECRET_ACCESS_KEY" in environment
+    )
+    provider = None if given or static else _botocore_credentials(config.profile)
+    if "region" not in settings:
+        region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+        region = region or _configured_region(config.profile)
+        if not region:
+            region = "us-east-1" if "endpoint" in settings else _region_of(config.bucket)
+        settings["region"] = region
+    return provider
+
+
+def _no_google_token() -> dict[str, Any]:
+    return {"token": "", "expires_at": None}
+
+
+class _BotocoreCredentials:
+    """Credentials as the tools of AWS find them: profiles, single sign-on, roles."""
+
+    def __init__(self, credentials: Any) -> None:
+        self._credentials = credentials
+
+    def __call__(self) -> dict[str, Any]:
+        # It renews them in time by itself.
+        frozen = self._credentials.get_frozen_credentials()
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": datetime.now(UTC) + _CREDENTIALS_FOR,
+        }
+
+
+def _botocore_credentials(profile: str | None) -> _BotocoreCredentials | None:
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ImportError as error:
+        if profile is None:
+            return None
+        raise UnsupportedFeatureError(
+            f"The profile '{profile}' needs boto3", remedy="pip install lance-sql[s3]"
+        ) from error
+    try:
+        credentials = Session(profile=profile).get_credentials()
+    except BotoCoreError as error:
+        raise PermissionError(str(error)) from None
+    if credentials is None:
+        raise PermissionError("Unable to locate credentials")
+    return _BotocoreCredentials(credentials)
+
+
+def _configured_region(profile: str | None) -> str | None:
+    if not any(os.path.exists(os.path.expanduser(name)) for name in _BOTOCORE_FILES):
+        return None
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ImportError:
+        return None
+    try:
+        region = Session(profile=profile).get_config_variable("region")
+    except BotoCoreError:
+        return None
+    return None if region is None else str(region)
+
+
+def _region_of(bucket: str) -> str:
+    """Where AWS says that a bucket lies: it tells everybody, in answers that refuse access as well."""
+    request = urllib.request.Request(f"https://s3.amazonaws.com/{bucket}", method="HEAD")
+    try:
+        with urllib.request.urlopen(request, timeout=2) as answer:
+            headers = answer.headers
+    except urllib.error.HTTPError as error:
+        headers = error.headers
+    except OSError:
+        return "us-east-1"
+    return str(headers.get("x-amz-bucket-region") or "us-east-1")

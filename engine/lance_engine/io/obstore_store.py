@@ -1,0 +1,292 @@
+"""Datasets on S3, Google Cloud Storage and Azure Blob Storage."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.io.access import access_explained
+from lance_engine.io.cloud_options import CloudConfig, cloud_config, cloud_of
+from lance_engine.io.object_errors import Failure, IncompleteAnswerError, Outcome
+from lance_engine.io.object_upload import ObjectSink
+from lance_engine.io.obstore_client import Client, client
+from lance_engine.io.retries import Request
+from lance_engine.io.store import Sink, checked_path, checked_range
+
+T = TypeVar("T")
+
+# Names that one request for a listing tells at most.
+_PAGE: Final = 1000
+
+
+def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
+    """The store for a URI, None if that or an option is a matter of fsspec."""
+    scheme, _, location = uri.partition("://")
+    if cloud_of(scheme.lower()) is None:
+        return None
+    bucket, _, root = location.partition("/")
+    container, at, host = bucket.partition("@")
+    if at:
+        # abfss://container@account.dfs.core.windows.net/path
+        bucket = container
+        options = {"azure_storage_account_name": host.partition(".")[0], **options}
+    if not bucket:
+        raise UnsupportedFeatureError("The path names no bucket", path=uri)
+    config = cloud_config(scheme.lower(), bucket, options)
+    return None if config is None else ObstoreStore(uri, options, config, root)
+
+
+class ObstoreStore:
+    """A folder of a bucket, such as ``s3://bucket/table.lance``. Pickling keeps the options only."""
+
+    def __init__(self, uri: str, options: Mapping[str, Any], config: CloudConfig, root: str) -> None:
+        self._uri = uri.rstrip("/")
+        self._options = dict(options)
+        self._config = config
+        self._root = root.strip("/")
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"ObstoreStore({self._uri!r})"
+
+    def size(self, path: str) -> int:
+        return int(self._head(path)["size"])
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        written: datetime.datetime = self._head(path)["last_modified"]
+        return written
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if length is None:
+            return self._read_rest(path, offset)
+        if length <= 0 or offset < 0:
+            checked_range(path, offset, offset, length)
+            return b""
+        key = self._key(path)
+
+        def attempt(here: Client, number: int) -> bytes:
+            data = here.library.get_range(here.store(number), key, start=offset, length=length)
+            if len(data) != length:
+                self._explain_short(here, number, path, offset, length)
+            return bytes(data)
+
+        return self._run("read", path, attempt, _beyond_the_end(path))
+
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        key = self._key(path)
+
+        def attempt(here: Client, number: int) -> tuple[bytes, int]:
+            store = here.store(number)
+            wanted: dict[str, Any] = {"suffix": length}
+            if self._config.cloud == "az":
+                # It knows no ranges from the end.
+                size = int(here.library.head(store, key)["size"])
+                wanted = {"offset": max(0, size - length)}
+                if not size:
+                    return b"", 0
+            return _whole_answer(here.library.get(store, key, options={"range": wanted}))
+
+        try:
+            return self._run("read", path, attempt, _no_range)
+        except _NoRangeError:
+            # Of an empty file there is none.
+            data = self._read_rest(path, 0)
+            return data[max(0, len(data) - length) :], len(data)
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        key = self._key(path)
+        wanted = [index for index, (_, length) in enumerate(ranges) if length]
+
+        def attempt(here: Client, number: int) -> list[bytes]:
+            answers = here.library.get_ranges(
+                here.store(number),
+                key,
+                starts=[ranges[index][0] for index in wanted],
+                lengths=[ranges[index][1] for index in wanted],
+                coalesce=0,
+            )
+            found = [b""] * len(ranges)
+            for index, data in zip(wanted, answers, strict=True):
+                if len(data) != ranges[index][1]:
+                    self._explain_short(here, number, path, *ranges[index])
+                found[index] = bytes(data)
+            return found
+
+        return self._run("read", path, attempt, _beyond_the_end(path)) if wanted else [b""] * len(ranges)
+
+    def list(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        start = len(self._root) + 1 if self._root else 0
+
+        def attempt(here: Client, number: int) -> None:
+            pages = here.library.list(
+                here.store(number),
+                self._key(prefix) if prefix else self._root or None,
+                # Another attempt goes on where the one before was interrupted.
+                offset=found[-1] if found else None,
+                chunk_size=_PAGE,
+            )
+            for page in pages:
+                found.extend(entry["path"] for entry in page)
+
+        with suppress(FileNotFoundError):
+            self._run("list", prefix, attempt)
+        return sorted(path[start:] for path in found)
+
+    def names(self, folder: str) -> Sequence[str]:
+        key = self._key(folder) if folder else self._root
+
+        def attempt(here: Client, number: int) -> list[str]:
+            page = here.library.list_with_delimiter(here.store(number), key or None)
+            paths = [*(entry["path"] for entry in page["objects"]), *page["common_prefixes"]]
+            return [path.rstrip("/").rpartition("/")[2] for path in paths]
+
+        try:
+            return self._run("list", folder, attempt)
+        except FileNotFoundError:
+            return []
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        key = self._key(folder)
+
+        def attempt(here: Client, number: int) -> tuple[list[str], bool]:
+            pages = here.library.list(here.store(number), key, chunk_size=_PAGE)
+            page: Sequence[Any] = next(iter(pages), [])
+            names = [entry["path"][len(key) + 1 :] for entry in page]
+            return [name for name in names if "/" not in name], len(page) < _PAGE
+
+        try:
+            return self._run("list", folder, attempt)
+        except FileNotFoundError:
+            return [], True
+
+    def exists(self, path: str) -> bool:
+        try:
+            self._head(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def put(self, path: str, data: bytes) -> None:
+        key = self._key(path)
+        self._run(
+            "write",
+            path,
+            lambda here, number: here.library.put(here.store(number), key, data, use_multipart=False),
+        )
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        key = self._key(path)
+        attempts = 0
+
+        def attempt(here: Client, number: int) -> None:
+            nonlocal attempts
+            attempts = number + 1
+            here.library.put(here.store(number), key, data, mode="create", use_multipart=False)
+
+        try:
+            self._run("create", path, attempt)
+        except FileExistsError:
+            # An attempt whose answer was lost may have been carried out: then what is there is ours.
+            if attempts == 1 or self.read(path) != data:
+                raise
+
+    def delete(self, path: str) -> None:
+        key = self._key(path)
+        with suppress(FileNotFoundError):
+            self._run("delete", path, lambda here, number: here.library.delete(here.store(number), key))
+
+    def create(self, path: str) -> Sink:
+        return ObjectSink(self, checked_path(path))
+
+    def upload(self, path: str, parts: Iterator[bytearray], part_bytes: int, at_once: int) -> None:
+        """Write or replace a file from an iterator of parts; nothing is left of it if that raises."""
+        key = self._key(path)
+
+        def attempt(here: Client, _: int) -> None:
+            here.library.put(
+                here.uploading, key, parts, use_multipart=True, chunk_size=part_bytes, max_concurrency=at_once
+            )
+
+        self._run("write", path, attempt, once=True)
+
+    def local_path(self, path: str) -> str | None:
+        return None
+
+    def _head(self, path: str) -> Any:
+        key = self._key(path)
+        return self._run("look", path, lambda here, number: here.library.head(here.store(number), key))
+
+    def _read_rest(self, path: str, offset: int) -> bytes:
+        key = self._key(path)
+        options: dict[str, Any] = {"range": {"offset": offset}} if offset else {}
+
+        def attempt(here: Client, number: int) -> bytes:
+            return _whole_answer(here.library.get(here.store(number), key, options=options))[0]
+
+        try:
+            return self._run("read", path, attempt, _beyond_the_end(path))
+        except CorruptFileError:
+            # There is no range that is empty.
+            checked_range(path, self.size(path), offset, None)
+            return b""
+
+    def _explain_short(self, here: Client, number: int, path: str, offset: int, length: int) -> None:
+        """Fewer bytes came than were asked for: the file ends, or the answer was cut off."""
+        checked_range(
+            path, int(here.library.head(here.store(number), self._key(path))["size"]), offset, length
+        )
+        raise IncompleteAnswerError
+
+    def _key(self, path: str) -> str:
+        return f"{self._root}/{checked_path(path)}" if self._root else checked_path(path)
+
+    def _run(
+        self,
+        operation: str,
+        path: str,
+        attempt: Callable[[Client, int], T],
+        on_failure: Callable[[Failure], Exception | None] = lambda failure: None,
+        *,
+        once: bool = False,
+    ) -> T:
+        with access_explained(self._uri, self._options):
+            here = client(self._config)
+        request = Request(operation, f"{self._uri}/{path}" if path else self._uri, self._options)
+        return here.retries.run(request, lambda number: attempt(here, number), on_failure, once=once)
+
+
+def _whole_answer(result: Any) -> tuple[bytes, int]:
+    """The bytes of an answer, and the size of the file."""
+    data = bytes(result.bytes())
+    start, stop = result.range
+    if len(data) != stop - start:
+        raise IncompleteAnswerError
+    return data, int(result.meta["size"])
+
+
+class _NoRangeError(Exception):
+    """The store does not answer with a part of this file."""
+
+
+def _no_range(failure: Failure) -> Exception | None:
+    return _NoRangeError() if failure.outcome in (Outcome.BEYOND, Outcome.WHOLE) else None
+
+
+def _beyond_the_end(path: str) -> Callable[[Failure], Exception | None]:
+    def meaning(failure: Failure) -> Exception | None:
+        if failure.outcome is not Outcome.BEYOND:
+            return None
+        return CorruptFileError(
+            "Bytes beyond the end of the file were asked for",
+            path=path,
+            remedy="The file is truncated, or what refers to it is damaged",
+        )
+
+    return meaning

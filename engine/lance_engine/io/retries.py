@@ -1,0 +1,129 @@
+"""Asking storage again: what is worth another attempt, after which pause, and for how long."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+from lance_engine.errors import LanceError, MissingFileError, StorageUnavailableError
+from lance_engine.io.access import refused
+from lance_engine.io.cloud_options import Waiting
+from lance_engine.io.object_errors import RETRIED, Failure, Outcome, failure_of
+
+T = TypeVar("T")
+
+# In seconds. A server that is not there is given up sooner than one that is busy.
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 5.0
+_UNREACHABLE_FOR: Final = 2.5
+# Attempts that expect bytes within moments; those after them wait as long as a request may take.
+HASTY_ATTEMPTS: Final = 2
+
+
+class Request(NamedTuple):
+    """What errors tell of a request; of `options` they tell the names."""
+
+    operation: str
+    uri: str
+    options: Mapping[str, Any]
+
+
+class Retries:
+    """The requests of one client; safe to use in several threads.
+
+    A store that says that it is too busy is left alone for a moment by all of them.
+    """
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+        self._lock = threading.Lock()
+        self._quiet_until = 0.0
+
+    def run(
+        self,
+        request: Request,
+        attempt: Callable[[int], T],
+        on_failure: Callable[[Failure], Exception | None],
+        *,
+        once: bool = False,
+    ) -> T:
+        """The result of `attempt`, which is given the number of its call from 0.
+
+        `on_failure` may tell what a failure that is not worth another attempt means. With `once` none is.
+        """
+        started = time.monotonic()
+        number = 0
+        while True:
+            self._wait_for_quiet()
+            try:
+                return attempt(number)
+            except LanceError:
+                raise
+            except Exception as error:
+                failure = failure_of(error)
+                number += 1
+                elapsed = time.monotonic() - started
+                if failure.outcome not in RETRIED:
+                    # The error of the client can hold addresses with signatures.
+                    raise on_failure(failure) or _meaning(failure, request) from None
+                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (number - 1)) * random.uniform(0.5, 1.0)
+                if once or elapsed + pause > self._patience(failure):
+                    raise _unavailable(failure, request, number, elapsed) from None
+                if failure.outcome is Outcome.BUSY:
+                    self._be_quiet(pause)
+            time.sleep(pause)
+
+    def _patience(self, failure: Failure) -> float:
+        if failure.outcome is Outcome.UNREACHABLE:
+            return min(self._waiting.retry, _UNREACHABLE_FOR)
+        return self._waiting.retry
+
+    def _be_quiet(self, seconds: float) -> None:
+        with self._lock:
+            self._quiet_until = max(self._quiet_until, time.monotonic() + seconds)
+
+    def _wait_for_quiet(self) -> None:
+        left = self._quiet_until - time.monotonic()
+        if left > 0:
+            # Not all at the same moment.
+            time.sleep(left * random.uniform(1.0, 1.5))
+
+
+def _meaning(failure: Failure, request: Request) -> Exception:
+    match failure.outcome:
+        case Outcome.MISSING:
+            return MissingFileError("There is no such object", path=request.uri)
+        case Outcome.TAKEN:
+            return FileExistsError(request.uri)
+        case Outcome.REFUSED:
+            return refused(request.uri, request.options, failure.reason)
+    return StorageUnavailableError(
+        f"Storage cannot carry out the request: {failure.reason}",
+        path=request.uri,
+        operation=request.operation,
+    )
+
+
+_REMEDIES: Final = {
+    Outcome.UNREACHABLE: "Check the endpoint among the storage options, and the network",
+    Outcome.BUSY: "Try again when the store is less busy, or give it more time: retry_timeout",
+}
+
+
+def _unavailable(
+    failure: Failure, request: Request, attempts: int, elapsed: float
+) -> StorageUnavailableError:
+    return StorageUnavailableError(
+        f"Storage does not answer: {failure.reason}",
+        path=request.uri,
+        operation=request.operation,
+        attempts=attempts,
+        elapsed=f"{elapsed:.1f} s",
+        remedy=_REMEDIES.get(
+            failure.outcome,
+            "Try again later, or raise request_timeout and retry_timeout among the storage options",
+        ),
+    )
