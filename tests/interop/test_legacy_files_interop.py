@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, difference, leaf_cases, nested_cases
+from corpus import Case, by_kind, difference, leaf_cases, nested_cases
 from lance_engine.dataset import Dataset
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.memory import MemoryStore
@@ -27,27 +27,26 @@ def is_in_0_1(case: Case) -> bool:
     return not refused and not ("dictionary" in case.kind and case.mix == "no rows")
 
 
-CASES = [pytest.param(case, id=case.name) for case in [*leaf_cases(), *nested_cases()] if is_in_0_1(case)]
+KINDS = by_kind(
+    replace(case, versions=("legacy",)) for case in [*leaf_cases(), *nested_cases()] if is_in_0_1(case)
+)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("legacy")
+@pytest.mark.parametrize("pairs", KINDS)
+def test_scan_ranges_and_rows(
+    tmp_path: Path, pairs: list[tuple[Case, str]], subtests: pytest.Subtests
+) -> None:
+    """Datasets of several batches and fragments are read as pylance reads them: nulls are not stored."""
+    for case, version in pairs:
+        uri = str(tmp_path / f"{case.mix}.lance")
+        lance.write_dataset(
+            case.build(), uri, data_storage_version=version, max_rows_per_group=50, max_rows_per_file=100
+        )
+        with subtests.test(case.name):
+            check_scan_ranges_and_rows(uri, lance.dataset(uri).to_table())
 
 
-@cache
-def written(folder: Path, case: Case) -> tuple[str, pa.Table]:
-    """A dataset of several batches and fragments, and what pylance reads of it: nulls are not stored."""
-    uri = str(folder / f"{case.name}.lance".replace("<", "_").replace("/", "_"))
-    lance.write_dataset(
-        case.build(), uri, data_storage_version="legacy", max_rows_per_group=50, max_rows_per_file=100
-    )
-    return uri, lance.dataset(uri).to_table()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_scan_ranges_and_rows(folder: Path, case: Case) -> None:
-    uri, expected = written(folder, case)
+def check_scan_ranges_and_rows(uri: str, expected: pa.Table) -> None:
     dataset = Dataset.open(uri)
     assert difference(dataset.scan().to_table(), expected) == ""
     if expected.num_rows == 0:

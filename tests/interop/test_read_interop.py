@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, blob_cases, difference, multi_page_table, versioned
+from corpus import Case, all_cases, blob_cases, by_kind, difference, multi_page_table
 from lance_engine.dataset import Dataset
 from lance_engine.errors import RowNotFoundError
 from lance_engine.scan.splits import ScanSplit
 from pylance_files import write_dataset
 
-CASES = versioned([*all_cases(), *blob_cases()], with_2_0=True)
+Pairs = list[tuple[Case, str]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("datasets")
+@pytest.mark.parametrize("pairs", by_kind([*all_cases(), *blob_cases()], with_2_0=True))
+def test_the_corpus(tmp_path: Path, pairs: Pairs, subtests: pytest.Subtests) -> None:
+    for case, version in pairs:
+        expected = case.build()
+        uri = str(tmp_path / f"{case.mix}-{version}.lance")
+        small = case.group in ("leaf", "nested")
+        theirs = write_dataset(Path(uri), expected, version, fragment_rows=100 if small else 1 << 20)
+        rng = np.random.default_rng(len(case.name))
+        with subtests.test(case.name, version=version):
+            check_scan(uri, expected)
+            check_row_ranges(uri, theirs, expected, rng)
+            check_take(uri, theirs, expected, rng)
 
 
-@cache
-def written(folder: Path, case: Case, version: str) -> tuple[str, pa.Table]:
-    """The dataset of a case (written once for all tests) and its rows."""
-    table = case.build()
-    uri = folder / f"{case.name}-{version}.lance".replace("<", "_").replace("/", "_")
-    small = case.group in ("leaf", "nested")
-    write_dataset(uri, table, version, fragment_rows=100 if small else 1 << 20)
-    return str(uri), table
-
-
-def rng_of(case: Case) -> np.random.Generator:
-    return np.random.default_rng(len(case.name))
-
-
-@pytest.mark.parametrize(("case", "version"), CASES)
-def test_scan(folder: Path, case: Case, version: str) -> None:
-    uri, expected = written(folder, case, version)
+def check_scan(uri: str, expected: pa.Table) -> None:
     dataset = Dataset.open(uri)
     assert dataset.count_rows() == expected.num_rows
     assert difference(dataset.scan().to_table(), expected) == ""
 
 
-@pytest.mark.parametrize(("case", "version"), CASES)
-def test_row_ranges(folder: Path, case: Case, version: str) -> None:
-    uri, expected = written(folder, case, version)
+def check_row_ranges(
+    uri: str, theirs: lance.LanceDataset, expected: pa.Table, rng: np.random.Generator
+) -> None:
     dataset = Dataset.open(uri)
-    rng = rng_of(case)
     first = 0
-    for fragment in lance.dataset(uri).get_fragments():
+    for fragment in theirs.get_fragments():
         rows = fragment.physical_rows
         ranges = [sorted(rng.integers(0, rows + 1, 2).tolist()) for _ in range(3)]
         for start, stop in [*ranges, [rows - 1, rows], [0, 1]]:
@@ -62,30 +53,31 @@ def test_row_ranges(folder: Path, case: Case, version: str) -> None:
         first += rows
 
 
-@pytest.mark.parametrize(("case", "version"), CASES)
-def test_take(folder: Path, case: Case, version: str) -> None:
-    uri, expected = written(folder, case, version)
+def check_take(uri: str, theirs: lance.LanceDataset, expected: pa.Table, rng: np.random.Generator) -> None:
     if expected.num_rows == 0:
         with pytest.raises(RowNotFoundError):
             Dataset.open(uri).take([0])
         return
-    positions = rng_of(case).integers(0, expected.num_rows, 12)
+    positions = rng.integers(0, expected.num_rows, 12)
     positions[3] = positions[7]
-    row_ids = lance.dataset(uri).to_table(columns=[], with_row_id=True)["_rowid"].to_numpy()
+    row_ids = theirs.to_table(columns=[], with_row_id=True)["_rowid"].to_numpy()
     actual = Dataset.open(uri).take(row_ids[positions])
     assert difference(actual, expected.take(positions)) == ""
 
 
-@pytest.fixture(params=["2.1", "2.2"])
-def wide(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, lance.LanceDataset]:
+@pytest.fixture(scope="module", params=["2.1", "2.2"])
+def wide(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, lance.LanceDataset]:
     """Several columns, four fragments, a few deletions in two of them and all rows of a third."""
     table = next(case for case in all_cases() if case.kind == "wide").build()
-    dataset = write_dataset(tmp_path / "wide.lance", table, request.param, fragment_rows=250)
+    uri = str(tmp_path_factory.mktemp("wide") / "wide.lance")
+    dataset = write_dataset(Path(uri), table, request.param, fragment_rows=250)
     dataset.delete("i % 7 = 0 AND _rowid < 500")
     ids = dataset.to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()
     third = [row for row in ids if row >> 32 == 2]
     dataset.delete(f"_rowid >= {min(third)} AND _rowid <= {max(third)}")
-    return str(tmp_path / "wide.lance"), lance.dataset(str(tmp_path / "wide.lance"))
+    return uri, lance.dataset(uri)
 
 
 def test_deleted_rows_are_not_read(wide: tuple[str, lance.LanceDataset]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, multi_page_table
+from corpus import Case, all_cases, by_kind, difference, multi_page_table
 from lance.file import LanceFileReader
 from lance_engine.dataset import Dataset
 from lance_engine.errors import SchemaMismatchError, UnsupportedTypeError
@@ -18,7 +19,7 @@ from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 
-CASES = [pytest.param(case, id=case.name) for case in all_cases()]
+KINDS = by_kind(replace(case, versions=("2.0",)) for case in all_cases())
 REFUSED = ("null structs", "Maps", "Fixed-size lists of structs", "Packed structs cannot hold")
 
 
@@ -42,20 +43,26 @@ def check(uri: Path, table: pa.Table) -> None:
             assert not difference(reader.read_range(start, length).to_table(), table.slice(start, length))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_corpus(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pairs", KINDS)
+def test_the_corpus(pairs: list[tuple[Case, str]], tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for case, version in pairs:
+        with subtests.test(case.name):
+            check_case(case, version, tmp_path / case.mix)
+
+
+def check_case(case: Case, version: str, uri: Path) -> None:
     table = case.build()
     refusal = None
     try:
-        write_dataset(table, tmp_path / "d", data_storage_version="2.0")
+        write_dataset(table, uri, data_storage_version=version)
     except UnsupportedTypeError as error:
         refusal = error
     if refusal is not None:
         assert any(reason in str(refusal) for reason in REFUSED)
         assert refusal.remedy
         return
-    assert lance.dataset(tmp_path / "d").data_storage_version == "2.0"
-    check(tmp_path / "d", table)
+    assert lance.dataset(uri).data_storage_version == "2.0"
+    check(uri, table)
 
 
 @pytest.mark.parametrize("page_bytes", [1, 200_000])

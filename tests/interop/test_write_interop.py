@@ -13,11 +13,11 @@ from corpus import (
     NONE,
     Case,
     all_cases,
+    by_kind,
     difference,
     multi_page_table,
     one_column,
     random_array,
-    versioned,
 )
 from lance.file import LanceFileReader
 from lance_engine.dataset import Dataset
@@ -51,20 +51,26 @@ def check_reads(path: Path, table: pa.Table) -> None:
     assert not difference(reader.take_rows(rows.tolist()).to_table(), table.take(pa.array(rows)))
 
 
-@pytest.mark.parametrize(("case", "version"), versioned(all_cases()))
-def test_pylance_reads_the_corpus(case: Case, version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pairs", by_kind(all_cases()))
+def test_pylance_reads_the_corpus(
+    pairs: list[tuple[Case, str]], tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for case, version in pairs:
+        with subtests.test(case.name, version=version):
+            check_case(case, version, tmp_path / f"{case.mix}-{version}")
+
+
+def check_case(case: Case, version: str, folder: Path) -> None:
     table = case.build()
     options = WriteOptions(data_storage_version=version)
     if case.kind == DECLINED:
         with pytest.raises(UnsupportedTypeError, match=r"column: value.*Cast"):
-            write_fragments(
-                LocalStore(tmp_path), Schema.from_arrow(table.schema), table.to_batches(), options
-            )
+            write_fragments(LocalStore(folder), Schema.from_arrow(table.schema), table.to_batches(), options)
     elif table.num_rows == 0:
-        write_dataset(table, tmp_path / "d", data_storage_version=version)
-        assert not difference(lance.dataset(tmp_path / "d").to_table(), table)
+        write_dataset(table, folder / "d", data_storage_version=version)
+        assert not difference(lance.dataset(folder / "d").to_table(), table)
     else:
-        check_reads(write_file(tmp_path, table, options), table)
+        check_reads(write_file(folder, table, options), table)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -51,8 +52,12 @@ class Case:
     versions: tuple[str, ...] = BOTH
 
     @property
+    def kind_name(self) -> str:
+        return f"{self.group}-{self.kind}".replace(" ", "_")
+
+    @property
     def name(self) -> str:
-        return f"{self.group}-{self.kind}-{self.mix}".replace(" ", "_")
+        return f"{self.kind_name}-{self.mix}".replace(" ", "_")
 
 
 LEAF_TYPES: dict[str, pa.DataType] = {
@@ -116,10 +121,10 @@ def _leaf_data(arrow_type: pa.DataType, count: int, rng: np.random.Generator) ->
         values = _leaf_data(arrow_type.value_type, 20, rng)
         indices = pa.array(rng.integers(0, 20, count), arrow_type.index_type)
         return pa.DictionaryArray.from_arrays(indices, values)
-    words = [rng.integers(97, 123, rng.integers(0, 12)).astype(np.uint8).tobytes() for _ in range(count)]
-    return pa.array(words, pa.large_binary() if pt.is_large_binary(arrow_type) else pa.binary()).cast(
-        arrow_type
-    )
+    offsets = np.concatenate([[0], rng.integers(0, 12, count)]).cumsum().astype(np.int32)
+    letters = rng.integers(97, 123, int(offsets[-1])).astype(np.uint8).tobytes()
+    words = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
+    return words.cast(arrow_type)
 
 
 def _validity(count: int, share: float, rng: np.random.Generator) -> Any:
@@ -512,10 +517,11 @@ def multi_page_table() -> pa.Table:
     )
 
 
-def all_cases() -> list[Case]:
+@cache
+def all_cases() -> tuple[Case, ...]:
     """The whole corpus."""
     groups = (leaf_cases, nested_cases, shape_cases, forced_cases, packed_cases, odd_cases)
-    return [case for group in groups for case in group()]
+    return tuple(case for group in groups for case in group())
 
 
 def is_in_2_0(case: Case) -> bool:
@@ -543,15 +549,19 @@ def is_in_2_0(case: Case) -> bool:
     return True
 
 
-def versioned(cases: Iterable[Case], *, with_2_0: bool = False) -> list[Any]:
-    """(case, version) parameters for pytest; `with_2_0` adds file version 2.0 where it fits."""
+def by_kind(cases: Iterable[Case], *, with_2_0: bool = False) -> list[Any]:
+    """Parameters for pytest: the (case, version) pairs of each kind; `with_2_0` adds 2.0 where it fits.
+
+    A test goes through its pairs in subtests, which name what failed: thousands of tests would spend most of
+    their time in pytest.
+    """
     import pytest
 
-    return [
-        pytest.param(case, version, id=f"{case.name}-{version}")
-        for case in cases
-        for version in (("2.0",) if with_2_0 and is_in_2_0(case) else ()) + case.versions
-    ]
+    kinds: dict[str, list[tuple[Case, str]]] = {}
+    for case in cases:
+        versions = (("2.0",) if with_2_0 and is_in_2_0(case) else ()) + case.versions
+        kinds.setdefault(case.kind_name, []).extend((case, version) for version in versions)
+    return [pytest.param(pairs, id=kind) for kind, pairs in kinds.items()]
 
 
 def difference(actual: pa.Table, expected: pa.Table) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from corpus import difference
 from lance_engine import kernels
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
@@ -106,3 +107,17 @@ class NativeFile:
     def table(self) -> pa.Table:
         """All rows."""
         return self.range(0, self.rows)
+
+
+def check_everywhere(
+    file: NativeFile, table: pa.Table, ranges: Sequence[Sequence[int]], rows: Sequence[int]
+) -> None:
+    """Whole, ranges and single rows of `file` are those of `table`."""
+    if table.num_rows == 0:
+        return
+    schema = pa.schema([field.with_type(without_dictionaries(field.type)) for field in table.schema])
+    expected = table if schema == table.schema else table.cast(schema)
+    assert difference(file.table(), expected) == ""
+    for start, stop in ranges:
+        assert difference(file.range(start, stop), expected.slice(start, stop - start)) == "", (start, stop)
+    assert difference(file.rows_at(rows), expected.take(pa.array(rows, pa.int64()))) == "", rows

@@ -8,33 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, versioned
+from corpus import difference
 from lance_engine import kernels
 from lance_engine.file.reader import FileReader
 from lance_engine.format.container import direct_encoding
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.format.pb import file_v2_pb2
-from lance_engine.io.memory import MemoryStore
 from native_files import NativeFile
 from pylance_files import write_file
-
-
-@pytest.mark.parametrize(("case", "version"), versioned(all_cases()))
-def test_reads_every_page_that_pylance_writes(tmp_path: Path, case: Case, version: str) -> None:
-    """But for rows of packed structs with strings, which are rare: and both make the same of a page."""
-    data = write_file(tmp_path / "file.lance", case.build(), version)
-    store = MemoryStore()
-    store.put("file", data)
-    file = FileReader(store, "file")
-    for column in range(file.num_columns):
-        pages = file.native_pages(column)
-        described = file.pages(column, "a column")
-        if any(b"\x6a" in page.encoding.value and pages is None for page in described):
-            assert "struct" in case.kind or "packed" in case.group
-            continue
-        assert pages is not None
-        assert [page.rows for page in pages] == [page.rows for page in described]
-
 
 ROWS = 100
 VALUES = np.arange(ROWS, dtype="<i8").tobytes()

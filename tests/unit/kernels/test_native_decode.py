@@ -3,53 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import handmade_files as handmade
 import numpy as np
-import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, blob_cases, difference, multi_page_table, versioned
+from corpus import multi_page_table
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
-from native_files import NativeFile, without_dictionaries
+from native_files import NativeFile, check_everywhere
 from pylance_files import write_file
 from random_files import RandomFile, random_files
 from reference import bitpacking, compressive
 from reference.values import Fixed, Variable
-
-
-def check_everywhere(
-    file: NativeFile, table: pa.Table, ranges: Sequence[Sequence[int]], rows: Sequence[int]
-) -> None:
-    """Whole, ranges and single rows of `file` are those of `table`."""
-    if table.num_rows == 0:
-        return
-    schema = pa.schema([field.with_type(without_dictionaries(field.type)) for field in table.schema])
-    expected = table if schema == table.schema else table.cast(schema)
-    assert difference(file.table(), expected) == ""
-    for start, stop in ranges:
-        assert difference(file.range(start, stop), expected.slice(start, stop - start)) == "", (start, stop)
-    assert difference(file.rows_at(rows), expected.take(pa.array(rows, pa.int64()))) == "", rows
-
-
-def random_picks(count: int) -> tuple[list[list[int]], list[int]]:
-    rng = np.random.default_rng(count)
-    ranges = [sorted(rng.integers(0, count + 1, 2).tolist()) for _ in range(4)]
-    rows = np.unique(rng.integers(0, max(count, 1), 9)).tolist()
-    return [each for each in ranges if each[0] < each[1]], rows
-
-
-@pytest.mark.parametrize(("case", "version"), versioned([*all_cases(), *blob_cases()], with_2_0=True))
-def test_files_of_pylance(tmp_path: Path, case: Case, version: str) -> None:
-    table = case.build()
-    data = write_file(tmp_path / "file.lance", table, version)
-    ranges, rows = random_picks(table.num_rows)
-    check_everywhere(NativeFile.in_memory(data, table.schema), table, ranges, rows)
-    check_everywhere(NativeFile.mapped(tmp_path / "file.lance", table.schema), table, ranges, rows)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])

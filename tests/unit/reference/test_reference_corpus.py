@@ -1,4 +1,4 @@
-"""The reference reader against files written by pylance, over the whole corpus."""
+"""The reference reader against files written by pylance; test_corpus_files.py gives it the whole corpus."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpus import Case, all_cases, difference, multi_page_table, nested_cases, versioned
+from corpus import all_cases, difference, multi_page_table, nested_cases
 from pylance_files import write_file
 from reference import file as reference_file
 from reference import levels, mini_block, page
-
-
-@pytest.mark.parametrize(("case", "version"), versioned(all_cases()))
-def test_reads_what_pylance_writes(tmp_path: Path, case: Case, version: str) -> None:
-    table = case.build()
-    data = write_file(tmp_path / "file.lance", table, version)
-    assert difference(reference_file.read_table(data, table.schema), table) == ""
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
