@@ -81,7 +81,7 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; exit 1; }
-	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo -p reference
+	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo -p benchmarks -p reference
 	@$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 
 format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
@@ -90,13 +90,13 @@ format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
 	@$(BIN)/clang-format -i $(KERNELS)
 
 bench: $(STAMPS)/demo  ## Time scans, lookups and the TPC-H queries against Parquet (BENCH_SCALE=1 for more data)
-	@$(BIN)/python -m demo.bench --scale $(BENCH_SCALE)
+	@$(BIN)/python -m benchmarks.tpch --scale $(BENCH_SCALE)
 
 bench-spark: $(STAMPS)/demo  ## Time Spark writing and reading lineitem as Parquet and as Lance (BENCH_SCALE=1 for more)
-	@$(BIN)/python -m demo.spark_bench --scale $(BENCH_SCALE)
+	@$(BIN)/python -m benchmarks.spark --scale $(BENCH_SCALE)
 
 setup: $(STAMPS)/dev  ## Only create .venv and build
 
 clean:  ## Remove .venv, builds, caches and the demo's data
 	rm -rf .venv build dist .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find engine lance_sql demo tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find engine lance_sql demo benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,11 +7,9 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 from rich.console import Console
@@ -29,11 +27,11 @@ from demo.queries import (
     query_text,
     same,
 )
+from demo.timing import timed
 from lance_sql.spark.java import java_problem
 
 QUERY_NUMBERS = (1, 3, 6)
 TAKEN_ROWS = 1000
-Result = TypeVar("Result")
 
 
 def main() -> int:
@@ -42,12 +40,6 @@ def main() -> int:
     options.add_argument("--folder", type=Path, default=Path(".demo"), help="where the data goes")
     chosen = options.parse_args()
     return Demo(Console(), chosen.folder.absolute(), chosen.scale).run()
-
-
-def timed(action: Callable[[], Result]) -> tuple[Result, float]:
-    """The result and the seconds it took."""
-    start = time.perf_counter()
-    return action(), time.perf_counter() - start
 
 
 class Demo:

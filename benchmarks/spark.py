@@ -1,4 +1,4 @@
-"""``python -m demo.spark_bench``: Spark writes and reads TPC-H lineitem as Parquet and as Lance.
+"""``python -m benchmarks.spark``: Spark writes and reads TPC-H lineitem as Parquet and as Lance.
 
 Writes alternate, reads too, so that both formats meet the same machine; medians and the median of the
 ratios are printed. Both copies are compared by checksums of every column, and the largest Python worker is
@@ -20,18 +20,18 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from rich.console import Console
 
 import lance_sql.spark
-from demo.__main__ import timed
+from benchmarks.worker_memory import WorkerMemory
 from demo.data import generate, size
-from demo.memory import WorkerMemory
+from demo.timing import timed
 
 MONTH = "l_shipdate >= DATE '1995-03-01' AND l_shipdate < DATE '1995-04-01'"
 TWO_COLUMNS = ["l_orderkey", "l_extendedprice"]
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m demo.spark_bench", description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
     options.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor (default 0.1)")
-    options.add_argument("--folder", type=Path, default=Path(".demo/bench"), help="where the data goes")
+    options.add_argument("--folder", type=Path, default=Path("build/benchmarks"), help="where the data goes")
     options.add_argument("--input", type=Path, help="a lineitem.parquet, instead of one made for --scale")
     options.add_argument("--master", default="local[2]", help="Spark's master (default local[2])")
     options.add_argument("--repetitions", type=int, default=3, help="runs of everything (default 3)")

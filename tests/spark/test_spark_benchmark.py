@@ -1,4 +1,4 @@
-"""``python -m demo.spark_bench``: both formats hold the same rows, in one process and on a cluster."""
+"""``python -m benchmarks.spark``: both formats hold the same rows, in one process and on a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY = [("l_orderkey", "ascending"), ("l_linenumber", "ascending")]
 @pytest.mark.timeout(900)  # starts Spark, and executors
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,2048]"])
 def test_lineitem_is_the_same_in_both_formats(tmp_path: Path, master: str) -> None:
-    command = [sys.executable, "-m", "demo.spark_bench", "--scale", "0.01", "--repetitions", "1"]
+    command = [sys.executable, "-m", "benchmarks.spark", "--scale", "0.01", "--repetitions", "1"]
     done = subprocess.run(
         [*command, "--folder", str(tmp_path), "--master", master],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""``python -m demo.bench``: times of scans, lookups and all TPC-H queries, over Parquet and over Lance.
+"""``python -m benchmarks.tpch``: times of scans, lookups and all TPC-H queries, over Parquet and over Lance.
 
 Every time is the best of three runs in one process with warm caches; on a busy machine trust the ratios only.
 pyarrow scans the Parquet files, DuckDB and DataFusion query them with readers of their own.
@@ -23,9 +23,9 @@ from rich.progress import track
 from rich.table import Table
 
 import lance_sql
-from demo.__main__ import timed
 from demo.data import TABLES, generate, own_writer
 from demo.queries import Engine, over_lance, over_parquet, query_text, same
+from demo.timing import timed
 
 REPETITIONS = 3
 # No strings: pyarrow cannot filter or take the string views that the Parquet files declare.
@@ -42,9 +42,9 @@ def best(action: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m demo.bench", description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m benchmarks.tpch", description=__doc__)
     options.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor (default 0.1)")
-    options.add_argument("--folder", type=Path, default=Path(".demo/bench"), help="where the data goes")
+    options.add_argument("--folder", type=Path, default=Path("build/benchmarks"), help="where the data goes")
     chosen = options.parse_args()
     folder = chosen.folder.absolute() / f"scale-{chosen.scale}"
     parquet, lance = folder / "parquet", folder / "lance"
