@@ -11,12 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 #: 503: SlowDown. reset: the connection breaks before the store sees the request. truncate: half of the body
 #: comes. short: the same, but the header fits. stall: nothing for a while. lost: carried out, not answered.
-Fault = Literal["503", "reset", "truncate", "short", "stall", "lost"]
+Fault = Literal["403", "503", "reset", "truncate", "short", "stall", "lost"]
+
+_REFUSALS: Final[dict[Fault, bytes]] = {
+    "403": b"<Error><Code>AccessDenied</Code><Message>No</Message></Error>",
+    "503": b"<Error><Code>SlowDown</Code><Message>Please wait</Message></Error>",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault in ("reset", "stall"):
             self._break()
             return
-        if fault == "503":
-            self._send(503, {}, b"<Error><Code>SlowDown</Code><Message>Please wait</Message></Error>", None)
+        if fault in _REFUSALS:
+            self._send(int(fault), {}, _REFUSALS[fault], None)
             return
         connection = http.client.HTTPConnection(self.upstream)
         try:
