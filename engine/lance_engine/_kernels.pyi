@@ -512,8 +512,85 @@ class Nearest:
         """Offer rows to the queries from number `first` on; `valid` has a zero for rows that are left out."""
 
     def offer(self, query: int, distances: npt.NDArray[np.float32], ids: npt.NDArray[np.uint64]) -> None: ...
+    def search(
+        self,
+        query_number: int,
+        partitions: Sequence[Partition],
+        query: npt.NDArray[np.float32],
+        allowed: RowSet,
+        few: bool,
+        ef: int,
+    ) -> None:
+        """Offer the rows of partitions; see the classes."""
+
+    def found(self, query: int) -> int:
+        """How many rows there are, up to k."""
+
     def merge(self, other: Nearest) -> None: ...
     def result(
         self,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
         """Query numbers, row ids and distances: by query, then nearest first."""
+
+class RowSet:
+    """Row ids as ascending disjoint ranges [first, end); its length is the number of ids."""
+
+    def __init__(self, firsts: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]) -> None: ...
+    def __len__(self) -> int: ...
+    def contains(self, row: int) -> bool: ...
+
+class Codebook:
+    """Centroids of parts of vectors: [parts][1 << bits][dim / parts]."""
+
+    def __init__(
+        self, metric: Metric, dim: int, parts: int, bits: int, values: npt.NDArray[np.float32]
+    ) -> None: ...
+
+class Rotation:
+    """A rotation by sign changes and transforms, or by a matrix; the other one is empty."""
+
+    def __init__(self, dim: int, signs: _Bytes, matrix: npt.NDArray[np.float32]) -> None: ...
+    def apply(self, vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]: ...
+
+class Partition:
+    """Rows of one partition of an index; keeps the arrays it is made of. ValueError if these do not fit."""
+
+    rows: int
+    @staticmethod
+    def flat(
+        metric: Metric, element: Element, dim: int, ids: npt.NDArray[np.uint64], vectors: _Bytes
+    ) -> Partition: ...
+    @staticmethod
+    def scalar(
+        metric: Metric, dim: int, low: float, high: float, ids: npt.NDArray[np.uint64], codes: _Bytes
+    ) -> Partition: ...
+    @staticmethod
+    def product(
+        codebook: Codebook,
+        centroid: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.uint64],
+        codes: _Bytes,
+        transposed: bool,
+        by_row: bool,
+    ) -> Partition: ...
+    @staticmethod
+    def rotated(
+        metric: Metric,
+        rotation: Rotation,
+        centroid: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.uint64],
+        bits: int,
+        first_bits: _Bytes,
+        packed: bool,
+        other_bits: _Bytes,
+        add: npt.NDArray[np.float32],
+        scale: npt.NDArray[np.float32],
+    ) -> Partition: ...
+    def set_graph(
+        self,
+        entry: int,
+        level_ends: npt.NDArray[np.uint64],
+        ids: npt.NDArray[np.uint32],
+        offsets: npt.NDArray[np.int32],
+        neighbours: npt.NDArray[np.uint32],
+    ) -> None: ...

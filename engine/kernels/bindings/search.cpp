@@ -2,13 +2,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "search/partition.hpp"
 #include "search/query.hpp"
+#include "search/rotated.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +38,8 @@ class Nearest {
       throw std::invalid_argument("distances and rows of different length");
     for (size_t i = 0; i < rows.size(); ++i) queries_[query].push(distances.data()[i], rows.data()[i]);
   }
+
+  size_t found(size_t query) const { return queries_.at(query).size(); }
 
   // (query, row, distance), ascending by query, then nearest first.
   nb::tuple result() const {
@@ -79,6 +86,111 @@ nb::object pairwise(const VectorQuery& query, Bytes vectors) {
   return out.array({query.count(), rows});
 }
 
+template <typename T>
+std::span<const T> span_of(const InputArray<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// A partition with the arrays of Python that it reads.
+class OwningPartition : public Partition {
+ public:
+  OwningPartition(std::unique_ptr<Storage> storage, Ids ids, Bytes vectors)
+      : Partition(std::move(storage), span_of(ids)), ids_(std::move(ids)), vectors_(std::move(vectors)) {}
+
+ private:
+  Ids ids_;
+  Bytes vectors_;
+};
+
+void search_partitions(Nearest& nearest, size_t number, const std::vector<const OwningPartition*>& partitions,
+                       Floats query, const RowSet& allowed, bool few, size_t ef) {
+  if (number >= nearest.all().size()) throw std::invalid_argument("other queries");
+  nb::gil_scoped_release nogil;
+  for (const OwningPartition* partition : partitions)
+    partition->search(span_of(query), allowed, few, ef, nearest.all()[number]);
+}
+
+using Levels = InputArray<uint64_t>;
+using Nodes = InputArray<uint32_t>;
+using Offsets = InputArray<int32_t>;
+
+void bind_partitions(nb::module_& m) {
+  nb::class_<RowSet>(m, "RowSet")
+      .def(
+          "__init__",
+          [](RowSet* self, Ids firsts, Ids ends) { new (self) RowSet(span_of(firsts), span_of(ends)); },
+          "firsts"_a, "ends"_a)
+      .def("__len__", &RowSet::count)
+      .def("contains", &RowSet::contains, "row"_a);
+  nb::class_<Codebook>(m, "Codebook")
+      .def(
+          "__init__",
+          [](Codebook* self, Metric metric, size_t dim, size_t parts, unsigned bits, Floats values) {
+            new (self) Codebook(metric, dim, parts, bits, span_of(values));
+          },
+          "metric"_a, "dim"_a, "parts"_a, "bits"_a, "values"_a);
+  nb::class_<Rotation>(m, "Rotation")
+      .def(
+          "__init__",
+          [](Rotation* self, size_t dim, Bytes signs, Floats matrix) {
+            new (self) Rotation(dim, span_of(signs), span_of(matrix));
+          },
+          "dim"_a, "signs"_a, "matrix"_a)
+      .def(
+          "apply",
+          [](const Rotation& self, Floats vector) {
+            const std::vector<float> rotated = self.apply(span_of(vector));
+            Owned<float> out(rotated.size());
+            std::copy(rotated.begin(), rotated.end(), out.data());
+            return out.array();
+          },
+          "vector"_a);
+  nb::class_<OwningPartition>(m, "Partition")
+      .def_prop_ro("rows", &OwningPartition::rows)
+      .def_static(
+          "flat",
+          [](Metric metric, Element element, size_t dim, Ids ids, Bytes vectors) {
+            return std::make_unique<OwningPartition>(flat_storage(metric, element, dim, span_of(vectors)),
+                                                     ids, vectors);
+          },
+          "metric"_a, "element"_a, "dim"_a, "ids"_a, "vectors"_a)
+      .def_static(
+          "scalar",
+          [](Metric metric, size_t dim, float low, float high, Ids ids, Bytes codes) {
+            return std::make_unique<OwningPartition>(scalar_storage(metric, dim, low, high, span_of(codes)),
+                                                     ids, codes);
+          },
+          "metric"_a, "dim"_a, "low"_a, "high"_a, "ids"_a, "codes"_a)
+      .def_static(
+          "product",
+          [](std::shared_ptr<const Codebook> codebook, Floats centroid, Ids ids, Bytes codes, bool transposed,
+             bool by_row) {
+            return std::make_unique<OwningPartition>(
+                product_storage(std::move(codebook), span_of(centroid), span_of(codes), transposed, by_row),
+                ids, codes);
+          },
+          "codebook"_a, "centroid"_a, "ids"_a, "codes"_a, "transposed"_a, "by_row"_a)
+      .def_static(
+          "rotated",
+          [](Metric metric, std::shared_ptr<const Rotation> rotation, Floats centroid, Ids ids, unsigned bits,
+             Bytes first_bits, bool packed, Bytes other_bits, Floats add, Floats scale) {
+            const RotatedCodes codes{bits,         span_of(first_bits), packed, span_of(other_bits),
+                                     span_of(add), span_of(scale)};
+            return std::make_unique<OwningPartition>(
+                rotated_storage(metric, std::move(rotation), span_of(centroid), codes), ids, first_bits);
+          },
+          "metric"_a, "rotation"_a, "centroid"_a, "ids"_a, "bits"_a, "first_bits"_a, "packed"_a,
+          "other_bits"_a, "add"_a, "scale"_a)
+      .def(
+          "set_graph",
+          [](OwningPartition& self, uint32_t entry, Levels level_ends, Nodes ids, Offsets offsets,
+             Nodes neighbours) {
+            self.set_graph(std::make_unique<Graph>(self.rows(), entry, span_of(level_ends), span_of(ids),
+                                                   span_of(offsets), span_of(neighbours)));
+          },
+          "entry"_a, "level_ends"_a, "ids"_a, "offsets"_a, "neighbours"_a);
+}
+
 }  // namespace
 
 void bind_search(nb::module_& m) {
@@ -102,10 +214,14 @@ void bind_search(nb::module_& m) {
           "metric"_a, "element"_a, "dim"_a, "values"_a)
       .def_prop_ro("count", &VectorQuery::count)
       .def("distances", &pairwise, "vectors"_a);
+  bind_partitions(m);
   nb::class_<Nearest>(m, "Nearest")
       .def(nb::init<size_t, size_t, float, float>(), "queries"_a, "k"_a, "lower"_a, "upper"_a)
       .def("scan", &scan, "query"_a, "first"_a, "vectors"_a, "ids"_a, "valid"_a.none())
+      .def("search", &search_partitions, "query_number"_a, "partitions"_a, "query"_a, "allowed"_a, "few"_a,
+           "ef"_a)
       .def("offer", &Nearest::offer, "query"_a, "distances"_a, "ids"_a)
+      .def("found", &Nearest::found, "query"_a)
       .def("merge", &Nearest::merge, "other"_a)
       .def("result", &Nearest::result);
 }

@@ -43,6 +43,11 @@ struct DistanceTable {
   void (*widen_half)(const uint8_t* values, size_t count, float* out);
   void (*widen_i8)(const int8_t* values, size_t count, float* out);
   void (*widen_u8)(const uint8_t* values, size_t count, float* out);
+  // Sums over codes of one byte, per row of `dim` codes: squared differences, and products with floats.
+  void (*code_l2)(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t dim, float* out);
+  void (*code_dot)(const float* query, const uint8_t* rows, size_t num_rows, size_t dim, float* out);
+  // out[r] += table[column[r]] for codes of one column.
+  void (*add_looked_up)(const float* table, const uint8_t* column, size_t num_rows, float* out);
   // The number of bits that differ, per row of `bytes` bytes.
   void (*hamming)(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out);
 };

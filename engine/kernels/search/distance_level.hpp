@@ -1,6 +1,6 @@
 // Included once per instruction set: plain C++ over vectors of LANCE_VECTOR_BYTES bytes.
 
-#ifdef __F16C__
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -130,6 +130,50 @@ void widen(const T* values, size_t count, float* out) {
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i]);
 }
 
+void code_l2(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t dim, float* out) {
+  for (size_t r = 0; r < num_rows; ++r) {
+    const uint8_t* row = rows + r * dim;
+    uint64_t total = 0;
+    // A sum of so many squares of bytes fits 32 bits.
+    for (size_t begin = 0; begin < dim; begin += 32768) {
+      const size_t end = dim - begin < 32768 ? dim : begin + 32768;
+      uint32_t sum = 0;
+      for (size_t d = begin; d < end; ++d) {
+        const int difference = static_cast<int>(query[d]) - static_cast<int>(row[d]);
+        sum += static_cast<uint32_t>(difference * difference);
+      }
+      total += sum;
+    }
+    out[r] = static_cast<float>(total);
+  }
+}
+
+void code_dot(const float* query, const uint8_t* rows, size_t num_rows, size_t dim, float* out) {
+  constexpr size_t kLanes = Lanes<float>::kCount;
+  for (size_t r = 0; r < num_rows; ++r) {
+    const uint8_t* row = rows + r * dim;
+    float sums[kLanes] = {};
+    size_t d = 0;
+    for (; d + kLanes <= dim; d += kLanes)
+      for (size_t i = 0; i < kLanes; ++i) sums[i] += query[d + i] * static_cast<float>(row[d + i]);
+    float total = 0;
+    for (size_t i = 0; i < kLanes; ++i) total += sums[i];
+    for (; d < dim; ++d) total += query[d] * static_cast<float>(row[d]);
+    out[r] = total;
+  }
+}
+
+void add_looked_up(const float* table, const uint8_t* column, size_t num_rows, float* out) {
+  size_t r = 0;
+#ifdef __AVX512F__
+  for (; r + 16 <= num_rows; r += 16) {
+    const __m512i codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(column + r)));
+    _mm512_storeu_ps(out + r, _mm512_add_ps(_mm512_loadu_ps(out + r), _mm512_i32gather_ps(codes, table, 4)));
+  }
+#endif
+  for (; r < num_rows; ++r) out[r] += table[column[r]];
+}
+
 void hamming(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out) {
   for (size_t r = 0; r < num_rows; ++r) {
     const uint8_t* row = rows + r * bytes;
@@ -156,6 +200,9 @@ const DistanceTable LANCE_DISTANCE_TABLE = {
     widen_half,
     widen<int8_t>,
     widen<uint8_t>,
+    code_l2,
+    code_dot,
+    add_looked_up,
     hamming,
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pyarrow as pa
+from pyroaring import BitMap
 
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.listing import all_segments, index_not_found
@@ -98,7 +99,11 @@ def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
     from lance_engine.index.files import SegmentFiles
     from lance_engine.index.kind import is_usable
     from lance_engine.index.registry import kind_of
+    from lance_engine.index.vector.listing import CoveringVectors, is_vector
 
+    if is_vector(segment):
+        opened = CoveringVectors(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
+        return {} if opened is None else dict(opened.statistics)
     kind = kind_of(segment.kind)
     if kind is None or not is_usable(segment, kind):
         return {}

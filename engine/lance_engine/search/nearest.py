@@ -14,6 +14,7 @@ from lance_engine.scan.system import ROW_ID
 from lance_engine.scan.take import take
 from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly
+from lance_engine.search.indexed import choose_index, search_index
 from lance_engine.search.metric import Metric, metric_named
 from lance_engine.search.options import SearchOptions
 from lance_engine.search.query import Query, parse_query
@@ -54,9 +55,15 @@ def nearest(
     place = vector_column(snapshot, column)
     _check(place, k, lower, upper)
     options.check(k)
-    parsed = parse_query(place, query, _metric(place, metric))
+    asked = None if metric is None else metric_named(metric)
+    chosen = choose_index(snapshot, place, asked) if options.use_index else None
+    parsed = parse_query(place, query, chosen.metric if chosen else asked or _default_metric(place))
     node = parse_filter(filter, snapshot)
-    found = search_exactly(snapshot, reader_for, parsed, k, Bounds(lower, upper), node)
+    bounds = Bounds(lower, upper)
+    if chosen is None:
+        found = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
+    else:
+        found = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
     return _table(snapshot, reader_for, parsed, found, columns, with_row_id)
 
 
@@ -68,10 +75,8 @@ def _check(column: VectorColumn, k: int, lower: float | None, upper: float | Non
             raise InvalidSearchError(f"A bound of distances is a number, not {bound!r}", column=column.name)
 
 
-def _metric(column: VectorColumn, name: str | None) -> Metric:
-    """The metric that was asked for, else bits that differ for unsigned bytes and L2 for all others."""
-    if name is not None:
-        return metric_named(name)
+def _default_metric(column: VectorColumn) -> Metric:
+    """Bits that differ for unsigned bytes, and L2 for all others."""
     return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
 
 

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "search/storage.hpp"
+#include "search/top_k.hpp"
+
+namespace lance {
+
+// A navigable graph over the rows of a partition. Checked when made: every number in it is that of a row.
+class Graph {
+ public:
+  // Level l has the nodes ids[level_ends[l - 1] .. level_ends[l]), node i the neighbours
+  // neighbours[offsets[i] .. offsets[i + 1]). Level 0 has every row at its own place.
+  Graph(size_t rows, uint32_t entry, std::span<const uint64_t> level_ends, std::span<const uint32_t> ids,
+        std::span<const int32_t> offsets, std::span<const uint32_t> neighbours);
+
+  size_t rows() const { return rows_; }
+
+  // Calls `visit(row, distance)` for every row whose distance was looked at on level 0. The search goes on as
+  // long as there is a row nearer than the farthest of the `ef` nearest.
+  template <typename Visit>
+  void search(const Scorer& scorer, size_t ef, Visit visit) const;
+
+ private:
+  std::span<const uint32_t> neighbours(size_t level, uint32_t row) const;
+
+  size_t rows_;
+  uint32_t entry_;
+  std::vector<uint64_t> level_ends_;
+  std::vector<int32_t> offsets_;
+  std::vector<uint32_t> neighbours_;
+  std::vector<std::unordered_map<uint32_t, uint32_t>> upper_;  // per level from 1 on: row -> node
+};
+
+template <typename Visit>
+void Graph::search(const Scorer& scorer, size_t ef, Visit visit) const {
+  if (rows_ == 0) return;
+  uint32_t at = entry_;
+  float nearest = scorer.one(at);
+  for (size_t level = level_ends_.size() - 1; level > 0; --level) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (uint32_t next : neighbours(level, at)) {
+        const float distance = scorer.one(next);
+        if (distance < nearest) {
+          nearest = distance;
+          at = next;
+          moved = true;
+        }
+      }
+    }
+  }
+  std::vector<bool> seen(rows_);
+  std::vector<Neighbour> open{{nearest, at}}, best{{nearest, at}};
+  const auto farther = [](const Neighbour& left, const Neighbour& right) { return right < left; };
+  seen[at] = true;
+  visit(at, nearest);
+  while (!open.empty()) {
+    std::pop_heap(open.begin(), open.end(), farther);
+    const Neighbour current = open.back();
+    open.pop_back();
+    if (best.size() >= ef && current.distance > best.front().distance) break;
+    for (uint32_t next : neighbours(0, static_cast<uint32_t>(current.row))) {
+      if (seen[next]) continue;
+      seen[next] = true;
+      const float distance = scorer.one(next);
+      visit(next, distance);
+      if (best.size() >= ef && !(distance < best.front().distance)) continue;
+      open.push_back({distance, next});
+      std::push_heap(open.begin(), open.end(), farther);
+      best.push_back({distance, next});
+      std::push_heap(best.begin(), best.end());
+      if (best.size() > ef) {
+        std::pop_heap(best.begin(), best.end());
+        best.pop_back();
+      }
+    }
+  }
+}
+
+}  // namespace lance

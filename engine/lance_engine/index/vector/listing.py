@@ -1,0 +1,97 @@
+"""The vector indices of a version, and what they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from pyroaring import BitMap
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.index.cache import CACHE
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.listing import all_segments
+from lance_engine.index.vector.segment import VectorSegment
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+
+MESSAGE: Final = "Vector"
+NEWEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoveringVectors:
+    """A segment with the fragments of this version for which it is asked; segments share none."""
+
+    segment: IndexSegment
+    fragments: BitMap
+    files: SegmentFiles
+
+    def open(self) -> VectorSegment | None:
+        """The opened segment, kept in the cache; None if it is of a kind that is not read."""
+
+        def make() -> VectorSegment | None:
+            try:
+                return VectorSegment(self.files)
+            except UnsupportedFeatureError:
+                return None
+
+        return CACHE.get((self.files.key, MESSAGE), make, lambda found: found.nbytes if found else 64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorIndex:
+    """An index on a column of vectors."""
+
+    name: str
+    field_id: int
+    segments: tuple[CoveringVectors, ...]
+
+    @property
+    def covered(self) -> BitMap:
+        """The fragments of this version that it covers."""
+        return BitMap().union(*(segment.fragments for segment in self.segments))
+
+
+_KNOWN: WeakKeyDictionary[Snapshot, tuple[VectorIndex, ...]] = WeakKeyDictionary()
+
+
+def is_vector(segment: IndexSegment) -> bool:
+    """Whether a segment is one of a vector index that may be read, and tells what it covers."""
+    return (
+        segment.kind.lower() == MESSAGE.lower()
+        and segment.index_version <= NEWEST
+        and segment.fragment_ids is not None
+        and len(segment.fields) == 1
+    )
+
+
+def vector_indices(snapshot: Snapshot) -> tuple[VectorIndex, ...]:
+    """All of them, those that cover nothing any more too; told by the manifest alone."""
+    found = _KNOWN.get(snapshot)
+    if found is None:
+        found = _KNOWN[snapshot] = tuple(_listed(snapshot))
+    return found
+
+
+def _listed(snapshot: Snapshot) -> list[VectorIndex]:
+    present = BitMap([fragment.id for fragment in snapshot.fragments]) if snapshot.index_section else BitMap()
+    grouped: dict[tuple[str, int], list[IndexSegment]] = {}
+    for segment in all_segments(snapshot):
+        if is_vector(segment):
+            grouped.setdefault((segment.name, segment.fields[0]), []).append(segment)
+    found = []
+    for (name, field), segments in grouped.items():
+        free = present
+        covering = []
+        # Where segments overlap, the newest counts.
+        for segment in sorted(segments, key=lambda segment: segment.dataset_version, reverse=True):
+            fragments = BitMap(segment.fragment_ids) & free
+            free = free - fragments
+            if fragments:
+                covering.append(CoveringVectors(segment, fragments, SegmentFiles(snapshot, segment)))
+        found.append(VectorIndex(name, field, tuple(covering)))
+    return found

@@ -1,0 +1,65 @@
+"""The JSON that the files of vector indices carry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+
+METRICS: Final = {
+    "l2": kernels.Metric.L2,
+    "cosine": kernels.Metric.COSINE,
+    "dot": kernels.Metric.DOT,
+    "hamming": kernels.Metric.HAMMING,
+}
+METRIC_NAMES: Final = {metric: name for name, metric in METRICS.items()}
+
+
+def json_of(metadata: Mapping[str, str], key: str) -> Any:
+    """The value of an entry; CorruptFileError if it is none."""
+    try:
+        return json.loads(metadata[key])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise CorruptFileError(f"The metadata '{key}' of the index is missing or no JSON") from error
+
+
+def object_in(value: Any, key: str) -> dict[str, Any]:
+    """`value` if it is an object; CorruptFileError if not."""
+    if not isinstance(value, dict):
+        raise CorruptFileError(f"The metadata '{key}' of the index is no object")
+    return value
+
+
+def embedded(value: Any, key: str) -> dict[str, Any]:
+    """The object that is a JSON text inside of JSON."""
+    try:
+        return object_in(json.loads(value), key)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CorruptFileError(f"The metadata '{key}' of the index is no JSON text") from error
+
+
+def whole(entries: Mapping[str, Any], key: str, low: int, high: int, default: int | None = None) -> int:
+    """A number from `low` to `high`; CorruptFileError if it is none."""
+    value = entries.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise CorruptFileError(f"The entry '{key}' of the index is {str(value)[:40]}")
+    return value
+
+
+def real(entries: Mapping[str, Any], key: str) -> float:
+    """A number; CorruptFileError if it is none."""
+    value = entries.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise CorruptFileError(f"The entry '{key}' of the index is {str(value)[:40]}")
+    return float(value)
+
+
+def metric_in(name: object) -> kernels.Metric:
+    """The metric of an index; UnsupportedFeatureError if it is another one."""
+    found = METRICS.get(name.lower()) if isinstance(name, str) else None
+    if found is None:
+        raise UnsupportedFeatureError(f"The index has the metric {str(name)[:40]}")
+    return found
