@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import lance_engine.dataset
 import pyarrow as pa
+from lance_engine.expr import external
 
 from lance_sql.catalog.values import compile_value
+
+
+def _compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
+    # DataFusion is imported with the first such function.
+    from lance_sql.catalog.functions import compute
+
+    return compute(name, values)
+
+
+external.provide(_compute)
 
 
 class Dataset(lance_engine.dataset.Dataset):
@@ -15,4 +27,4 @@ class Dataset(lance_engine.dataset.Dataset):
 
     @staticmethod
     def _compiler(text: str, schema: pa.Schema) -> Any:
-        return compile_value(text, schema)
+        return compile_value(text, schema, whole_quotients=True)

@@ -10,9 +10,11 @@ from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 
 
 def compile_value(
-    text: str, schema: pa.Schema
+    text: str, schema: pa.Schema, *, whole_quotients: bool = False
 ) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
     """The columns of `schema` that the expression `text` needs, and a function from a batch to its values.
+
+    `whole_quotients` makes ``/`` divide whole numbers into whole numbers, as filters do.
 
     It must compute one value from one row: InvalidFilterError for aggregates, window functions and queries,
     and for what DuckDB does not understand.
@@ -33,7 +35,7 @@ def compile_value(
             remedy="Compute it with a query, and merge the result by key",
         )
     columns = _columns(parsed, schema)
-    compute = _function(parsed.sql(dialect="duckdb"))
+    compute = _function(parsed.sql(dialect="duckdb"), whole_quotients)
     # On no rows: what DuckDB does not understand is known before anything is written.
     compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
     return columns, compute
@@ -49,11 +51,13 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name.lower() in names) or tuple(schema.names[:1])
 
 
-def _function(expression: str) -> Callable[[pa.RecordBatch], pa.Array]:
+def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatch], pa.Array]:
     import duckdb
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         with duckdb.connect() as connection:
+            if whole_quotients:
+                connection.execute("SET integer_division = true")
             connection.register("batch", pa.Table.from_batches([batch]))
             try:
                 result = connection.sql(f"SELECT ({expression}) AS value FROM batch").to_arrow_table()

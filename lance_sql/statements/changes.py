@@ -146,11 +146,23 @@ def assignments(
     return values
 
 
+# What filters compute as DuckDB does, by the parser's names.
+_SHARED_FUNCTIONS = frozenset(
+    [
+        *("Abs", "And", "Cast", "Ceil", "Coalesce", "Day", "Floor", "Hour", "IsNan", "Length", "Lower"),
+        *("Minute", "Month", "Or", "Trim", "TryCast", "Upper", "Year"),
+    ]
+)
+
+
 def is_simple(expression: exp.Expression) -> bool:
-    """Whether an expression needs nothing but the row, so that the dataset may evaluate it."""
+    """Whether the dataset may evaluate it: it needs the row alone, and means the same in filters."""
     from sqlglot import exp
 
-    return not any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter))
+    if any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter)):
+        return False
+    calls = expression.find_all(exp.Func, exp.DPipe, exp.Bracket, exp.Array)
+    return all(type(call).__name__ in _SHARED_FUNCTIONS for call in calls)
 
 
 def own_text(expression: exp.Expression, name: str) -> str:
@@ -160,6 +172,9 @@ def own_text(expression: exp.Expression, name: str) -> str:
     def bare(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Column) and node.table.lower() == name.lower():
             node.set("table", None)
+        if isinstance(node, exp.Div):
+            # Filters divide whole numbers into whole numbers.
+            return exp.Div(this=exp.cast(node.this, "DOUBLE"), expression=node.expression)
         return node
 
     return str(expression.copy().transform(bare).sql(dialect="duckdb"))

@@ -25,6 +25,7 @@ from lance_engine.expr.tree import (
     Cast,
     Column,
     Comparison,
+    Function,
     In,
     IsNull,
     Literal,
@@ -273,6 +274,8 @@ def require_boolean(node: Node) -> Node:
     """`node`, which must be a predicate."""
     if at.is_null(node.type) and isinstance(node, Literal):
         return UNKNOWN
+    if isinstance(node, Function) and node.name == "regexp_match":
+        return is_null(node, negated=True)  # the groups that matched, if any
     if not at.is_boolean(node.type):
         raise InvalidFilterError(
             f"{node} is of type {render.type_name(node.type)}, not a condition",

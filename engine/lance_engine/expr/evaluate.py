@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.expr import external
 from lance_engine.expr.convert import convert
+from lance_engine.expr.functions import OWN
 from lance_engine.expr.tree import (
     And,
     Arithmetic,
@@ -329,6 +331,18 @@ def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> p
     return pa.array(quotient)
 
 
+def _single_row(value: pa.Scalar) -> pa.Array:
+    return pa.array([value.as_py()], value.type)
+
+
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    own = OWN.get(node.name) or external.function(node.name)
+    if own is not None:
+        values = [_values(argument, batch) for argument in node.arguments]
+        if any(not isinstance(value, pa.Scalar) for value in values):
+            return own(*values)
+        return own(_single_row(values[0]), *values[1:])[0] if values else own()[0]
+    if node.name.startswith(external.PREFIX):
+        raise InvalidFilterError(f"Nothing here computes {node}", remedy="Import lance_sql")
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
     return pc.call_function(node.name, [_values(argument, batch) for argument in node.arguments], options)

@@ -1,7 +1,8 @@
-"""SQL text (DuckDB dialect) -> filter tree."""
+"""SQL text -> filter tree; the dialect is that of `docs/filters.md`."""
 
 from __future__ import annotations
 
+import datetime
 import decimal
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -14,7 +15,9 @@ from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceEr
 from lance_engine.expr import build, constants, operations, render
 from lance_engine.expr.coerce import duration_scalar, read_text
 from lance_engine.expr.constants import Interval
+from lance_engine.expr.functions import ALIASES, KERNELS
 from lance_engine.expr.integer_lists import NAME, without_integer_lists
+from lance_engine.expr.list_functions import is_list
 from lance_engine.expr.tree import Column, Literal, Node
 from lance_engine.expr.value_types import is_number, is_text, is_zoned
 
@@ -27,27 +30,25 @@ _MATCHES = {
     "EndsWith": "ends_with",
     "Contains": "contains",
 }
-#: The pyarrow kernels of functions, by sqlglot's class or by the name of one that has no class.
-_FUNCTIONS = {
-    "Lower": "utf8_lower",
-    "Upper": "utf8_upper",
-    "Length": "utf8_length",
-    "Abs": "abs",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Year": "year",
-    "Month": "month",
-    "Day": "day",
-    "Hour": "hour",
-    "Minute": "minute",
-    "Coalesce": "coalesce",
-    "IsNan": "is_nan",
-    "Trim": "utf8_trim_whitespace",
-    "ltrim": "utf8_ltrim_whitespace",
-    "rtrim": "utf8_rtrim_whitespace",
-    "prefix": "starts_with",
-    "suffix": "ends_with",
+_OPERATORS = {
+    "DPipe": "concatenated",
+    "BitwiseAnd": "bit_wise_and",
+    "BitwiseOr": "bit_wise_or",
+    "BitwiseLeftShift": "shift_left",
+    "BitwiseRightShift": "shift_right",
+    "RegexpLike": "regexp_like",
+    "Array": "make_array",
 }
+_STRING_TESTS = {
+    "prefix": "starts_with",
+    "starts_with": "starts_with",
+    "suffix": "ends_with",
+    "ends_with": "ends_with",
+    "contains": "contains",
+}
+# Units of timestamps by the number of digits behind the point.
+_PRECISIONS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+_MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
 _TYPES = {
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -78,9 +79,10 @@ _TYPES = {
 
 
 def parse_sql(text: str, schema: pa.Schema) -> Node:
-    """The predicate over the columns of `schema` that `text`, what follows WHERE in DuckDB's dialect, states.
+    """The predicate over the columns of `schema` that `text`, what follows WHERE, states.
 
-    Struct fields are written ``a.b``; names match exactly or else regardless of case, unless quoted. Zoned
+    Struct fields are written ``a.b``; names match exactly or else regardless of case, unless quoted with
+    backticks or double quotes. The quotient of whole numbers is whole. Zoned
     and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which tell the
     position in the text.
     """
@@ -114,11 +116,18 @@ def _sqlglot() -> Any:
     return sqlglot
 
 
+@lru_cache(maxsize=1)
+def _dialect() -> Any:
+    from lance_engine.expr.dialect import FilterDialect
+
+    return FilterDialect()
+
+
 def _parsed(text: str) -> Any:
     sqlglot = _sqlglot()
     try:
         # A condition, not a statement: a column may be called "use" or "set".
-        parsed = sqlglot.Dialect.get_or_raise("duckdb").parse_into(sqlglot.exp.Condition, text)
+        parsed = _dialect().parse_into(sqlglot.exp.Condition, text)
     except sqlglot.errors.ParseError as error:
         found = error.errors[0] if error.errors else {}
         place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
@@ -174,8 +183,8 @@ class _Reader:
         handler: Callable[[Any], Node] | None = getattr(self, f"_read_{name.lower()}", None)
         if handler is not None:
             return handler(parsed)
-        if name in _FUNCTIONS:
-            return self._function(_FUNCTIONS[name], [parsed.this, *parsed.expressions])
+        if name in _OPERATORS:
+            return operations.sql_function(_OPERATORS[name], self._arguments(parsed))
         if isinstance(parsed, (_sqlglot().exp.Query, _sqlglot().exp.Subquery)):
             raise InvalidFilterError(
                 "A filter cannot hold a subquery", remedy="Run the subquery first, or join in SQL"
@@ -215,7 +224,11 @@ class _Reader:
     # Comparisons
 
     def _comparison(self, op: str, left: Any, right: Any) -> Node:
-        return build.compare(op, self.read(left), self.read(right))
+        sides = self.read(left), self.read(right)
+        if op in ("=", "<>") and all(is_list(side.type) for side in sides):
+            equal = operations.sql_function("list_equal", sides)
+            return equal if op == "=" else build.negate(equal)
+        return build.compare(op, *sides)
 
     def _read_between(self, parsed: Any) -> Node:
         low = self._comparison(">=", parsed.this, parsed.args["low"])
@@ -278,25 +291,54 @@ class _Reader:
             raise InvalidFilterError(f"{parsed.sql()} is not a column", remedy="Write a struct field as a.b")
         return self._column(parts)
 
-    def _read_structextract(self, parsed: Any) -> Node:
-        return self._field(parsed.this, self.read(parsed.expression))
-
     def _read_bracket(self, parsed: Any) -> Node:
-        return self._field(parsed.this, self.read(parsed.expressions[0]))
+        held, key = self.read(parsed.this), self.read(parsed.expressions[0])
+        if is_list(held.type):
+            return operations.sql_function("array_element", [held, key])
+        return self._field(held, key)
 
-    def _field(self, parent: Any, name: Node) -> Node:
+    def _field(self, column: Node, name: Node) -> Node:
         if not isinstance(name, Literal) or not is_text(name.type):
             raise InvalidFilterError(
-                "Only struct fields are selected in filters", remedy="Write a struct field as a.b"
+                f"A field of {column} is selected by a constant name, an item of a list by its position",
+                remedy="Write a struct field as a.b",
             )
-        column = self.read(parent)
         if not isinstance(column, Column):
             raise InvalidFilterError(f"{column} is not a struct column", remedy="Write a struct field as a.b")
         return build.column(self.schema, [*column.parts, name.value.as_py()], exact=False)
 
     def _column(self, parts: list[Any]) -> Node:
         names = [part.name for part in parts]
-        return build.column(self.schema, names, exact=any(part.args.get("quoted") for part in parts))
+        quoted = any(part.args.get("quoted") for part in parts)
+        moment = names[0].lower() if len(names) == 1 and not quoted else ""
+        try:
+            return build.column(self.schema, names, exact=quoted)
+        except ColumnNotFoundError as error:
+            if moment.startswith("current_") and moment in _MOMENTS:
+                return self._moment(moment)
+            if quoted and "`" not in self.text:
+                error.remedy = (
+                    f"Double quotes name a column: write '{names[-1]}' for a string. {error.remedy}"
+                )
+            raise
+
+    @staticmethod
+    def _moment(name: str) -> Literal:
+        """The time at which the filter is read, in UTC."""
+        now = datetime.datetime.now(datetime.UTC)
+        if name in ("current_date", "today"):
+            return Literal(pa.scalar(now.date()))
+        if name == "current_time":
+            return Literal(pa.scalar(now.time(), pa.time64("ns")))
+        return Literal(pa.scalar(now, pa.timestamp("us", tz="UTC")))
+
+    def _read_hexstring(self, parsed: Any) -> Node:
+        try:
+            return Literal(pa.scalar(bytes.fromhex(parsed.this)))
+        except ValueError as error:
+            raise InvalidFilterError(
+                f"X'{parsed.this}' is not binary", remedy="Write two hexadecimal digits per byte: X'0aff'"
+            ) from error
 
     def _read_literal(self, parsed: Any) -> Node:
         if parsed.is_string:
@@ -359,6 +401,10 @@ class _Reader:
             sizes = [int(size.this.name) for size in parsed.expressions] or [18, 3]
             precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
             return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+        if name in ("TIMESTAMP", "TIMESTAMPNTZ") and len(parsed.expressions) == 1:
+            digits = parsed.expressions[0].this.name
+            if digits.isdigit() and int(digits) in _PRECISIONS:
+                return pa.timestamp(_PRECISIONS[int(digits)])
         if name not in _TYPES or parsed.expressions:
             raise InvalidFilterError(
                 f"Filters do not cast to {parsed.sql(dialect='duckdb')}",
@@ -401,7 +447,10 @@ class _Reader:
                     moment = self._cast_text(moment, pa.timestamp("us"), False)
                 if isinstance(moment, Literal) and (at.is_date(moment.type) or at.is_timestamp(moment.type)):
                     return self._shifted(moment, interval if op == "+" else -interval)
-        return operations.arithmetic(op, self.read(parsed.this), self.read(parsed.expression))
+        left, right = self.read(parsed.this), self.read(parsed.expression)
+        if op == "/" and at.is_integer(left.type) and at.is_integer(right.type):
+            op = "//"
+        return operations.arithmetic(op, left, right)
 
     def _shifted(self, moment: Literal, interval: Interval) -> Node:
         """A constant date or timestamp plus an interval: a timestamp, as in DuckDB."""
@@ -420,25 +469,43 @@ class _Reader:
             )
         )
 
+    def _arguments(self, parsed: Any) -> list[Node]:
+        """The operands of an operator, in order."""
+        held = [parsed.this, parsed.args.get("expression"), *parsed.expressions]
+        return [self.read(argument) for argument in held if argument is not None]
+
     def _read_extract(self, parsed: Any) -> Node:
-        part = parsed.this.name.capitalize()
-        if part not in ("Year", "Month", "Day", "Hour", "Minute"):
-            raise InvalidFilterError(
-                f"Filters do not extract {part}", remedy="Use year, month, day, hour or minute"
-            )
-        return self._function(_FUNCTIONS[part], [parsed.expression])
+        part = parsed.this.name.lower()
+        name = part if part in KERNELS else "date_part"
+        operand = self.read(parsed.expression)
+        return operations.sql_function(
+            name, [operand] if part in KERNELS else [Literal(pa.scalar(part)), operand]
+        )
+
+    def _read_trim(self, parsed: Any) -> Node:
+        position = str(parsed.args.get("position") or "BOTH").upper()
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
+        return operations.sql_function(name, self._arguments(parsed))
+
+    def _read_substring(self, parsed: Any) -> Node:
+        parts = [parsed.this, parsed.args.get("start"), parsed.args.get("length")]
+        return operations.sql_function("substr", [self.read(part) for part in parts if part is not None])
+
+    def _read_strposition(self, parsed: Any) -> Node:
+        return operations.sql_function("strpos", [self.read(parsed.this), self.read(parsed.args["substr"])])
 
     def _read_anonymous(self, parsed: Any) -> Node:
         name = str(parsed.this).lower()
-        return self._function(_FUNCTIONS.get(name, name), list(parsed.expressions))
-
-    def _function(self, name: str, arguments: list[Any]) -> Node:
-        nodes = [self.read(argument) for argument in arguments]
-        if name in ("starts_with", "ends_with") and len(nodes) == 2:
-            return operations.match(name, *nodes)
-        if name == "coalesce":
-            nodes = list(self._alike(nodes))
-        return operations.function(name, nodes)
+        if name in _MOMENTS and not parsed.expressions:
+            return self._moment(name)
+        nodes = [self.read(argument) for argument in parsed.expressions]
+        if len(nodes) == 2 and name in ("struct_extract", "get_field"):
+            return self._field(*nodes)
+        if name in _STRING_TESTS and len(nodes) == 2:
+            return operations.match(_STRING_TESTS[name], *nodes)
+        if ALIASES.get(name, name) == "coalesce" and nodes:
+            return operations.function("coalesce", list(self._alike(nodes)))
+        return operations.sql_function(name, nodes)
 
     def _alike(self, nodes: list[Node]) -> Iterator[Node]:
         """The nodes, constants converted to the type of the first that is not constant."""

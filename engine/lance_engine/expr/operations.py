@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import build, render
+from lance_engine.expr import build, external, render
 from lance_engine.expr.coerce import round_to
+from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, own_name
 from lance_engine.expr.tree import Arithmetic, Function, Literal, Match, Node
 from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
 
@@ -137,6 +138,51 @@ def _as_floating(node: Node, kind: pa.DataType) -> Node:
     return build.cast(node, kind)
 
 
+def sql_function(name: str, arguments: Sequence[Node]) -> Node:
+    """A call of the function that SQL calls `name`."""
+    own = own_name(name)
+    if own is not None:
+        return _own_function(own, arguments)
+    kernel = KERNELS.get(name, name)
+    if len(arguments) == 2 and kernel in TRIMMED:
+        characters = arguments[1]
+        if not isinstance(characters, Literal) or characters.is_null or not is_text(characters.type):
+            raise InvalidFilterError(f"{name} takes a constant string of characters", remedy="Write 'xy'")
+        options = pc.TrimOptions(characters.value.as_py()).serialize().to_pybytes()
+        return function(TRIMMED[kernel], arguments[:1], options)
+    if name in KERNELS or not external.is_provided():
+        return function(kernel, arguments)
+    try:
+        return _own_function(external.PREFIX + name, arguments)
+    except LookupError:
+        return function(kernel, arguments)
+
+
+def _own_function(name: str, arguments: Sequence[Node]) -> Node:
+    compute = OWN.get(name) or external.function(name)
+    assert compute is not None
+    probes = [
+        argument.value if isinstance(argument, Literal) else pa.array([], argument.type)
+        for argument in arguments
+    ]
+    if probes and all(isinstance(probe, pa.Scalar) for probe in probes):
+        probes[0] = pa.array([probes[0].as_py()], probes[0].type)
+    try:
+        kind = compute(*probes).type
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as error:
+        raise _no_function(name.removeprefix(external.PREFIX), arguments, str(error)) from error
+    return build.folded(Function(name, tuple(arguments), kind))
+
+
+def _no_function(name: str, arguments: Sequence[Node], why: str = "") -> InvalidFilterError:
+    shown = ", ".join(render.type_name(argument.type) for argument in arguments)
+    return InvalidFilterError(
+        f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters"
+        + (f": {why}" if why else ""),
+        remedy="Filter on columns, or apply the function in the query instead of the scan",
+    )
+
+
 def function(name: str, arguments: Sequence[Node], options: bytes | None = None) -> Node:
     """A call of a scalar pyarrow compute function."""
     held = None if options is None else pc.FunctionOptions.deserialize(pa.py_buffer(options))
@@ -146,9 +192,5 @@ def function(name: str, arguments: Sequence[Node], options: bytes | None = None)
             raise KeyError(name)
         kind = pc.call_function(name, [pa.array([], argument.type) for argument in arguments], held).type
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        shown = ", ".join(render.type_name(argument.type) for argument in arguments)
-        raise InvalidFilterError(
-            f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters",
-            remedy="Filter on columns, or apply the function in the query instead of the scan",
-        ) from error
+        raise _no_function(name, arguments) from error
     return build.folded(Function(name, tuple(arguments), kind, options))

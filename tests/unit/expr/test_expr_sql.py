@@ -157,7 +157,7 @@ CASES = [
     # Arithmetic.
     ("i * 2 > 3", "CAST(i AS BIGINT) * 2 > 3", [F, T, N, T]),
     ("i % 2 = 1", "CAST(i AS BIGINT) % 2 = 1", [T, F, N, T]),
-    ("i / 2 = 0.5", "CAST(i AS DOUBLE) / 2.0 = 0.5", [T, F, N, F]),
+    ("i / 2.0 = 0.5", "CAST(i AS DOUBLE) / 2.0 = 0.5", [T, F, N, F]),
     ("i // 2 = 1", "CAST(i AS BIGINT) // 2 = 1", [F, T, N, F]),
     ("i % 0 = 1", "CAST(i AS BIGINT) % 0 = 1", [N, N, N, N]),
     ("coalesce(i, 0) = 0", "coalesce(i, 0) = 0", [F, F, T, F]),

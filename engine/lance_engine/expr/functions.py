@@ -1,0 +1,97 @@
+"""The functions of filters by their names in SQL: kernels of pyarrow, and our own over arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from lance_engine.expr import json_functions, list_functions, text_functions, time_functions
+
+#: What computes a function: arguments are arrays of equal length, or scalars where they are constant.
+OwnFunction = Callable[..., Any]
+
+#: The pyarrow kernels of functions by their names in SQL.
+KERNELS: Final = {
+    "abs": "abs",
+    "acos": "acos_checked",
+    "asin": "asin_checked",
+    "atan": "atan",
+    "atan2": "atan2",
+    "ceil": "ceil",
+    "ceiling": "ceil",
+    "char_length": "utf8_length",
+    "character_length": "utf8_length",
+    "cos": "cos",
+    "day": "day",
+    "exp": "exp",
+    "floor": "floor",
+    "hour": "hour",
+    "isnan": "is_nan",
+    "length": "utf8_length",
+    "ln": "ln",
+    "log10": "log10",
+    "log2": "log2",
+    "lower": "utf8_lower",
+    "ltrim": "utf8_ltrim_whitespace",
+    "minute": "minute",
+    "month": "month",
+    "prefix": "starts_with",
+    "reverse": "utf8_reverse",
+    "rtrim": "utf8_rtrim_whitespace",
+    "sign": "sign",
+    "signum": "sign",
+    "sin": "sin",
+    "sqrt": "sqrt",
+    "suffix": "ends_with",
+    "tan": "tan",
+    "trim": "utf8_trim_whitespace",
+    "btrim": "utf8_trim_whitespace",
+    "upper": "utf8_upper",
+    "year": "year",
+}
+#: Kernels that remove the characters of a second argument, by the kernel that removes white space.
+TRIMMED: Final = {
+    "utf8_trim_whitespace": "utf8_trim",
+    "utf8_ltrim_whitespace": "utf8_ltrim",
+    "utf8_rtrim_whitespace": "utf8_rtrim",
+}
+#: Functions of our own by their names, in SQL and in the tree.
+OWN: Final[dict[str, OwnFunction]] = {
+    **list_functions.FUNCTIONS,
+    **json_functions.FUNCTIONS,
+    **text_functions.FUNCTIONS,
+    **time_functions.FUNCTIONS,
+}
+#: Other names of the same.
+ALIASES: Final = {
+    "array_contains": "array_has",
+    "list_contains": "array_has",
+    "list_has": "array_has",
+    "list_has_any": "array_has_any",
+    "arrays_overlap": "array_has_any",
+    "list_has_all": "array_has_all",
+    "list_length": "array_length",
+    "cardinality": "array_length",
+    "array_extract": "array_element",
+    "list_element": "array_element",
+    "list_extract": "array_element",
+    "list_position": "array_position",
+    "array_indexof": "array_position",
+    "list_indexof": "array_position",
+    "array_empty": "empty",
+    "list_empty": "empty",
+    "list_max": "array_max",
+    "list_min": "array_min",
+    "instr": "strpos",
+    "datepart": "date_part",
+    "datetrunc": "date_trunc",
+    "nvl": "coalesce",
+    "ifnull": "coalesce",
+    "regexp_matches": "regexp_like",
+}
+
+
+def own_name(name: str) -> str | None:
+    """The name in `OWN` of a function called so in SQL."""
+    found = ALIASES.get(name, name)
+    return found if found in OWN else None

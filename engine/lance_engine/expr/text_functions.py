@@ -1,0 +1,213 @@
+"""Functions over text that no kernel of pyarrow computes as SQL means them, and some over any values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr.value_types import is_bytes, is_text
+
+# An array of pyarrow, or a scalar where the value is constant.
+Value = Any
+_WORDS: Final = re.compile(r"[^\W_]+")
+# A group of a regular expression without a name.
+_GROUP: Final = re.compile(r"(?<!\\)((?:\\\\)*)\((?!\?)")
+
+
+def _as_text(value: Value) -> Value:
+    if is_text(value.type) or at.is_null(value.type):
+        return value.cast(pa.string())
+    if at.is_boolean(value.type) or at.is_integer(value.type) or at.is_floating(value.type):
+        text = value.cast(pa.string())
+        if at.is_floating(value.type):
+            # Whole numbers keep a digit behind the point.
+            return _mapped(text, lambda held: _float_text(held))
+        return text
+    return value.cast(pa.string())
+
+
+def _float_text(text: str) -> str:
+    if text in ("nan", "-nan"):
+        return "NaN"
+    return f"{text}.0" if text.lstrip("-").isdigit() else text
+
+
+def _mapped(value: Value, change: Callable[[str], str]) -> Value:
+    if isinstance(value, pa.Scalar):
+        return pa.scalar(change(value.as_py()) if value.is_valid else None, pa.string())
+    return pa.array([None if text is None else change(text) for text in value.to_pylist()], pa.string())
+
+
+def _require_text(value: Value) -> None:
+    if not is_text(value.type):
+        raise pa.ArrowTypeError(f"{value.type} is no text")
+
+
+def concat(*parts: Value) -> Value:
+    """The texts of values one after another, without nulls."""
+    texts = [_as_text(part) for part in parts]
+    return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="")
+
+
+def concatenated(*parts: Value) -> Value:
+    """As `concat`, null where a part is: the operator ``||``."""
+    if any(is_bytes(part.type) for part in parts):
+        return pc.binary_join_element_wise(*parts, b"", null_handling="emit_null")
+    return pc.binary_join_element_wise(*map(_as_text, parts), "", null_handling="emit_null")
+
+
+def concat_ws(separator: pa.Scalar, *parts: Value) -> Value:
+    """Texts with a separator between them, without nulls."""
+    return pc.binary_join_element_wise(*map(_as_text, parts), separator, null_handling="skip")
+
+
+def strpos(values: Value, wanted: Value) -> pa.Array:
+    """The position of the first occurrence of a text, from 1; 0 if there is none."""
+    _require_text(values)
+    _require_text(wanted)
+    others = [wanted.as_py()] * len(values) if isinstance(wanted, pa.Scalar) else wanted.to_pylist()
+    pairs = zip(values.to_pylist(), others, strict=True)
+    found = [None if text is None or part is None else text.find(part) + 1 for text, part in pairs]
+    return pa.array(found, pa.int64())
+
+
+def nullif(values: Value, other: Value) -> pa.Array:
+    """The values, null where they equal another."""
+    kind = values.type
+    equal = pc.fill_null(pc.equal(values, other.cast(kind)), False)
+    return pc.if_else(equal, pa.scalar(None, kind), values)
+
+
+def octet_length(values: Value) -> pa.Array:
+    """The bytes of a text or binary value."""
+    return pc.binary_length(values).cast(pa.int64())
+
+
+def bit_length(values: Value) -> pa.Array:
+    """The bits of a text or binary value."""
+    return pc.multiply(octet_length(values), 8)
+
+
+def _sliced(values: Value, start: int, stop: int | None) -> Value:
+    return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def left(values: Value, count: pa.Scalar) -> Value:
+    """The first characters; with a negative number all but the last."""
+    return _sliced(values, 0, _count(count))
+
+
+def right(values: Value, count: pa.Scalar) -> Value:
+    """The last characters; with a negative number all but the first."""
+    number = _count(count)
+    if number == 0:
+        return _sliced(values, 0, 0)
+    return _sliced(values, -number, None)
+
+
+def substr(values: Value, start: pa.Scalar, length: pa.Scalar | None = None) -> Value:
+    """Characters from a position, counted from 1."""
+    first = _count(start) - 1
+    stop = None if length is None else max(0, first + _count(length))
+    return _sliced(values, max(0, first), stop)
+
+
+def _count(value: pa.Scalar) -> int:
+    if not isinstance(value, pa.Scalar) or not value.is_valid or not at.is_integer(value.type):
+        raise InvalidFilterError("The length or position must be a constant whole number")
+    return int(value.as_py())
+
+
+def repeat(values: Value, count: pa.Scalar) -> Value:
+    """A text several times."""
+    return pc.binary_repeat(values, max(0, _count(count)))
+
+
+def replace(values: Value, wanted: pa.Scalar, replacement: pa.Scalar) -> Value:
+    """Every occurrence of a text replaced by another."""
+    return pc.replace_substring(values, _pattern(wanted), _pattern(replacement))
+
+
+def _pattern(value: pa.Scalar) -> str:
+    if not isinstance(value, pa.Scalar) or not value.is_valid or not is_text(value.type):
+        raise InvalidFilterError("The pattern must be a constant string")
+    return str(value.as_py())
+
+
+def _expression(pattern: pa.Scalar, flags: pa.Scalar | None) -> str:
+    held = "" if flags is None else "".join(flag for flag in _pattern(flags) if flag != "g")
+    if not set(held) <= set("imsU"):
+        raise InvalidFilterError(f"{held!r} are no flags of a regular expression", remedy="Use i, m, s or U")
+    return f"(?{held}){_pattern(pattern)}" if held else _pattern(pattern)
+
+
+def regexp_like(values: Value, pattern: pa.Scalar, flags: pa.Scalar | None = None) -> Value:
+    """Whether a regular expression matches some part of a text."""
+    return pc.match_substring_regex(values, _expression(pattern, flags))
+
+
+def regexp_match(values: pa.Array, pattern: pa.Scalar, flags: pa.Scalar | None = None) -> pa.Array:
+    """The groups of the first match, or all of it where there are none; null where nothing matches."""
+    number = -1
+
+    def named(match: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        return f"{match[1]}(?P<g{number}>"
+
+    expression = _GROUP.sub(named, _expression(pattern, flags))
+    if number < 0:
+        expression, number = f"(?P<g0>{expression})", 0
+    found = pc.extract_regex(values, expression)
+    lists = [
+        None if groups is None else [groups[f"g{group}"] for group in range(number + 1)]
+        for groups in found.to_pylist()
+    ]
+    return pa.array(lists, pa.list_(pa.string()))
+
+
+def contains_tokens(values: Value, wanted: pa.Scalar) -> pa.Array:
+    """Whether a text has every word of another."""
+    _require_text(values)
+    words = set(_WORDS.findall(_pattern(wanted)))
+    found = [None if text is None else words <= set(_WORDS.findall(text)) for text in values.to_pylist()]
+    return pa.array(found, pa.bool_())
+
+
+def power(values: Value, exponent: Value) -> Value:
+    """A power, in floating point."""
+    return pc.power(values.cast(pa.float64()), exponent.cast(pa.float64()))
+
+
+def rounded(values: Value, digits: pa.Scalar | None = None) -> Value:
+    """Rounded, halves away from zero."""
+    return pc.round(values, 0 if digits is None else _count(digits), round_mode="half_towards_infinity")
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "bit_length": bit_length,
+    "concat": concat,
+    "concat_ws": concat_ws,
+    "concatenated": concatenated,
+    "contains_tokens": contains_tokens,
+    "left": left,
+    "nullif": nullif,
+    "octet_length": octet_length,
+    "pow": power,
+    "power": power,
+    "regexp_like": regexp_like,
+    "regexp_match": regexp_match,
+    "repeat": repeat,
+    "replace": replace,
+    "right": right,
+    "round": rounded,
+    "strpos": strpos,
+    "substr": substr,
+    "trunc": pc.trunc,
+}
