@@ -142,6 +142,13 @@ def count_read(requests: int, read: int) -> None:
         metrics.add_read(requests, read)
 
 
+def count_wait(seconds: float) -> None:
+    """Tell the scan at work, if any, of time spent waiting for bytes to arrive."""
+    metrics: ScanMetrics | None = getattr(_current, "metrics", None)
+    if metrics is not None:
+        metrics.add_time("wait", seconds)
+
+
 def note_pages(pages: Callable[[], Iterable[Touched]]) -> None:
     """Tell the scan at work, if any, that pages were read; see `ScanMetrics.touch`."""
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)

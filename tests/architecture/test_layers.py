@@ -48,6 +48,7 @@ FLOORS = {
         table
         distinct
         file
+        fetch
         expr
         metrics
         encodings

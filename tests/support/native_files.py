@@ -91,7 +91,7 @@ class NativeFile:
         schema: pa.Schema | None = None,
     ) -> pa.Table:
         with self.reader.placed():
-            overlay = self.reader.overlay(self._leaves, ranges)
+            overlay = self.reader.overlay(self._leaves, np.array(ranges, dtype=np.int64).reshape(-1, 2))
             while True:
                 try:
                     batch = decode([overlay])

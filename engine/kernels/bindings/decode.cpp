@@ -47,6 +47,23 @@ RangeList to_pairs(const std::vector<Range>& ranges) {
   return pairs;
 }
 
+std::vector<RowRange> row_ranges(const Ranges& ranges) {
+  std::vector<RowRange> rows;
+  rows.reserve(ranges.shape(0));
+  for (size_t i = 0; i < ranges.shape(0); ++i) {
+    int64_t begin = ranges(i, 0), end = ranges(i, 1);
+    if (begin < 0 || begin > end) throw std::invalid_argument("a range of rows ends before it begins");
+    rows.push_back({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
+  }
+  return rows;
+}
+
+template <typename Work>
+auto without_gil(Work work) {
+  nb::gil_scoped_release released;
+  return work();
+}
+
 std::vector<uint8_t> to_bytes(const nb::bytes& bytes) {
   auto* data = static_cast<const uint8_t*>(bytes.data());
   return {data, data + bytes.size()};
@@ -126,6 +143,25 @@ std::vector<LeafType> leaf_types(const PackedChildren& children) {
   return types;
 }
 
+// The bytes of a Python object, which lives as long as this.
+class BufferView {
+ public:
+  explicit BufferView(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~BufferView() {
+    nb::gil_scoped_acquire gil;
+    PyBuffer_Release(&view_);
+  }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  Span bytes() const { return {static_cast<const uint8_t*>(view_.buf), static_cast<uint64_t>(view_.len)}; }
+
+ private:
+  Py_buffer view_{};
+};
+
 void bind_sources(nb::module_& m) {
   nb::class_<Source>(m, "Source")
       .def_prop_ro("size", &Source::size)
@@ -146,6 +182,14 @@ void bind_sources(nb::module_& m) {
           "add",
           [](SegmentSource& source, uint64_t offset, const nb::bytes& bytes) {
             source.add(offset, {static_cast<const uint8_t*>(bytes.data()), bytes.size()});
+          },
+          "offset"_a, "data"_a)
+      .def(
+          "share",
+          [](SegmentSource& source, uint64_t offset, nb::handle data) {
+            auto view = std::make_shared<BufferView>(data);
+            Span bytes = view->bytes();
+            source.share(offset, bytes, std::move(view));
           },
           "offset"_a, "data"_a)
       .def("holds", &SegmentSource::holds, "offset"_a, "length"_a);
@@ -347,16 +391,23 @@ void bind_columns(nb::module_& m) {
                    [](const LeafColumn& column) { return column.type().width * column.type().items(); })
       .def(
           "metadata_ranges",
-          [](const LeafColumn& column, uint64_t begin, uint64_t end) {
-            return to_pairs(column.metadata_ranges(begin, end));
+          [](const LeafColumn& column, const Ranges& rows) {
+            return to_pairs(
+                without_gil([&, ranges = row_ranges(rows)] { return column.metadata_ranges(ranges); }));
           },
-          "begin"_a, "end"_a, ReleaseGil())
+          "rows"_a)
       .def(
           "data_ranges",
-          [](const LeafColumn& column, uint64_t begin, uint64_t end) {
-            return to_pairs(column.data_ranges(begin, end));
+          [](const LeafColumn& column, const Ranges& rows) {
+            return to_pairs(
+                without_gil([&, ranges = row_ranges(rows)] { return column.data_ranges(ranges); }));
           },
-          "begin"_a, "end"_a, ReleaseGil());
+          "rows"_a)
+      .def_prop_ro("page_buffers", [](const LeafColumn& column) {
+        std::vector<RangeList> pages;
+        for (const std::vector<Range>& buffers : column.page_buffers()) pages.push_back(to_pairs(buffers));
+        return pages;
+      });
   m.def(
       "leaf_column",
       [](std::string name, const std::string& kind, uint32_t width, std::vector<uint64_t> dims,
@@ -462,14 +513,7 @@ void bind_columns(nb::module_& m) {
       .def(
           "decode_ranges",
           [](const Columns& columns, const Ranges& ranges, const Overlays& overlays) {
-            std::vector<RowRange> rows;
-            rows.reserve(ranges.shape(0));
-            for (size_t i = 0; i < ranges.shape(0); ++i) {
-              int64_t begin = ranges(i, 0), end = ranges(i, 1);
-              if (begin < 0 || begin > end)
-                throw std::invalid_argument("a range of rows ends before it begins");
-              rows.push_back({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
-            }
+            const std::vector<RowRange> rows = row_ranges(ranges);
             return decode(columns, Selection::of(std::span<const RowRange>(rows)), overlays);
           },
           "ranges"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
@@ -568,7 +612,12 @@ void bind_v2_0(nb::module_& m) {
         return make_bitpacked_for_non_neg({buffer.first, buffer.second}, narrow(packed_bits), narrow(bits));
       },
       "buffer"_a, "packed_bits"_a, "bits"_a);
-  m.def("array_page", &make_page, "rows"_a, "decoder"_a);
+  m.def(
+      "array_page",
+      [](uint64_t rows, ArrayDecoderPtr decoder, const RangeList& buffers) {
+        return make_page(rows, std::move(decoder), to_ranges(buffers));
+      },
+      "rows"_a, "decoder"_a, "buffers"_a = RangeList());
   m.def("array_struct_field", &make_struct_field, "children"_a);
   m.def("array_string_field", &make_string_field, "lists"_a);
   m.def(

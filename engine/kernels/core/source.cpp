@@ -109,23 +109,32 @@ Span MappedSource::pick(uint64_t offset, uint64_t length, Bytes& room) const {
 void SegmentSource::add(uint64_t offset, Span bytes) {
   check_range(offset, bytes.size);
   if (holds(offset, bytes.size)) return;
-  Bytes copy;
-  copy_bytes(copy.extend(bytes.size), bytes.data, bytes.size);
+  auto copy = std::make_shared<Bytes>();
+  copy_bytes(copy->extend(bytes.size), bytes.data, bytes.size);
 #ifdef LANCE_SANITIZE
   // Decoders may write past the end of their output, but not read past the end of their input.
-  ASAN_POISON_MEMORY_REGION(copy.data() + bytes.size, copy.capacity() + kSlack - bytes.size);
+  ASAN_POISON_MEMORY_REGION(copy->data() + bytes.size, copy->capacity() + kSlack - bytes.size);
 #endif
+  Span copied{copy->data(), bytes.size};
   std::unique_lock lock(mutex_);
-  segments_.emplace(offset, std::move(copy));
+  segments_.emplace(offset, Segment{copied, std::move(copy)});
+}
+
+void SegmentSource::share(uint64_t offset, Span bytes, std::shared_ptr<const void> owner) {
+  check_range(offset, bytes.size);
+  if (holds(offset, bytes.size)) return;
+  std::unique_lock lock(mutex_);
+  segments_.emplace(offset, Segment{bytes, std::move(owner)});
 }
 
 Span SegmentSource::find(uint64_t offset, uint64_t length) const {
   {
     std::shared_lock lock(mutex_);
     for (auto after = segments_.upper_bound(offset); after != segments_.begin();) {
-      auto& [start, bytes] = *--after;
+      auto& [start, segment] = *--after;
       uint64_t inside = offset - start;
-      if (inside <= bytes.size() && length <= bytes.size() - inside) return {bytes.data() + inside, length};
+      if (inside <= segment.bytes.size && length <= segment.bytes.size - inside)
+        return {segment.bytes.data + inside, length};
     }
   }
   return parent_ ? parent_->find(offset, length) : Span{};

@@ -83,18 +83,25 @@ class SegmentSource : public Source {
   explicit SegmentSource(uint64_t size) : Source(size) {}
   explicit SegmentSource(std::shared_ptr<const SegmentSource> parent)
       : Source(parent->size()), parent_(std::move(parent)) {}
-  // Adding a range again changes nothing; spans handed out stay valid as long as the source.
+  // Copies `bytes`. Adding a range again changes nothing; spans handed out stay valid as long as the source.
   void add(uint64_t offset, Span bytes);
+  // The same without a copy: `owner` keeps the bytes.
+  void share(uint64_t offset, Span bytes, std::shared_ptr<const void> owner);
   Span view(uint64_t offset, uint64_t length) const override;
   const void* identity() const override { return parent_ ? parent_->identity() : this; }
   bool holds(uint64_t offset, uint64_t length) const { return find(offset, length).data != nullptr; }
 
  private:
+  struct Segment {
+    Span bytes;
+    std::shared_ptr<const void> owner;
+  };
+
   Span find(uint64_t offset, uint64_t length) const;
 
   std::shared_ptr<const SegmentSource> parent_;
   mutable std::shared_mutex mutex_;
-  std::multimap<uint64_t, Bytes> segments_;
+  std::multimap<uint64_t, Segment> segments_;
 };
 
 }  // namespace lance

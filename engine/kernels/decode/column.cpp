@@ -162,21 +162,48 @@ bool LeafColumn::gives_codes() const {
          std::all_of(pages_.begin(), pages_.end(), [](const PagePtr& page) { return page->gives_codes(); });
 }
 
-std::vector<Range> LeafColumn::metadata_ranges(uint64_t begin, uint64_t end) const {
+namespace {
+
+// Rows that are picked one by one mostly need the same bytes as those before them.
+void add_range(std::vector<Range>& ranges, const Range& range) {
+  if (!ranges.empty()) {
+    Range& last = ranges.back();
+    if (range.offset >= last.offset && range.offset <= last.offset + last.length) {
+      last.length = std::max(last.length, range.offset + range.length - last.offset);
+      return;
+    }
+  }
+  ranges.push_back(range);
+}
+
+}  // namespace
+
+std::vector<Range> LeafColumn::metadata_ranges(std::span<const RowRange> rows) const {
   std::vector<Range> ranges;
-  visit_pages(begin, end, [&](size_t i, uint64_t, uint64_t) {
-    for (const Range& range : pages_[i]->metadata_ranges()) ranges.push_back(range);
-  });
+  size_t next = 0;
+  for (const RowRange& range : rows)
+    visit_pages(range.begin, range.end, [&](size_t i, uint64_t, uint64_t) {
+      if (i < next) return;
+      next = i + 1;
+      for (const Range& found : pages_[i]->metadata_ranges()) add_range(ranges, found);
+    });
   return ranges;
 }
 
-std::vector<Range> LeafColumn::data_ranges(uint64_t begin, uint64_t end) const {
+std::vector<Range> LeafColumn::data_ranges(std::span<const RowRange> rows) const {
   std::vector<Range> ranges;
-  visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
-    pages_[i]->prepare(*sources_[i]);
-    for (const Range& range : pages_[i]->data_ranges(*sources_[i], from, to)) ranges.push_back(range);
-  });
+  for (const RowRange& range : rows)
+    visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
+      pages_[i]->prepare(*sources_[i]);
+      for (const Range& found : pages_[i]->data_ranges(*sources_[i], from, to)) add_range(ranges, found);
+    });
   return ranges;
+}
+
+std::vector<std::vector<Range>> LeafColumn::page_buffers() const {
+  std::vector<std::vector<Range>> buffers;
+  for (const PagePtr& page : pages_) buffers.push_back(page->buffers());
+  return buffers;
 }
 
 namespace {

@@ -36,8 +36,11 @@ class LeafColumn {
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 
   void decode(const Selection& selection, const Overlays& overlays, LeafOutput& out, Scratch& scratch) const;
-  std::vector<Range> metadata_ranges(uint64_t begin, uint64_t end) const;
-  std::vector<Range> data_ranges(uint64_t begin, uint64_t end) const;
+  // What ascending ranges of rows need, neighbours as one.
+  std::vector<Range> metadata_ranges(std::span<const RowRange> rows) const;
+  std::vector<Range> data_ranges(std::span<const RowRange> rows) const;
+  // Per page where all of it lies.
+  std::vector<std::vector<Range>> page_buffers() const;
 
  private:
   void test_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,

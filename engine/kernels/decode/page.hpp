@@ -61,6 +61,8 @@ class Page {
   virtual ~Page() = default;
 
   uint64_t rows() const { return rows_; }
+  // Where everything of the page lies, as far as its description tells.
+  const std::vector<Range>& buffers() const { return buffers_; }
   // Whether the page itself has codes where these are asked for; another makes a code for every value.
   virtual bool gives_codes() const { return false; }
   // Throws unless the page can be read as this type at this place of the schema.

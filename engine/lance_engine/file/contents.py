@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
+from lance_engine.fetch import Fetcher, FileBuffers, planned_for
 from lance_engine.io.coalesce import coalesce
 from lance_engine.metrics import count_read
 
@@ -27,7 +31,7 @@ class FileContents:
     def __init__(self, store: Store, path: str, *, size: int | None = None) -> None:
         """Open `path`; `size` in bytes saves a request where the caller knows it."""
         self.path = path
-        self._store = store
+        self._fetcher = Fetcher(store)
         self._segments: kernels.SegmentSource | None = None
         with self.placed():
             local = store.local_path(path)
@@ -44,6 +48,11 @@ class FileContents:
                     remedy="Restore the file from a copy, or go back to a version that does not use it",
                 )
             self.size = actual
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """What fetches the ranges of the file."""
+        return self._fetcher
 
     @property
     def is_local(self) -> bool:
@@ -64,19 +73,18 @@ class FileContents:
         return self.read(self.size - length, length)
 
     def overlay(
-        self, leaves: Sequence[kernels.LeafColumn], ranges: Sequence[tuple[int, int]]
+        self, leaves: Sequence[kernels.LeafColumn], rows: npt.NDArray[np.int64]
     ) -> tuple[kernels.Source, kernels.Source]:
-        """Fetch what decoding `ranges` of rows of `leaves` needs.
+        """Fetch what decoding `rows` of `leaves` needs: ascending ranges, shape (n, 2).
 
         Gives the source of the file and the one to read in its place. Bytes whose place only the data can
         tell are not among them: a decoder that misses them says so.
         """
         if self._segments is None:
             return self.source, self.source
-        bounds = [(leaf, begin, end) for leaf in leaves for begin, end in ranges]
-        self._fetch(self._segments, [span for leaf, *rows in bounds for span in leaf.metadata_ranges(*rows)])
+        self._fetch(self._segments, [span for leaf in leaves for span in leaf.metadata_ranges(rows)])
         batch = kernels.SegmentSource(self._segments)
-        self._fetch(batch, [span for leaf, *rows in bounds for span in leaf.data_ranges(*rows)])
+        self._fetch(batch, [span for leaf in leaves for span in leaf.data_ranges(rows)])
         return self._segments, batch
 
     def fetch(self, target: kernels.Source, offset: int, length: int) -> None:
@@ -84,18 +92,42 @@ class FileContents:
         if isinstance(target, kernels.SegmentSource):
             self._fetch(target, [(offset, length)])
 
+    def holds(self, offset: int, length: int) -> bool:
+        """Whether a range need not be fetched any more."""
+        return self._segments is None or self._segments.holds(offset, length)
+
     def fetch_lasting(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Fetch ranges of a remote file for as long as it is open."""
         if self._segments is not None:
             self._fetch(self._segments, ranges)
 
     def _fetch(self, target: kernels.SegmentSource, ranges: Sequence[tuple[int, int]]) -> None:
-        missing = coalesce(span for span in ranges if not target.holds(*span))
-        if not missing:
+        wanted = [span for span in ranges if not target.holds(*span)]
+        if not wanted:
             return
-        count_read(len(missing), sum(length for _, length in missing))
-        for (offset, _), data in zip(missing, self._store.read_ranges(self.path, missing), strict=True):
-            target.add(offset, data)
+        planned = planned_for(self)
+        if planned is not None:
+            wanted = [span for span in wanted if not self._add_planned(target, planned, span)]
+        missing = coalesce(wanted)
+        if len(missing) > self._fetcher.most:  # more than can be under way: fewer, larger ones take less time
+            missing = coalesce(missing, self._fetcher.model.gap)
+        for (offset, length), data in zip(missing, self._fetcher.read(self.path, missing), strict=True):
+            if len(data) != length:
+                raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)
+            target.share(offset, data)
+
+    def _add_planned(
+        self, target: kernels.SegmentSource, planned: FileBuffers, span: tuple[int, int]
+    ) -> bool:
+        """Whether a range was planned, and is now in the target."""
+        data = planned.find(*span)
+        if data is None:
+            return False
+        if target is self._segments:
+            target.add(span[0], bytes(data))  # it must not keep all that was fetched with it
+        else:
+            target.share(span[0], data)
+        return True
 
     def placed(self, **place: object) -> Placed:
         """A block that turns errors of the kernels into ours and adds where they happened."""

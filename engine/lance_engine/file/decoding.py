@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from lance_engine import kernels
 from lance_engine.file.contents import FileContents
@@ -15,17 +18,16 @@ Overlays = list[tuple[kernels.Source, kernels.Source]]
 
 def decode_fetched(
     files: Sequence[tuple[LeafSource, list[kernels.LeafColumn]]],
-    ranges: Iterable[tuple[int, int]],
+    rows: npt.NDArray[np.int64],
     decode: Callable[[Overlays], kernels.DecodedBatch],
 ) -> kernels.DecodedBatch:
-    """Call `decode` with the bytes that `ranges` of rows of the leaves need; local files have theirs."""
+    """Call `decode` with the bytes that ranges of `rows` of the leaves need; local files have theirs."""
     remote = [
         (file, leaves) for file, leaves in files if isinstance(file, FileContents) and not file.is_local
     ]
     if not remote:
         return decode([])
-    spans = list(ranges)
-    overlays = [file.overlay(leaves, spans) for file, leaves in remote]
+    overlays = [file.overlay(leaves, rows) for file, leaves in remote]
     readers = {
         source.identity: (file, source, batch)
         for (file, _), (source, batch) in zip(remote, overlays, strict=True)
@@ -37,3 +39,9 @@ def decode_fetched(
             identity, offset, length, lasting = missing.args
             file, source, batch = readers[identity]
             file.fetch(source if lasting else batch, offset, length)
+
+
+def one_by_one(rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """Ascending rows as ranges of one row each."""
+    first = rows.astype(np.int64)
+    return np.stack([first, first + 1], axis=1)

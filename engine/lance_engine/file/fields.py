@@ -198,7 +198,7 @@ class FieldBuilder:
         if custom is not None:
             return custom
         decoder = array.array_decoder(array.parse_array_encoding(page.encoding), context)
-        return kernels.array_page(page.rows, decoder)
+        return kernels.array_page(page.rows, decoder, page.buffers)
 
     @staticmethod
     def _blob_page_2_0(page: PageMetadata, context: PageContext) -> kernels.Page:

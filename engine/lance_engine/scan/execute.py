@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.types as at
 from lance_engine import kernels
 from lance_engine.errors import LanceError
 from lance_engine.expr.value_types import is_bytes, is_text
+from lance_engine.fetch import reading_planned
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.plan import Piece
@@ -56,6 +58,10 @@ class PieceReader:
 
     def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         """The rows of a piece that pass the filter and are not deleted; no batch is empty."""
+        with fetched(piece):
+            return self._read(piece, metrics)
+
+    def _read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         try:
             with counting(metrics):
                 batches = self._tested(piece, metrics) if piece.tested else [self._whole(piece, metrics)]
@@ -63,9 +69,9 @@ class PieceReader:
             if piece.selection.count == 1:
                 raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
-            return [b for half in halves for b in self.read(piece._replace(selection=half), metrics)]
+            return [b for half in halves for b in self._read(piece._replace(selection=half), metrics)]
         except GroupUnreadableError:
-            return [batch for part in apart(piece) for batch in self.read(part, metrics)]
+            return [batch for part in apart(piece) for batch in self._read(part, metrics)]
         batches = [batch for batch in batches if batch.num_rows]
         if self._batch_bytes is None:
             return batches
@@ -73,6 +79,10 @@ class PieceReader:
 
     def passing(self, piece: Piece, metrics: ScanMetrics) -> list[tuple[RowsReader, Selection]]:
         """The rows of a piece that pass the filter and are not deleted; no selection is empty."""
+        with fetched(piece):
+            return self._passing(piece, metrics)
+
+    def _passing(self, piece: Piece, metrics: ScanMetrics) -> list[tuple[RowsReader, Selection]]:
         reader = piece.reader
         if not piece.tested:
             live = live_mask(reader, piece.selection)
@@ -86,9 +96,9 @@ class PieceReader:
             if piece.selection.count == 1:
                 raise _row_too_large(piece, error) from None
             halves = piece.selection.halves()
-            return [s for half in halves for s in self.passing(piece._replace(selection=half), metrics)]
+            return [s for half in halves for s in self._passing(piece._replace(selection=half), metrics)]
         except GroupUnreadableError:
-            return [found for part in apart(piece) for found in self.passing(part, metrics)]
+            return [found for part in apart(piece) for found in self._passing(part, metrics)]
         if not passing.count:
             return []
         passing.compress()
@@ -96,6 +106,10 @@ class PieceReader:
 
     def count(self, piece: Piece, metrics: ScanMetrics) -> int:
         """How many rows of a piece pass the filter and are not deleted."""
+        with fetched(piece):
+            return self._count(piece, metrics)
+
+    def _count(self, piece: Piece, metrics: ScanMetrics) -> int:
         if not piece.tested:
             live = live_mask(piece.reader, piece.selection)
             return piece.selection.count if live is None else int(live.true_count)
@@ -106,10 +120,10 @@ class PieceReader:
             if piece.selection.count == 1:
                 raise _row_too_large(piece, error) from None
             return sum(
-                self.count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
+                self._count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
             )
         except GroupUnreadableError:
-            return sum(self.count(part, metrics) for part in apart(piece))
+            return sum(self._count(part, metrics) for part in apart(piece))
         return passing.count
 
     def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
@@ -191,6 +205,20 @@ class PieceReader:
         return pa.RecordBatch.from_arrays(
             [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
         )
+
+
+@contextmanager
+def fetched(piece: Piece) -> Iterator[None]:
+    """A block that reads a piece from what was fetched ahead for it, and lets go of that in the end."""
+    ticket = piece.ticket
+    if ticket is None:
+        yield
+        return
+    try:
+        with reading_planned(ticket.fragment.files):
+            yield
+    finally:
+        ticket.fragment.finish(ticket, piece.selection.count)
 
 
 def _row_too_large(piece: Piece, error: kernels.BatchTooLargeError) -> LanceError:

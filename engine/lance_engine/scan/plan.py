@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
     from lance_engine.format.fragment import Fragment
     from lance_engine.index.search import IndexSearch
+    from lance_engine.scan.fetching import Ticket
     from lance_engine.scan.prune import Pruner
     from lance_engine.scan.row_ids import RowIdMatches
     from lance_engine.table.snapshot import Snapshot
@@ -51,6 +52,8 @@ class Piece(NamedTuple):
     reader: RowsReader
     selection: Selection
     tested: bool
+    ticket: Ticket | None = None
+    """What holds the bytes that were fetched ahead for the rows, where that is done."""
     projection: Projection | None = None
     """What alone reads these rows, one range, without the interpreter; None where there is more to do."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
-from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched
+from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one
 from lance_engine.metrics import count_read, note_pages
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.touched import PageMap
@@ -107,6 +107,11 @@ class Projection:
         return found.columns if found.is_plain and found.is_local else None
 
     @property
+    def leaves(self) -> Sequence[tuple[LeafSource, list[kernels.LeafColumn]]]:
+        """The leaves whose bytes can be fetched ahead, by file."""
+        return self._decoders.leaves
+
+    @property
     def page_map(self) -> PageMap:
         """Where the pages of the columns lie; keeps nothing of the files."""
         return PageMap(self._reader.fragment_rows, self._decoders.pages)
@@ -121,7 +126,7 @@ class Projection:
         ranges = selection.ranges
         with self._reader.placed():
             batch = self._decode(
-                ranges.tolist(), lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
+                ranges, lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
             )
         if self._decoders.is_plain:
             return batch
@@ -136,7 +141,8 @@ class Projection:
         """
         with self._reader.placed():
             batch = self._decode(
-                [(begin, end)], lambda overlays: self._decoders.columns.decode_range(begin, end, overlays)
+                np.array([[begin, end]]),
+                lambda overlays: self._decoders.columns.decode_range(begin, end, overlays),
             )
         if self._decoders.is_plain:
             return batch
@@ -146,7 +152,7 @@ class Projection:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():
             batch = self._decode(
-                ((int(row), int(row) + 1) for row in rows),
+                one_by_one(rows),
                 lambda overlays: self._decoders.columns.decode_rows(rows, overlays),
             )
         if self._decoders.is_plain:
@@ -154,7 +160,7 @@ class Projection:
         return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
 
     def _decode(
-        self, ranges: Iterable[tuple[int, int]], decode: Callable[[Overlays], kernels.DecodedBatch]
+        self, ranges: npt.NDArray[np.int64], decode: Callable[[Overlays], kernels.DecodedBatch]
     ) -> pa.RecordBatch:
         """Fetch what `ranges` of rows need, where files are not local, and decode."""
         return self._import(decode_fetched(self._decoders.leaves, ranges, decode))

@@ -188,5 +188,5 @@ class RowsReader(ABC):
 
 def _metadata_bytes(leaf: kernels.LeafColumn) -> int:
     """About the memory that the metadata of a column take: what its pages keep, and the pages themselves."""
-    kept = sum(length for _, length in leaf.metadata_ranges(0, leaf.rows))
+    kept = sum(length for _, length in leaf.metadata_ranges(np.array([[0, leaf.rows]])))
     return kept + _PAGE_BYTES * len(leaf.page_starts)

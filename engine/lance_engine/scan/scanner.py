@@ -14,8 +14,10 @@ import pyarrow as pa
 from lance_engine.cache import read_ahead_bytes
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
+from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
+from lance_engine.scan.fetching import FragmentBuffers, Planned, fetched_ahead, first_rows
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
 from lance_engine.scan.paths import arrow_field, field_path
@@ -109,6 +111,8 @@ class Scanner:
         self._tested_rows = max(self.batch_rows, _TESTED_ROWS) if many else self.batch_rows
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
+        self._is_local = snapshot.store.local_path("data") is not None
+        self._fetching: ReadAhead | None = None
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -156,8 +160,7 @@ class Scanner:
     @property
     def threads(self) -> int:
         """How many threads read; none but the one that takes the batches where few rows are looked up."""
-        local = self._snapshot.store.local_path("data") is not None
-        return 0 if local and self._plan.leaves_at_most(PARALLEL_ROWS) else num_threads()
+        return 0 if self._is_local and self._plan.leaves_at_most(PARALLEL_ROWS) else num_threads()
 
     def _require_no_limit(self) -> None:
         if self.limit is not None or self.offset:
@@ -222,7 +225,7 @@ class Scanner:
             metrics.count_pages()
         else:
             metrics = self.start()
-            for _ in self.pieces(metrics):
+            for _ in self._plan.fragments(self.batch_rows // 4, metrics):
                 pass
             self._metrics = None
         from lance_engine.scan.explain import explain
@@ -244,13 +247,13 @@ class Scanner:
         # Rows that need no test are counted without reading them, however few.
         plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics)
         limit = None if self.limit is None else self.offset + self.limit
-        coming = together(plan, self._grouping, self._reader_for, limit)
-        while True:
-            with metrics.phase("plan"), counting(metrics):
-                found = next(coming, None)
-            if found is None:
-                return
-            reader, parts = found
+        coming = self._timed(together(plan, self._grouping, self._reader_for, limit), metrics)
+        if not self._is_local:
+            if limit is not None:
+                coming = first_rows(coming, limit)
+            yield from self._fetched_pieces(coming, metrics, counted)
+            return
+        for reader, parts in coming:
             try:
                 yield from self._cut(reader, parts, counted)
             except GroupUnreadableError:
@@ -258,6 +261,55 @@ class Scanner:
                 assert isinstance(reader, FragmentGroup)
                 for alone, rows in reader.apart(Selection.of_range(0, reader.rows)):
                     yield from self._cut(alone, [Part(rows.ranges, parts[0].tested)], counted)
+
+    @staticmethod
+    def _timed(coming: Iterator[Planned], metrics: ScanMetrics) -> Iterator[Planned]:
+        while True:
+            with metrics.phase("plan"), counting(metrics):
+                found = next(coming, None)
+            if found is None:
+                return
+            yield found
+
+    def _fetched_pieces(
+        self, coming: Iterator[Planned], metrics: ScanMetrics, counted: bool
+    ) -> Iterator[Piece]:
+        """As `pieces`: files are opened, and what is planned of them is fetched, before its turn comes."""
+        read_ahead = self._fetching = ReadAhead(self.read_ahead, metrics)
+
+        def prepare(task: tuple[int, Planned]) -> FragmentBuffers | None:
+            turn, (reader, parts) = task
+            with counting(metrics):
+                reader.deleted()
+                wanted = list(self._wanted(reader, parts, counted))
+                return fetched_ahead(read_ahead, turn, wanted, few=few)
+
+        few = self.limit is not None
+        first = 1 if few else MOST_AHEAD
+        for (_, (reader, parts)), buffers in ordered_ahead(prepare, enumerate(coming), first):
+            for piece in self._cut(reader, parts, counted):
+                if buffers is not None:
+                    rows = piece.selection
+                    piece = piece._replace(ticket=buffers.begin(rows.begin, rows.end, rows.count))
+                yield piece
+            if buffers is not None:
+                buffers.end()
+
+    def _wanted(
+        self, reader: RowsReader, parts: Sequence[Part], counted: bool
+    ) -> Iterator[tuple[Projection, Part]]:
+        """The columns that are read of all rows of parts."""
+        for part in parts:
+            if part.tested:
+                assert self._steps is not None
+                yield reader.projection(self._steps.names), part
+            elif not counted:
+                yield reader.projection(tuple(self.schema.names), self._coded), part
+
+    def stop_fetching(self) -> None:
+        """Fetch no more ahead: nobody wants more rows of the run."""
+        if self._fetching is not None:
+            self._fetching.close()
 
     def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
         """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""

@@ -169,6 +169,7 @@ class ScanStream:
         if seconds:
             self._metrics.add_time("read", seconds)
         if last:
+            self._scanner.stop_fetching()
             self._metrics.add_time("total", time.perf_counter() - self._begin)
 
     def _fail(self, error: Exception) -> None:

@@ -116,7 +116,7 @@ def read(data: bytes, begin: int = 0, end: int = 3, ids: list[int] | None = None
     fields = Schema.from_arrow(SCHEMA).fields
     columns = kernels.Columns([builder.build(field) for field in fields])
     with file.placed():
-        source, batch = file.overlay(builder.leaves[file], [(begin, end)])
+        source, batch = file.overlay(builder.leaves[file], np.array([[begin, end]]))
     while True:
         try:
             with file.placed():

@@ -58,7 +58,7 @@ ArrayDecoderPtr make_bitpacked(Range buffer, unsigned packed_bits, unsigned bits
 ArrayDecoderPtr make_bitpacked_for_non_neg(Range buffer, unsigned packed_bits, unsigned bits);
 
 // A page of a 2.0 leaf column.
-PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder);
+PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder, std::vector<Range> buffers);
 
 // Slots [begin, end) of a decoder of 64-bit integers, none of them null; in place where the file allows it.
 class Integers {

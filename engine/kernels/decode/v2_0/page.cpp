@@ -6,8 +6,9 @@ namespace {
 // A page of a leaf column. Leaves of 2.0 know nothing of the structs and lists above them.
 class ArrayPage : public Page {
  public:
-  ArrayPage(uint64_t rows, ArrayDecoderPtr decoder)
-      : Page(rows, {}, {static_cast<uint8_t>(RepDefLayer::kNullableItem)}), decoder_(std::move(decoder)) {}
+  ArrayPage(uint64_t rows, ArrayDecoderPtr decoder, std::vector<Range> buffers)
+      : Page(rows, std::move(buffers), {static_cast<uint8_t>(RepDefLayer::kNullableItem)}),
+        decoder_(std::move(decoder)) {}
 
   std::vector<Range> metadata_ranges() const override {
     std::vector<Range> ranges;
@@ -46,8 +47,8 @@ class ArrayPage : public Page {
 
 }  // namespace
 
-PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder) {
-  return std::make_shared<ArrayPage>(rows, std::move(decoder));
+PagePtr make_page(uint64_t rows, ArrayDecoderPtr decoder, std::vector<Range> buffers) {
+  return std::make_shared<ArrayPage>(rows, std::move(decoder), std::move(buffers));
 }
 
 }  // namespace lance::v2_0

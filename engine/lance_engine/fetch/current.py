@@ -1,0 +1,33 @@
+"""What was planned for the rows that a thread decodes, for those who read the bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from lance_engine.fetch.read_ahead import FileBuffers
+
+_current = threading.local()
+
+
+class reading_planned:  # noqa: N801 - a block, used like a function
+    """In the block, this thread finds the bytes of `files` in what was planned for them."""
+
+    __slots__ = ("_files", "_outer")
+
+    def __init__(self, files: Mapping[Any, FileBuffers]) -> None:
+        self._files = files
+
+    def __enter__(self) -> None:
+        self._outer: Mapping[Any, FileBuffers] | None = getattr(_current, "files", None)
+        _current.files = self._files
+
+    def __exit__(self, *_: object) -> None:
+        _current.files = self._outer
+
+
+def planned_for(file: Hashable) -> FileBuffers | None:
+    """What was planned of a file for the rows at work, if anything."""
+    files: Mapping[Any, FileBuffers] | None = getattr(_current, "files", None)
+    return None if files is None else files.get(file)

@@ -1,0 +1,52 @@
+"""What a request costs, as measured: a latency, and bytes by a bandwidth."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+# What a request costs before anything is known: about what object stores do within a region.
+_LATENCY: Final = 0.02
+_BANDWIDTH: Final = 50e6
+# Shorter answers tell of the latency, longer ones of the bandwidth.
+_SHORT, _LONG = 64 << 10, 512 << 10
+# What a new measurement weighs against those before it.
+_WEIGHT: Final = 1 / 8
+#: Two ranges at most this far apart are read together whatever a request costs, and never at more than that.
+LEAST_GAP, MOST_GAP = 64 << 10, 1 << 20
+#: Neighbours are joined up to a length between these.
+LEAST_JOINED, MOST_JOINED = 1 << 20, 8 << 20
+
+
+class TransferModel:
+    """Learns from every request that ends; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.latency = _LATENCY
+        """Seconds from a request to the first byte."""
+        self.bandwidth = _BANDWIDTH
+        """Bytes per second of one request, from then on."""
+
+    def observe(self, length: int, seconds: float) -> None:
+        """Learn from a request for `length` bytes that took so long."""
+        with self._lock:
+            if length <= _SHORT:
+                self.latency += (seconds - self.latency) * _WEIGHT
+            elif length >= _LONG:
+                measured = length / max(seconds - self.latency, seconds / 4, 1e-6)
+                self.bandwidth += (measured - self.bandwidth) * _WEIGHT
+
+    def seconds(self, requests: int, length: int) -> float:
+        """What requests one after the other for `length` bytes together take."""
+        return requests * self.latency + length / self.bandwidth
+
+    @property
+    def joined(self) -> int:
+        """Neighbours are joined up to so many bytes: longer, they arrive sooner side by side."""
+        return int(min(max(2 * self.latency * self.bandwidth, LEAST_JOINED), MOST_JOINED))
+
+    @property
+    def gap(self) -> int:
+        """So many bytes that nobody wants cost as much as another request."""
+        return int(min(max(self.latency * self.bandwidth, LEAST_GAP), MOST_GAP))

@@ -1,0 +1,95 @@
+"""Threads that wait for storage: those of requests, and helpers that may wait for several requests."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Final, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_DEFAULT_REQUESTS: Final = 64
+#: Tasks at work that prepare reading, such as opening a file: they make requests and parse the answers.
+MOST_AHEAD: Final = 32
+
+_configured: int | None = None
+
+
+def requests_in_flight() -> int:
+    """How many requests a store answers at the same time: ``LANCE_SQL_REQUESTS``, else 64."""
+    if _configured is not None:
+        return _configured
+    text = os.environ.get("LANCE_SQL_REQUESTS", "")
+    return max(1, int(text)) if text.isdigit() else _DEFAULT_REQUESTS
+
+
+def set_requests_in_flight(count: int | None) -> None:
+    """Ask at most so much of each store at the same time, from its next use on; None: the default."""
+    global _configured
+    if count is not None and count < 1:
+        raise ValueError("at least one request must be in flight")
+    _configured = count
+
+
+class RequestPool:
+    """The threads and the slots for the requests of one store in this process."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.executor = ThreadPoolExecutor(most, thread_name_prefix="lance-fetch")
+        #: who reads holds one, on whatever thread
+        self.slots = threading.BoundedSemaphore(most)
+
+
+# One pool per process: threads do not survive a fork.
+@cache
+def request_pool(process: int, root: str, most: int) -> RequestPool:
+    """The pool for all that lies below a root such as ``s3://bucket``."""
+    return RequestPool(most)
+
+
+@cache
+def _helpers(process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST_AHEAD, thread_name_prefix="lance-open")
+
+
+def helpers() -> ThreadPoolExecutor:
+    """Threads for tasks that wait for requests; these tasks must not wait for each other."""
+    return _helpers(os.getpid())
+
+
+def ordered_ahead(
+    work: Callable[[Task], Result], tasks: Iterator[Task], first: int = MOST_AHEAD
+) -> Iterator[tuple[Task, Result]]:
+    """Tasks with their results, in order, many of which are begun before they are asked for.
+
+    At the beginning `first` are, then twice as many each time. Errors are raised where the result would come.
+    Closing the iterator cancels what has not begun.
+    """
+    pending: deque[tuple[Task, Future[Result]]] = deque()
+    ahead = first
+    try:
+        while True:
+            while len(pending) < ahead and (task := next(tasks, _END)) is not _END:
+                assert not isinstance(task, _End)
+                pending.append((task, helpers().submit(work, task)))
+            if not pending:
+                return
+            task, future = pending.popleft()
+            yield task, future.result()
+            ahead = min(2 * ahead, MOST_AHEAD)
+    finally:
+        for _, future in pending:
+            future.cancel()
+
+
+class _End:
+    """What stands for the end of an iterator."""
+
+
+_END: Final = _End()

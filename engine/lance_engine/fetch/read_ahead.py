@@ -1,0 +1,204 @@
+"""What a scan will need, fetched before it asks: in the order in which it asks, within a bound of bytes."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from itertools import count
+
+from lance_engine.fetch.fetcher import Fetcher
+from lance_engine.fetch.ranges import Span
+from lance_engine.metrics import ScanMetrics, count_wait
+
+
+class PlannedRequest:
+    """A range of a file that will be needed, or is under way, or has arrived."""
+
+    __slots__ = ("_fetcher", "_future", "_path", "dropped", "span")
+
+    def __init__(self, fetcher: Fetcher, path: str, span: Span) -> None:
+        self._fetcher = fetcher
+        self._path = path
+        self.span = span
+        self._future: Future[bytes] | None = None
+        #: nobody needs it any more
+        self.dropped = False
+
+    @property
+    def most_in_flight(self) -> int:
+        """How many requests its store takes at the same time."""
+        return self._fetcher.most
+
+    @property
+    def is_begun(self) -> bool:
+        return self._future is not None
+
+    def begin(self) -> Future[bytes]:
+        """Submit the request; who calls holds the lock of its `ReadAhead`."""
+        self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length)
+        return self._future
+
+    @property
+    def future(self) -> Future[bytes]:
+        """What was submitted."""
+        assert self._future is not None
+        return self._future
+
+    def drop(self) -> Future[bytes] | None:
+        """Forget the bytes; gives what was submitted."""
+        self.dropped = True
+        future, self._future = self._future, None
+        return future
+
+
+class ReadAhead:
+    """The planned requests of one scan; threads may share it.
+
+    At most `budget` bytes are under way or wait for their decoder, but for what a decoder asks for: that is
+    fetched at once.
+    """
+
+    def __init__(self, budget: int, metrics: ScanMetrics) -> None:
+        self.budget = budget
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[int, int, int, PlannedRequest]] = []
+        self._numbers = count()
+        self._held = 0
+        self._in_flight = 0
+        self._closed = False
+        self._going_on = False
+
+    def add(self, turn: int, requests: Iterable[PlannedRequest]) -> None:
+        """Plan requests; those of an earlier `turn`, then for earlier rows, are made first."""
+        with self._lock:
+            if self._closed:
+                return
+            for request in requests:
+                entry = (turn, request.span.first_row, next(self._numbers), request)
+                heapq.heappush(self._waiting, entry)
+        self._go_on()
+
+    def bytes_of(self, request: PlannedRequest) -> bytes | None:
+        """The bytes of a request, which is made now if it was not before; None if it was dropped."""
+        with self._lock:
+            if request.dropped or self._closed:
+                return None
+            is_new = not request.is_begun
+            future = self._begin(request) if is_new else request.future
+        if is_new:
+            future.add_done_callback(self._ended)
+        begin = time.perf_counter()
+        try:
+            return future.result()
+        finally:
+            count_wait(time.perf_counter() - begin)
+
+    def drop(self, requests: Iterable[PlannedRequest]) -> None:
+        """Nobody needs the bytes of these any more."""
+        futures = []
+        with self._lock:
+            for request in requests:
+                if not request.dropped:
+                    self._held -= request.span.length if request.is_begun else 0
+                    futures.append(request.drop())
+        for future in futures:
+            if future is not None:
+                future.cancel()
+        self._go_on()
+
+    def close(self) -> None:
+        """Make no more requests: the scan is over."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def _go_on(self) -> None:
+        """Make the next requests, as many as there is room for."""
+        with self._lock:
+            if self._going_on:
+                return  # who does will see what has changed
+            self._going_on = True
+        while True:
+            with self._lock:
+                request = self._next()
+                if request is None:
+                    self._going_on = False
+                    return
+                future = self._begin(request)
+            future.add_done_callback(self._ended)
+
+    def _next(self) -> PlannedRequest | None:
+        """The next request, if there is room for it."""
+        while self._waiting and not self._closed:
+            request = self._waiting[0][-1]
+            if not request.dropped and not request.is_begun:
+                if self._held and self._held + request.span.length > self.budget:
+                    return None
+                if self._in_flight >= request.most_in_flight:
+                    return None
+                heapq.heappop(self._waiting)
+                return request
+            heapq.heappop(self._waiting)
+        return None
+
+    def _begin(self, request: PlannedRequest) -> Future[bytes]:
+        self._held += request.span.length
+        self._in_flight += 1
+        self._metrics.add_read(1, request.span.length)
+        return request.begin()
+
+    def _ended(self, _: Future[bytes]) -> None:
+        with self._lock:
+            self._in_flight -= 1
+        self._go_on()
+
+
+class FileBuffers:
+    """The planned requests for one file, by place."""
+
+    def __init__(self, read_ahead: ReadAhead, requests: Iterable[PlannedRequest]) -> None:
+        self._read_ahead = read_ahead
+        self.requests = sorted(requests, key=lambda request: request.span.offset)
+        self._offsets = [request.span.offset for request in self.requests]
+
+    def find(self, offset: int, length: int) -> memoryview | None:
+        """A range, once it has arrived, if all of it was planned and is still held."""
+        parts = list(self._covering(offset, length))
+        if not parts:
+            return None
+        views = []
+        for request, begin, end in parts:
+            data = self._read_ahead.bytes_of(request)
+            if data is None:
+                return None
+            views.append(memoryview(data)[begin:end])
+        return views[0] if len(views) == 1 else memoryview(b"".join(views))
+
+    def covers(self, offset: int, length: int) -> bool:
+        """Whether all of a range was planned and is still needed by somebody."""
+        parts = list(self._covering(offset, length))
+        return bool(parts) and not any(request.dropped for request, *_ in parts)
+
+    def _covering(self, offset: int, length: int) -> Iterator[tuple[PlannedRequest, int, int]]:
+        """The requests that together hold a range, with their part of it; nothing where some is missing."""
+        found = []
+        at, end = offset, offset + length
+        place = bisect_right(self._offsets, at) - 1
+        while 0 <= place < len(self.requests) and at < end:
+            request = self.requests[place]
+            if not request.span.offset <= at < request.span.end:
+                return
+            stop = min(end, request.span.end)
+            found.append((request, at - request.span.offset, stop - request.span.offset))
+            at, place = stop, place + 1
+        if at == end:
+            yield from found

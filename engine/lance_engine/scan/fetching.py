@@ -1,0 +1,194 @@
+"""What a scan fetches of remote files ahead of its decoders: the pages of the rows that are left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lance_engine import kernels
+from lance_engine.fetch import LEAST_GAP, FileBuffers, PlannedRequest, ReadAhead, Span, joined
+from lance_engine.file.contents import FileContents
+from lance_engine.scan.plan import Part
+from lance_engine.scan.reader import RowsReader
+from lance_engine.scan.selection import I64Array
+
+if TYPE_CHECKING:
+    from lance_engine.scan.projection import Projection
+
+# A page is fetched whole unless it is larger than this, or than its share of what may be read ahead.
+_LEAST_UNIT: Final = 256 << 10
+_MOST_UNIT: Final = 8 << 20
+# Of every column there should be a unit being decoded and one under way.
+_UNITS_PER_COLUMN: Final = 2
+
+
+# A limit for which not all rows may count is looked for in so many rows, then in twice as many.
+_FIRST_ROWS: Final = 1024
+
+#: What is left of a fragment.
+Planned = tuple[RowsReader, list[Part]]
+
+
+class Ticket:
+    """Some rows of a fragment that are being decoded, or will be next."""
+
+    __slots__ = ("begin", "fragment", "left")
+
+    def __init__(self, fragment: FragmentBuffers, begin: int, rows: int) -> None:
+        self.fragment = fragment
+        self.begin = begin
+        self.left = rows
+
+
+class FragmentBuffers:
+    """What is fetched ahead for the rows of one reader, and kept until these were decoded."""
+
+    def __init__(self, read_ahead: ReadAhead, files: dict[FileContents, FileBuffers]) -> None:
+        self._read_ahead = read_ahead
+        self.files: Mapping[FileContents, FileBuffers] = files
+        self._lock = threading.Lock()
+        requests = [request for buffers in files.values() for request in buffers.requests]
+        self._kept = sorted(requests, key=lambda request: request.span.last_row, reverse=True)
+        self._outstanding: list[Ticket] = []
+        self._begun = 0
+
+    def begin(self, begin: int, end: int, rows: int) -> Ticket:
+        """Note that `rows` of the rows [begin, end) will be decoded; calls come in row order."""
+        ticket = Ticket(self, begin, rows)
+        with self._lock:
+            self._outstanding.append(ticket)
+            self._begun = end
+        return ticket
+
+    def finish(self, ticket: Ticket, rows: int) -> None:
+        """Note that `rows` rows of a ticket were decoded: what no later row needs is let go."""
+        with self._lock:
+            ticket.left -= rows
+            if ticket.left > 0:
+                return
+            self._outstanding.remove(ticket)
+            border = self._outstanding[0].begin if self._outstanding else self._begun
+            done = []
+            while self._kept and self._kept[-1].span.last_row <= border:
+                done.append(self._kept.pop())
+        self._read_ahead.drop(done)
+
+    def end(self) -> None:
+        """Note that no more rows will begin."""
+        with self._lock:
+            self._begun = 1 << 62
+            done = [] if self._outstanding else self._kept
+            self._kept = self._kept if self._outstanding else []
+        self._read_ahead.drop(done)
+
+
+def fetched_ahead(
+    read_ahead: ReadAhead, turn: int, wanted: Sequence[tuple[Projection, Part]], *, few: bool
+) -> FragmentBuffers | None:
+    """Plan what columns of rows of one reader need; None if nothing of it has to be fetched.
+
+    `few` tells that hardly more rows will be needed than these: nothing is read for their neighbours.
+    """
+    spans: dict[FileContents, list[Span]] = {}
+    leaves = max((sum(len(found) for _, found in projection.leaves) for projection, _ in wanted), default=1)
+    unit = min(max(read_ahead.budget // (_UNITS_PER_COLUMN * max(leaves, 1)), _LEAST_UNIT), _MOST_UNIT)
+    for projection, part in wanted:
+        for file, found in projection.leaves:
+            if isinstance(file, FileContents) and not file.is_local:
+                own = spans.setdefault(file, [])
+                gap = LEAST_GAP if few else file.fetcher.model.gap
+                own += _spans(file, found, part.ranges, unit, gap)
+    files = {}
+    for file, own in spans.items():
+        missing = [span for span in own if not file.holds(span.offset, span.length)]
+        most = min(unit, file.fetcher.model.joined)
+        requests = [
+            PlannedRequest(file.fetcher, file.path, span) for span in joined(missing, LEAST_GAP, most)
+        ]
+        files[file] = FileBuffers(read_ahead, requests)
+    if not any(buffers.requests for buffers in files.values()):
+        return None
+    read_ahead.add(turn, [request for buffers in files.values() for request in buffers.requests])
+    return FragmentBuffers(read_ahead, files)
+
+
+def first_rows(coming: Iterable[Planned], limit: int) -> Iterator[Planned]:
+    """As much of a plan as `limit` rows need: just that where all rows count, else little, then more."""
+    rows = max(limit, _FIRST_ROWS)
+    for reader, parts in coming:
+        for part in parts:
+            if not part.tested and not reader.any_deleted(int(part.ranges[0, 0]), int(part.ranges[-1, 1])):
+                yield reader, [_parts(part, limit)[0]]
+                limit -= min(limit, part.rows)
+                if not limit:
+                    return
+                continue
+            left: Part | None = part
+            while left is not None:
+                some, left = _parts(left, rows)
+                yield reader, [some]
+                rows *= 2
+
+
+def _parts(part: Part, rows: int) -> tuple[Part, Part | None]:
+    """The first `rows` rows of a part, and the others, if there are any."""
+    ends = np.cumsum(part.ranges[:, 1] - part.ranges[:, 0])
+    if rows >= ends[-1]:
+        return part, None
+    last = int(np.searchsorted(ends, rows))
+    first, others = part.ranges[: last + 1].copy(), part.ranges[last:].copy()
+    first[-1, 1] -= ends[last] - rows
+    others[0, 0] = first[-1, 1]
+    others = others[others[:, 0] < others[:, 1]]
+    return part._replace(ranges=first), part._replace(ranges=others)
+
+
+def _spans(
+    file: FileContents, leaves: Sequence[kernels.LeafColumn], ranges: I64Array, unit: int, gap: int
+) -> list[Span]:
+    """What rows of some columns of a file need: whole pages, or parts of those that are large or few of whose
+    rows are wanted.
+    """
+    whole: list[Span] = []
+    in_part: list[tuple[kernels.LeafColumn, I64Array, int]] = []
+    for leaf in leaves:
+        pages = zip(pairwise(leaf.page_starts), leaf.page_buffers, strict=True)
+        for (first, last), buffers in pages:
+            inside = _within(ranges, first, last)
+            size = sum(length for _, length in buffers)
+            if not len(inside) or not size:
+                continue
+            begin, end = int(inside[0, 0]), int(inside[-1, 1])
+            rows = int((inside[:, 1] - inside[:, 0]).sum())
+            unwanted = size * (last - first - rows) // max(last - first, 1)
+            if size <= unit and unwanted <= gap:
+                whole += [Span(offset, length, begin, end) for offset, length in buffers]
+            else:
+                rows_of_unit = max(1, (last - first) * unit // size)
+                in_part.append((leaf, inside, rows_of_unit))
+    if in_part:
+        file.fetch_lasting([span for leaf, inside, _ in in_part for span in leaf.metadata_ranges(inside)])
+    return whole + [span for part in in_part for span in _part_spans(*part)]
+
+
+def _part_spans(leaf: kernels.LeafColumn, ranges: I64Array, rows: int) -> Iterator[Span]:
+    """What ranges of rows of one page need, for at most `rows` rows at a time."""
+    for low, high in ranges.tolist():
+        for first in range(low, high, rows):
+            last = min(first + rows, high)
+            try:
+                found = leaf.data_ranges(np.array([[first, last]]))
+            except kernels.NotResidentError:
+                return  # only the data tell where the rest is, which is fetched when it is needed
+            for offset, length in found:
+                yield Span(offset, length, first, last)
+
+
+def _within(ranges: I64Array, first: int, last: int) -> I64Array:
+    """What ascending ranges have in [first, last)."""
+    low, high = np.searchsorted(ranges[:, 1], first, "right"), np.searchsorted(ranges[:, 0], last, "left")
+    return np.clip(ranges[low:high], first, last)

@@ -1,0 +1,125 @@
+"""How many requests scans and lookups of remote files take, how many bytes, and how many are in flight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.dataset import Dataset
+from lance_engine.write.dataset import write_dataset
+from remote_store import RemoteStore
+
+ROWS = 400_000
+RNG = np.random.default_rng(11)
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table(
+        {
+            "id": np.arange(count),
+            "price": RNG.random(count),
+            "amount": RNG.integers(0, 1 << 40, count),
+            "day": np.arange(count, dtype=np.int32) // 1000,
+            "flag": RNG.integers(0, 50, count).astype(np.int8),
+            "text": pa.array([f"text number {n * 7919 % count}" for n in range(count)]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scans") / "one.lance"
+    write_dataset(rows(ROWS), str(path), data_storage_version="2.1")
+    return path
+
+
+@pytest.fixture(scope="module")
+def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scans") / "many.lance"
+    write_dataset(rows(60_000), str(path), max_rows_per_file=300, data_storage_version="2.1")
+    return path
+
+
+def opened(path: Path, latency: float = 0.002) -> tuple[RemoteStore, Dataset]:
+    store = RemoteStore.of_folder(path, latency)
+    dataset = Dataset.open(store)  # type: ignore[arg-type]
+    store.reset_counters()
+    return store, dataset
+
+
+def size_of(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path / "data").iterdir())
+
+
+def test_a_whole_scan(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    found = dataset.scan().to_table()
+    assert found.equals(Dataset.open(str(one_file)).scan().to_table())
+    assert store.requests <= 30
+    assert store.bytes_read <= 1.1 * size_of(one_file)
+    assert store.most_in_flight >= 3
+
+
+def test_one_column(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    found = dataset.scan(columns=["price"]).to_table()
+    assert found.equals(Dataset.open(str(one_file)).scan(columns=["price"]).to_table())
+    assert store.requests <= 6
+    assert store.bytes_read <= 1.3 * ROWS * 8
+
+
+@pytest.mark.parametrize("limit", [1, 10, 1000])
+def test_a_limit(one_file: Path, limit: int) -> None:
+    store, dataset = opened(one_file)
+    assert dataset.scan(limit=limit).to_table().num_rows == limit
+    assert store.requests <= 14
+    assert store.bytes_read <= 1 << 20
+
+
+def test_a_limit_with_a_filter(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    found = dataset.scan(filter="flag = 7", limit=10).to_table()
+    assert found.equals(Dataset.open(str(one_file)).scan(filter="flag = 7").to_table().slice(0, 10))
+    assert store.bytes_read <= 1 << 20
+
+
+def test_a_filter_that_leaves_much(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    filter = "flag < 10 AND amount < 500000000000"
+    found = dataset.scan(columns=["price"], filter=filter).to_table()
+    local = Dataset.open(str(one_file)).scan(columns=["price"], filter=filter)
+    assert found.equals(local.to_table())
+    assert store.requests <= 20
+    assert store.bytes_read <= 1.2 * ROWS * (8 + 8 + 1)
+
+
+def test_many_files(many_files: Path) -> None:
+    store, dataset = opened(many_files)
+    found = dataset.scan(columns=["price"]).to_table()
+    assert found.equals(Dataset.open(str(many_files)).scan(columns=["price"]).to_table())
+    assert store.requests <= 200  # one for each file
+    assert store.most_in_flight >= 16
+
+
+def test_a_limit_opens_few_files(many_files: Path) -> None:
+    store, dataset = opened(many_files)
+    assert dataset.scan(limit=10).to_table().num_rows == 10
+    assert store.requests <= 2
+
+
+def test_a_scan_that_ends_early_stops_fetching(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    batches = dataset.scan(read_ahead=1 << 20, batch_size=4096).to_batches()
+    next(batches)
+    batches.close()
+    assert store.bytes_read < size_of(one_file) / 2
+
+
+def test_a_scan_holds_no_more_than_it_may_read_ahead(one_file: Path) -> None:
+    """While nobody takes batches, no more is fetched than that and what the batch at work needs."""
+    store, dataset = opened(one_file, 0.0)
+    with dataset.scan(columns=["text", "amount"], read_ahead=1 << 20).to_reader() as reader:
+        reader.read_next_batch()
+        assert store.bytes_read < 6 << 20
