@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from lance_engine.dataset import Dataset
-from lance_engine.errors import LanceError
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.pushdown import Decision
-from lance_sql.engines.table import WatchedScan
+from lance_sql.engines.statement_run import StatementRun
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -43,12 +42,11 @@ class Query(Protocol):
     def schema(self) -> pa.Schema:
         """Names and types of the result, without running the statement."""
 
-    def to_table(self) -> pa.Table: ...
+    def to_table(self, run: StatementRun) -> pa.Table:
+        """All rows; what is scanned for them belongs to `run`. Raises `LanceError`."""
 
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]: ...
-
-    def translate(self, error: Exception) -> LanceError:
-        """Our error for one that was raised while the batches of `stream` were read."""
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The schema and the batches, as they come; errors as in `to_table`."""
 
 
 class Engine(Protocol):
@@ -70,14 +68,16 @@ class Engine(Protocol):
     def query(self, text: str, params: Parameters) -> Query:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
-    def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
-        """The engine's plan as text, and the scans of Lance tables in it; `analyze` runs the statement."""
+    def explain(
+        self, text: str, params: Parameters, run: StatementRun | None
+    ) -> tuple[str, list[ScanReport]]:
+        """The engine's plan as text, and the scans of Lance tables in it.
 
-    def watch(self) -> list[WatchedScan]:
-        """A list to which the scans are added that are begun from now on, until it is called again."""
+        With a `run` the statement runs, and the plan tells what each part of it did.
+        """
 
-    def cancel(self) -> None:
-        """End the running statement with an error; called from another thread."""
+    def begin(self) -> StatementRun:
+        """A run of a statement, which a query is then asked for rows with."""
 
     def cursor(self) -> Engine:
         """A session of the same database for another thread.

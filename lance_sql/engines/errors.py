@@ -30,15 +30,17 @@ _AT_THE_END = "found: EOF"
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
-def translated(error: Exception, engine: Capabilities, tables: Iterable[EngineTable] = ()) -> LanceError:
-    """Our error for one that an engine raised, which may have begun as ours in a scan of one of `tables`."""
+def translated(
+    error: Exception,
+    engine: Capabilities,
+    failure: LanceError | None = None,
+    tables: Iterable[EngineTable] = (),
+) -> LanceError:
+    """Our error for one that an engine raised; `failure` is what a scan of the same run ended with."""
     if isinstance(error, LanceError):
         return error
-    tables = list(tables)
-    for table in tables:
-        if table.failure is not None:
-            failure, table.failure = table.failure, None
-            return failure
+    if failure is not None:
+        return failure
     head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).split("\n"))
     if _COLUMN.search(message):
@@ -52,9 +54,9 @@ def translated(error: Exception, engine: Capabilities, tables: Iterable[EngineTa
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",
             engine=engine.name,
         )
-    failure = SqlError(message, engine=engine.name)
-    failure.pointer = "".join(pointer)
-    return failure
+    refused = SqlError(message, engine=engine.name)
+    refused.pointer = "".join(pointer)
+    return refused
 
 
 def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:

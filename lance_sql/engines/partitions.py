@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_sql.engines.exit_guard import guarded, visit
+from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
 _ROWS_PER_PARTITION = 1 << 16
 
 
-def partitions(table: EngineTable, count: int | None = None) -> list[Partition]:
-    """About `count` row ranges of `table`, else one per processor; fewer for small tables, at least one."""
+def partitions(
+    table: EngineTable, count: int | None = None, run: StatementRun | None = None
+) -> list[Partition]:
+    """About `count` row ranges of `table`, else one per processor; fewer for small tables, at least one.
+
+    Their scans belong to `run`.
+    """
     wanted = min(count or os.cpu_count() or 1, -(-table.num_rows // _ROWS_PER_PARTITION))
     splits = table.dataset.splits(max(wanted, 1))
     # A table without rows still needs a partition: a plan without any has no schema to run with.
-    return [Partition(table, group) for group in _groups(splits, wanted)] or [Partition(table, [])]
+    return [Partition(table, group, run) for group in _groups(splits, wanted)] or [Partition(table, [], run)]
 
 
 def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
@@ -47,9 +53,12 @@ def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
 class Partition:
     """A row range of a table, in the shape of a pyarrow dataset fragment."""
 
-    def __init__(self, table: EngineTable, splits: Sequence[ScanSplit]) -> None:
+    def __init__(
+        self, table: EngineTable, splits: Sequence[ScanSplit], run: StatementRun | None = None
+    ) -> None:
         self.table = table
         self.splits = splits
+        self._run = run
 
     @property
     def physical_schema(self) -> pa.Schema:
@@ -64,7 +73,7 @@ class Partition:
     ) -> TableScanner:
         """A scan of this range. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         with visit():
-            return TableScanner(self.table, columns, filter, self.splits)
+            return TableScanner(self.table, columns, filter, self.splits, run=self._run)
 
 
 def as_expression(filter: Any) -> Any:
@@ -84,24 +93,24 @@ class TableScanner:
         filter: pc.Expression | str | None = None,
         splits: Sequence[ScanSplit] | None = None,
         batch_size: int | None = None,
+        run: StatementRun | None = None,
     ) -> None:
-        self._table = table
-        self._scanner = table.scan(columns, as_expression(filter), splits=splits, batch_size=batch_size)
+        self._scan = table.scan(columns, as_expression(filter), run=run, splits=splits, batch_size=batch_size)
         self.dataset_schema: pa.Schema = table.schema
-        self.projected_schema: pa.Schema = self._scanner.schema
+        self.projected_schema: pa.Schema = self._scan.schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches; safe on threads that Python did not start. Zero columns keep their row count."""
-        return guarded(lambda: self._table.batches(self._scanner))
+        return guarded(self._scan.batches)
 
     def to_table(self) -> pa.Table:
-        return self._table.run(self._scanner).table()
+        return self._scan.stream().table()
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return self._table.run(self._scanner).reader()
+        return self._scan.stream().reader()
 
     def count_rows(self) -> int:
-        return self._scanner.count()
+        return self._scan.count()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)

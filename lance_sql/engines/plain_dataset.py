@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lance_sql.engines.partitions import Partition, TableScanner, as_expression, partitions
+from lance_sql.engines.partitions import Partition, TableScanner, partitions
+from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 class PlainDataset(pads.Dataset):  # type: ignore[misc]
     """One dataset as an engine scans it, over `EngineTable.schema`."""
 
-    def __init__(self, table: EngineTable, partitions: int | None = None) -> None:
+    def __init__(self, table: EngineTable, partitions: int | None = None, runs: Runs | None = None) -> None:
         # The base class is an interface here: its own constructor refuses subclasses, every call that the
         # engines make is below.
         self.table = table
         #: how many row ranges are scanned side by side; None: one per processor
         self.partitions = partitions
+        #: tells which run the scans belong to that are asked for
+        self.runs = runs or Runs()
 
     @property
     def schema(self) -> pa.Schema:
@@ -34,8 +37,8 @@ class PlainDataset(pads.Dataset):  # type: ignore[misc]
     ) -> TableScanner:
         """A scan of all rows. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         names = self.table.schema.names if columns is None else list(columns)
-        return TableScanner(self.table, names, as_expression(filter))
+        return TableScanner(self.table, names, filter, run=self.runs.current)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> list[Partition]:
         """The partitions of a scan. `filter` is applied by their scanners."""
-        return partitions(self.table, self.partitions)
+        return partitions(self.table, self.partitions, self.runs.current)

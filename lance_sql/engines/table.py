@@ -5,23 +5,18 @@ declared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.scan.stream import ScanStream
 from lance_engine.scan.system import SYSTEM_FIELDS
 
+from lance_sql.engines.statement_run import StatementRun
+
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
     from lance_engine.scan.scanner import Scanner
-
-
-class WatchedScan(NamedTuple):
-    """A scan of the table `name`; its metrics tell what it has read so far."""
-
-    name: str
-    scanner: Scanner
 
 
 class EngineTable:
@@ -45,12 +40,6 @@ class EngineTable:
     ) -> None:
         self.dataset = dataset
         self.name = name or dataset.uri
-        #: the last error of a scan; engines pass on no more than its text
-        self.failure: LanceError | None = None
-        #: scans are added to it, for those who ask what a statement read
-        self.watched: list[WatchedScan] | None = None
-        #: scans end with an error
-        self.cancelled = False
         self._batch_rows = batch_rows
         own = dataset.schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
@@ -95,41 +84,49 @@ class EngineTable:
         """Live rows, known without reading data."""
         return self.dataset.count_rows()
 
-    def scan(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> Scanner:
-        """A scan of the declared columns, before the casts that `batches` and `run` make."""
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        *,
+        run: StatementRun | None,
+        **options: Any,
+    ) -> TableScan:
+        """A scan of the declared columns; it belongs to `run`, if there is one."""
         names = self.schema.names if columns is None else columns
         options.setdefault("batch_size", self._batch_rows)
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
-        if self.watched is not None:
-            self.watched.append(WatchedScan(self.name, scanner))
-        return scanner
+        return TableScan(self, scanner, run)
 
-    def batches(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
-        """The batches of a scan in the declared types. An error is kept in `failure` besides being raised."""
-        for batch in self.run(scanner).batches():
-            if self.cancelled:
-                self.failure = LanceError("the statement was cancelled")
-                raise self.failure
+
+class TableScan:
+    """A scan of a table in the declared types, whose errors `run` is told of."""
+
+    def __init__(self, table: EngineTable, scanner: Scanner, run: StatementRun | None) -> None:
+        self._scanner = scanner
+        self._run = run
+        self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
+        self._cast = not table.converted.isdisjoint(self.schema.names)
+        self._narrowed = table.narrowed.intersection(self.schema.names)
+        if run is not None:
+            run.began(table.name, scanner)
+
+    def stream(self) -> ScanStream:
+        """The rows; each call reads them anew."""
+        schema, run = self.schema, self._run
+        convert = (lambda batch: batch.cast(schema)) if self._cast or self._narrowed else None
+        failed = None if run is None else run.failed
+        return ScanStream(self._scanner, schema, convert, failed, () if self._cast else self._narrowed)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, until the run is cancelled."""
+        for batch in self.stream().batches():
+            if self._run is not None:
+                self._run.check()
             yield batch
 
-    def stream(self, columns: Sequence[str] | None = None, filter: Any = None) -> object:
-        """A scan as a capsule of an Arrow C stream, in the declared types; errors are kept in `failure`."""
-        return self.run(self.scan(columns, filter)).capsule()
-
-    def run(self, scanner: Scanner) -> ScanStream:
-        """A run of a scan in the declared types."""
-        schema = self._declared(scanner)
-        cast = not self.converted.isdisjoint(schema.names)
-        narrowed = self.narrowed.intersection(schema.names)
-        convert = (lambda batch: batch.cast(schema)) if cast or narrowed else None
-        return ScanStream(scanner, schema, convert, self._failed, () if cast else narrowed)
-
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, LanceError):
-            self.failure = error
-
-    def _declared(self, scanner: Scanner) -> pa.Schema:
-        return pa.schema([self.schema.field(name) for name in scanner.schema.names])
+    def count(self) -> int:
+        return self._scanner.count()
 
 
 def _fits_64_bits(kind: pa.DataType) -> bool:

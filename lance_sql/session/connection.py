@@ -180,9 +180,9 @@ class Connection:
                 known = self._from_metadata(text, self._engine.query(statement, params))
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
-            watched = self._engine.watch()
-            plan, scans = self._engine.explain(statement, params, analyze)
-        runs = scan_metrics(watched) if analyze else []
+            run = self._engine.begin() if analyze else None
+            plan, scans = self._engine.explain(statement, params, run)
+        runs = scan_metrics(run.scans) if run is not None else []
         return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs))
 
     def register(self, name: str, data: Any) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lance_sql.engines.table import WatchedScan
+from lance_sql.engines.statement_run import BegunScan
 
 
-def scan_metrics(watched: Sequence[WatchedScan]) -> list[dict[str, Any]]:
+def scan_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:
     """One dictionary per table, columns and filter: the numbers of `ScanMetrics`, summed over row ranges.
 
     Besides these, ``table``, ``columns`` and ``filter`` (None without one). Seconds of scans side by side add
     up too.
     """
     found: dict[tuple[str, tuple[str, ...], str], dict[str, Any]] = {}
-    for name, scanner in list(watched):
+    for name, scanner in list(scans):
         metrics = scanner.metrics
         if metrics is None:  # planned, but never run
             continue
@@ -39,10 +39,10 @@ def _sum(known: Any, value: Any) -> Any:
     return known + value
 
 
-def rows_so_far(watched: Sequence[WatchedScan]) -> tuple[int, int]:
+def rows_so_far(scans: Sequence[BegunScan]) -> tuple[int, int]:
     """Rows that the scans have read or skipped, and rows of the tables that they are over."""
     done = total = 0
-    for _, scanner in list(watched):
+    for _, scanner in list(scans):
         metrics = scanner.metrics
         if metrics is not None:
             names = ("rows", "rows_planned", "rows_left", "rows_decoded")

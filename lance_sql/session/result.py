@@ -12,7 +12,7 @@ from lance_engine.progress import ProgressOption
 
 from lance_sql.display.tables import html_table, text_table
 from lance_sql.engines.base import Engine, Query
-from lance_sql.engines.table import WatchedScan
+from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import rows_so_far, scan_metrics
 from lance_sql.session.running import reported
 
@@ -46,8 +46,7 @@ class QueryResult:
         self._engine = engine
         self._explain = explain
         self._progress = progress
-        #: the scans of the last run
-        self._watched: list[WatchedScan] | None = None
+        self._last_run: StatementRun | None = None
         self._seconds: float | None = None
         #: told of every stream that is opened over the running statement
         self._opened = opened
@@ -77,8 +76,8 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._table is not None or self._error is not None:
             return self.arrow().to_reader()
-        self._watched = self._engine.watch()
-        stream = Stream(self._query)
+        self._last_run = self._engine.begin()
+        stream = Stream(self._query, self._last_run)
         self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
@@ -133,9 +132,9 @@ class QueryResult:
         ``seconds`` it took (None while rows are streamed), ``bytes_read`` and ``rows_read`` of all scans, and
         under ``scans`` the numbers of each, as in `lance_engine.metrics.ScanMetrics`.
         """
-        if self._watched is None:
+        if self._last_run is None:
             return None
-        scans = scan_metrics(self._watched)
+        scans = scan_metrics(self._last_run.scans)
         return {
             "seconds": self._seconds,
             "bytes_read": sum(scan["bytes_read"] for scan in scans),
@@ -156,11 +155,11 @@ class QueryResult:
     def run(self) -> None:
         """Run the statement unless done; an error is kept for those who ask for the rows."""
         if self._table is None and self._error is None:
-            watched = self._watched = self._engine.watch()
+            run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
             try:
-                with reported(self._progress, lambda: rows_so_far(watched), self._engine.cancel):
-                    self._table = self._query.to_table()
+                with reported(self._progress, lambda: rows_so_far(run.scans), run.cancel):
+                    self._table = self._query.to_table(run)
             except LanceError as error:
                 self._error = error
             self._seconds = time.perf_counter() - begin
@@ -169,16 +168,8 @@ class QueryResult:
 class Stream:
     """The batches of a query while it runs; can be told to read the rest at once."""
 
-    def __init__(self, query: Query) -> None:
-        self.schema, batches = query.stream()
-        self._source = self._read(batches, query)
-
-    @staticmethod
-    def _read(batches: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from batches
-        except Exception as error:
-            raise query.translate(error) from None
+    def __init__(self, query: Query, run: StatementRun) -> None:
+        self.schema, self._source = query.stream(run)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_engine.errors import LanceError
 
+from lance_sql.engines.statement_run import StatementRun
 from lance_sql.statements.session import Session
 
 if TYPE_CHECKING:
@@ -33,14 +33,11 @@ class Finished:
     def schema(self) -> pa.Schema:
         return self._answer.schema
 
-    def to_table(self) -> pa.Table:
+    def to_table(self, run: StatementRun) -> pa.Table:
         return self._answer
 
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return self._answer.schema, iter(self._answer.to_batches())
-
-    def translate(self, error: Exception) -> LanceError:
-        return error if isinstance(error, LanceError) else LanceError(str(error))
 
 
 class Counter:

@@ -16,9 +16,9 @@ from lance_sql.text.tokens import Token, closing, tokenize
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
-    from lance_engine.errors import LanceError
 
     from lance_sql.engines.base import Query
+    from lance_sql.engines.statement_run import StatementRun
 
 
 class Aggregate(NamedTuple):
@@ -74,13 +74,10 @@ class MetadataQuery:
         #: function and column of each result
         self.values = values
 
-    def translate(self, error: Exception) -> LanceError:
-        return self._query.translate(error)
-
     def schema(self) -> pa.Schema:
         return self._query.schema()
 
-    def to_table(self) -> pa.Table:
+    def to_table(self, run: StatementRun) -> pa.Table:
         schema = self._query.schema()
         try:
             arrays = [
@@ -88,11 +85,11 @@ class MetadataQuery:
                 for value, field in zip(self.values, schema, strict=True)
             ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return self._query.to_table()
+            return self._query.to_table(run)
         return pa.Table.from_arrays(arrays, schema=schema)
 
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        table = self.to_table()
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = self.to_table(run)
         return table.schema, iter(table.to_batches())
 
     def _value(self, function: str, column: str | None) -> pa.Scalar:

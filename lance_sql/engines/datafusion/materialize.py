@@ -22,6 +22,7 @@ from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.tree import columns_of
 from lance_engine.scan.width import estimated_row_bytes
 
+from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
 from lance_sql.text.tokens import quote, spellings
 
@@ -40,7 +41,7 @@ _MIN_ROWS_TO_CUT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class Side:
     """What a plan needs of one table: `columns`, of the rows that pass `filter`; about `size` bytes."""
 
     name: str
@@ -51,24 +52,28 @@ class _Side:
 
 
 def small_sides(
-    tables: Mapping[str, DataFusionTable], text: str, plan: Callable[[str], Any], budget: int
-) -> list[_Side]:
+    tables: Mapping[str, DataFusionTable],
+    planning: Planning,
+    text: str,
+    plan: Callable[[str], Any],
+    budget: int,
+) -> list[Side]:
     """The tables of the statement `text` to be read ahead; see the module.
 
-    `plan` makes a DataFrame of a text, `tables` are the Lance tables of the session by name. None are read
-    ahead for a statement with one scan, and for a text that does more than to query.
+    `plan` makes a DataFrame of a text, `tables` are the Lance tables of the session by name, and `planning`
+    notes what plans ask of them. None are read ahead for a statement with one scan, and for a text that does
+    more than to query.
     """
     if budget <= 0 or not _QUERY.match(text):
         return []
-    for table in tables.values():
-        table.planned.clear()
-    frame = plan(text)
-    scans = [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
-    if len(scans) < 2:
-        return []
-    frame.execution_plan()
+    with planning.noted() as planned:
+        frame = plan(text)
+        scans = [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
+        if len(scans) < 2:
+            return []
+        frame.execution_plan()
     sides = []
-    for side in sorted(_sides(tables, scans), key=lambda side: side.size):
+    for side in sorted(_sides(tables, planned, scans), key=lambda side: side.size):
         budget -= side.size
         if budget < 0:
             break
@@ -77,7 +82,7 @@ def small_sides(
 
 
 def planned_with_counts(
-    context: SessionContext, sides: Sequence[_Side], text: str, plan: Callable[[str], Any], prefix: str = ""
+    context: SessionContext, sides: Sequence[Side], text: str, plan: Callable[[str], Any], prefix: str = ""
 ) -> Any:
     """The DataFrame of `prefix` and `text` over `sides` in memory; None if these turn out not to suffice."""
     if not sides:
@@ -86,31 +91,36 @@ def planned_with_counts(
         return plan(prefix + text) if _needs_no_more(plan(text), sides) else None
 
 
-def _sides(tables: Mapping[str, DataFusionTable], scans: Sequence[str]) -> Iterator[_Side]:
+def _sides(
+    tables: Mapping[str, DataFusionTable],
+    planned: Mapping[DataFusionTable, Sequence[PlannedScan]],
+    scans: Sequence[str],
+) -> Iterator[Side]:
     for name, table in tables.items():
-        if not table.planned:
+        asked = planned.get(table)
+        if not asked:
             continue
         columns: set[str] = set()
-        for names, predicate in table.planned:
+        for names, predicate in asked:
             columns.update(names)
             if predicate is not None:
                 columns |= columns_of(from_arrow(predicate, table.schema))
         # A filter may be applied if it is that of every scan of the table; scans that are hidden from the
         # planner so far would show as a difference in number.
-        common = len({str(predicate) for _, predicate in table.planned}) == 1
-        counted = scans.count(name) == len(table.planned)
+        common = len({str(predicate) for _, predicate in asked}) == 1
+        counted = scans.count(name) == len(asked)
         needed = pa.schema([field for field in table.schema if field.name in columns])
-        yield _Side(
+        yield Side(
             name,
             table,
             frozenset(columns),
-            table.planned[0][1] if common and counted else None,
+            asked[0].filter if common and counted else None,
             max(1, estimated_row_bytes(needed)) * table.table.num_rows,
         )
 
 
 @contextmanager
-def _in_memory(context: SessionContext, sides: Sequence[_Side]) -> Iterator[None]:
+def _in_memory(context: SessionContext, sides: Sequence[Side]) -> Iterator[None]:
     """Tables in memory under the names of `sides`."""
     batches = [_read(side) for side in sides]
     try:
@@ -128,12 +138,12 @@ def _in_memory(context: SessionContext, sides: Sequence[_Side]) -> Iterator[None
                 context.register_table(quote(name), Table(side.table))
 
 
-def _read(side: _Side) -> list[pa.RecordBatch]:
+def _read(side: Side) -> list[pa.RecordBatch]:
     """The rows of `side` with all columns of the table: those that are not needed are nulls."""
     schema = side.table.schema
     names = [name for name in schema.names if name in side.columns]
     table = side.table.table
-    batches = list(table.batches(table.scan(names, side.filter)))
+    batches = list(table.scan(names, side.filter, run=side.table.runs.current).batches())
     if len(batches) == 1 and batches[0].num_rows > _MIN_ROWS_TO_CUT:
         half = batches[0].num_rows // 2
         batches = [batches[0].slice(0, half), batches[0].slice(half)]
@@ -155,7 +165,7 @@ def _read(side: _Side) -> list[pa.RecordBatch]:
     ]
 
 
-def _needs_no_more(frame: Any, sides: Sequence[_Side]) -> bool:
+def _needs_no_more(frame: Any, sides: Sequence[Side]) -> bool:
     """Whether the new plan reads only the columns that were read."""
     scans: dict[str, set[str]] = {}
     for scan in _SCAN.finditer(frame.optimized_logical_plan().display_indent()):

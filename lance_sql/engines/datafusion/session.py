@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,10 +14,12 @@ from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
-from lance_sql.engines.datafusion.materialize import check_budget, planned_with_counts, small_sides
+from lance_sql.engines.datafusion.materialize import Side, check_budget, planned_with_counts, small_sides
+from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.errors import translated
-from lance_sql.engines.table import EngineTable, WatchedScan
+from lance_sql.engines.statement_run import Runs, StatementRun
+from lance_sql.engines.table import EngineTable
 from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
@@ -39,13 +42,18 @@ class DataFusionEngine:
             context = SessionContext(SessionConfig().with_information_schema(True)).enable_url_table()
         self.context = context
         self._tables: dict[str, DataFusionTable] = {}
+        #: what plans ask of the tables, and the runs that their scans belong to
+        self._planning = Planning()
+        self._runs = Runs(side_by_side=True)
         self._partitions = target_partitions(context)
         self._materialize_bytes = materialize_bytes
         #: names mean something else while a statement is planned over tables in memory
         self.lock = threading.RLock()
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
-        table = DataFusionTable(EngineTable(dataset, name, system_columns), self._partitions)
+        table = DataFusionTable(
+            EngineTable(dataset, name, system_columns), self._partitions, self._planning, self._runs
+        )
         self._tables[name] = table
         for spelling in spellings(name):
             replace(self.context, spelling, table)
@@ -70,69 +78,71 @@ class DataFusionEngine:
                 return self._improved(text, params)
 
         if not text.strip():
-            return DataFusionQuery(None, improved, self.translate)
-        try:
-            with self.lock:
-                return DataFusionQuery(self._plan(text, params), improved, self.translate)
-        except Exception as error:
-            raise self.translate(error) from None
+            return DataFusionQuery(self, None, improved)
+        with self.running(self.begin()), self.lock:
+            return DataFusionQuery(self, self._plan(text, params), improved)
 
     def _plan(self, text: str, params: Parameters) -> Any:
         return self.context.sql(text, param_values=_named(params))
 
     def _improved(self, text: str, params: Parameters, prefix: str = "") -> Any:
         """The statement planned over tables that are read ahead, None where that does not help."""
-
-        def plan(text: str) -> Any:
-            return self._plan(text, params)
-
         with self.lock:
-            sides = small_sides(self._tables, text, plan, self._materialize_bytes)
-            return planned_with_counts(self.context, sides, text, plan, prefix)
+            sides = self._small_sides(text, params)
+            return planned_with_counts(
+                self.context, sides, text, lambda text: self._plan(text, params), prefix
+            )
 
-    def watch(self) -> list[WatchedScan]:
-        watched: list[WatchedScan] = []
-        for table in self._tables.values():
-            table.table.watched = watched
-            table.table.cancelled = False
-        return watched
+    def _small_sides(self, text: str, params: Parameters) -> list[Side]:
+        return small_sides(
+            self._tables,
+            self._planning,
+            text,
+            lambda text: self._plan(text, params),
+            self._materialize_bytes,
+        )
 
-    def cancel(self) -> None:
-        for table in self._tables.values():
-            table.table.cancelled = True
+    def begin(self) -> StatementRun:
+        return StatementRun()
 
-    def translate(self, error: Exception) -> LanceError:
-        return translated(error, self.capabilities, (table.table for table in self._tables.values()))
-
-    def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
-        for table in self._tables.values():
-            table.planned.clear()
-        plan = self.query("EXPLAIN " + text, params).to_table()
-        residual = _residual_filters(plan.column(1)[0].as_py())
-        planned = {name: list(table.planned) for name, table in self._tables.items()}
-        ahead = set()
+    @contextmanager
+    def running(self, run: StatementRun) -> Iterator[None]:
+        """What DataFusion plans in the block belongs to `run`; errors become ours."""
         try:
+            with self._runs.during(run):
+                yield
+        except Exception as error:
+            raise self.translate(error, run) from None
+
+    def translate(self, error: Exception, run: StatementRun) -> LanceError:
+        """Our error for one of DataFusion that ended `run`."""
+        tables = (table.table for table in self._tables.values())
+        return translated(error, self.capabilities, run.failure, tables)
+
+    def explain(
+        self, text: str, params: Parameters, run: StatementRun | None
+    ) -> tuple[str, list[ScanReport]]:
+        with self.running(run or self.begin()):
+            with self._planning.noted() as planned:
+                plan = self._plan("EXPLAIN " + text, params).to_arrow_table()
+            residual = _residual_filters(plan.column(1)[0].as_py())
             with self.lock:
-                sides = small_sides(
-                    self._tables, text, lambda text: self._plan(text, params), self._materialize_bytes
-                )
-                ahead = {side.name for side in sides}
-            if analyze:
+                sides = self._small_sides(text, params)
+            ahead = {side.name for side in sides}
+            if run is not None:
                 frame = self._improved(text, params, "EXPLAIN ANALYZE ")
                 plan = (frame or self._plan("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
-        except Exception as error:
-            raise self.translate(error) from None
         scans = [
             ScanReport(
                 name,
-                self._tables[name].table.dataset,
+                table.table.dataset,
                 columns,
                 () if predicate is None else (str(predicate),),
                 residual.get(name, ()),
                 read_ahead=name in ahead,
             )
-            for name, found in planned.items()
-            for columns, predicate in found
+            for name, table in self._tables.items()
+            for columns, predicate in planned.get(table, ())
         ]
         parts = [
             f"{kind}\n{body}" for kind, body in zip(*(column.to_pylist() for column in plan), strict=True)
@@ -142,6 +152,7 @@ class DataFusionEngine:
     def cursor(self) -> DataFusionEngine:
         engine = DataFusionEngine(self.context, self._materialize_bytes)
         engine._tables, engine.lock = self._tables, self.lock
+        engine._planning, engine._runs = self._planning, self._runs
         return engine
 
     def close(self) -> None:
@@ -169,35 +180,35 @@ class DataFusionQuery:
     `improved` plans it again just before it runs, when the planner can be told more; None if it cannot.
     """
 
-    def __init__(
-        self, frame: Any, improved: Callable[[], Any], translate: Callable[[Exception], LanceError]
-    ) -> None:
+    def __init__(self, engine: DataFusionEngine, frame: Any, improved: Callable[[], Any]) -> None:
+        self._engine = engine
         self._frame = frame
         self._improved = improved
-        self.translate = translate
 
     def schema(self) -> pa.Schema:
         return pa.schema([]) if self._frame is None else self._frame.schema()
 
-    def to_table(self) -> pa.Table:
+    def to_table(self, run: StatementRun) -> pa.Table:
         if self._frame is None:
             return pa.table({})
-        try:
+        with self._engine.running(run):
             return self._ready().to_arrow_table()
-        except Exception as error:
-            raise self.translate(error) from None
 
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         # Not RecordBatchReader.from_stream: pyarrow frees the native stream without the GIL, and with it
         # Python objects of the scan. That crashes when garbage collection does it in a call from DataFusion.
         if self._frame is None:
             return pa.schema([]), iter(())
-        try:
+        with self._engine.running(run):
             frame = self._ready()
-            batches = frame.execute_stream()
+            return frame.schema(), self._batches(frame.execute_stream(), run)
+
+    def _batches(self, batches: Any, run: StatementRun) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                yield batch.to_pyarrow()
         except Exception as error:
-            raise self.translate(error) from None
-        return frame.schema(), (batch.to_pyarrow() for batch in batches)
+            raise self._engine.translate(error, run) from None
 
     def _ready(self) -> Any:
         improved = self._improved()

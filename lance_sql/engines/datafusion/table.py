@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table
 
+from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.partitions import TableScanner, as_expression
 from lance_sql.engines.plain_dataset import PlainDataset
+from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.text.tokens import quote
 
@@ -29,17 +31,22 @@ if TYPE_CHECKING:
 class DataFusionTable(PlainDataset):
     """One dataset as DataFusion scans it."""
 
-    def __init__(self, table: EngineTable, partitions: int | None = None) -> None:
-        super().__init__(table, partitions)
-        #: (columns, filter) of each planned scan, for explanations
-        self.planned: list[tuple[tuple[str, ...], pc.Expression | None]] = []
+    def __init__(
+        self,
+        table: EngineTable,
+        partitions: int | None = None,
+        planning: Planning | None = None,
+        runs: Runs | None = None,
+    ) -> None:
+        super().__init__(table, partitions, runs)
+        self._planning = planning or Planning()
 
     def scanner(
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> TableScanner:
         """Called once per planned scan, for its schema."""
         names = self.table.schema.names if columns is None else list(columns)
-        self.planned.append((tuple(names), as_expression(filter)))
+        self._planning.scanned(self, PlannedScan(tuple(names), as_expression(filter)))
         return super().scanner(names, filter)
 
 

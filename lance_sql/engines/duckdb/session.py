@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -13,11 +14,11 @@ from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
-from lance_sql.engines.duckdb.expected_rows import expected_rows, expecting, may_expect_fewer, planning
 from lance_sql.engines.duckdb.interrupt import Interruptible
-from lance_sql.engines.duckdb.table import DuckDBTable, Planned, register
+from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
+from lance_sql.engines.duckdb.table import DuckDBTable, source
 from lance_sql.engines.errors import translated
-from lance_sql.engines.table import WatchedScan
+from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
@@ -51,16 +52,21 @@ class DuckDBEngine:
         self._counted: dict[tuple[str, str], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
         #: data of other kinds by name
         self._others: dict[str, Any] = {}
-        self._call = Interruptible(self.connection.interrupt)
+        #: what its plans ask of the tables, and the rows that they expect
+        self._planning = Planning()
+        self._runs = Runs()
+        #: makes calls of DuckDB that Ctrl-C ends
+        self.call = Interruptible(self.connection.interrupt)
         self.lock = threading.RLock()
 
     def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
         self._counted.clear()
         self._tables.pop(name, None)
         self._others.pop(name, None)
-        table = register(self.connection, name, dataset, system_columns=system_columns)
-        if table is not None:
-            self._tables[name] = table
+        scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs)
+        self.connection.register(name, scanned)
+        if isinstance(scanned, DuckDBTable):
+            self._tables[name] = scanned
 
     def unregister(self, name: str) -> None:
         self._counted.clear()
@@ -77,12 +83,9 @@ class DuckDBEngine:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)
 
-        try:
-            with planning(self._tables.values()) as planned:
-                relation = self._call(lambda: self.connection.sql(text, params=params))
-            return DuckDBQuery(relation, self._call, self.translate, expected)
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
+        with self.running(self.begin()), self._planning.noted() as planned:
+            relation = self.call(lambda: self.connection.sql(text, params=params))
+        return DuckDBQuery(self, relation, expected)
 
     def _expected(
         self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
@@ -95,7 +98,7 @@ class DuckDBEngine:
         if known is not None and known[0] == set(planned):
             return known[1]
         try:
-            with planning(planned) as explained:
+            with self._planning.noted() as explained:
                 self._table("EXPLAIN " + text, params)
             rows = expected_rows(explained)
         except duckdb.Error:  # not a statement that can be explained
@@ -106,31 +109,41 @@ class DuckDBEngine:
         return rows
 
     def _table(self, text: str, params: Parameters) -> pa.Table:
-        return self._call(lambda: self.connection.sql(text, params=params).to_arrow_table())
+        return self.call(lambda: self.connection.sql(text, params=params).to_arrow_table())
 
-    def translate(self, error: Exception) -> LanceError:
-        return translated(error, self.capabilities, (source.table for source in self._tables.values()))
+    def begin(self) -> StatementRun:
+        return StatementRun(self.connection.interrupt)
 
-    def watch(self) -> list[WatchedScan]:
-        watched: list[WatchedScan] = []
-        for source in self._tables.values():
-            source.table.watched = watched
-        return watched
+    @contextmanager
+    def running(
+        self, run: StatementRun, expected: Callable[[], Mapping[DuckDBTable, int]] = dict
+    ) -> Iterator[None]:
+        """What DuckDB scans in the block belongs to `run`, and is planned with the rows that are `expected`.
 
-    def cancel(self) -> None:
-        self.connection.interrupt()
-
-    def explain(self, text: str, params: Parameters, analyze: bool) -> tuple[str, list[ScanReport]]:
+        Errors become ours.
+        """
         try:
-            with planning(self._tables.values()) as planned:
+            with self._runs.during(run), self._planning.expecting(expected()):
+                yield
+        except (duckdb.Error, RuntimeError) as error:
+            raise self.translate(error, run) from None
+
+    def translate(self, error: Exception, run: StatementRun) -> LanceError:
+        """Our error for one of DuckDB that ended `run`."""
+        tables = (scanned.table for scanned in self._tables.values())
+        return translated(error, self.capabilities, run.failure, tables)
+
+    def explain(
+        self, text: str, params: Parameters, run: StatementRun | None
+    ) -> tuple[str, list[ScanReport]]:
+        with self.running(run or self.begin()):
+            with self._planning.noted() as planned:
                 self._table("EXPLAIN " + text, params)
-            with expecting(expected_rows(planned)):
-                plan = self._table(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params)
-                with planning(self._tables.values()) as planned:
+            with self._planning.expecting(expected_rows(planned)):
+                plan = self._table(("EXPLAIN " if run is None else "EXPLAIN ANALYZE ") + text, params)
+                with self._planning.noted() as planned:
                     tree = self._table("EXPLAIN (FORMAT JSON) " + text, params)
                 return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0])), planned))
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
 
     def _scans(
         self,
@@ -155,9 +168,9 @@ class DuckDBEngine:
         """DuckDB does not name the source of a scan: its columns and size tell."""
         columns = _as_tuple(details.get("Projections", ()))
         rows = str(details.get("Estimated Cardinality", ""))
-        for source, noted in planned.items():
-            table = source.table
-            if str(source.rows()) == rows and set(columns) <= set(table.schema.names):
+        for scanned, noted in planned.items():
+            table = scanned.table
+            if str(scanned.rows()) == rows and set(columns) <= set(table.schema.names):
                 yield ScanReport(
                     table.name,
                     table.dataset,
@@ -177,7 +190,7 @@ class DuckDBEngine:
     def close(self) -> None:
         self._counted.clear()
         self._tables.clear()
-        self._call.close()
+        self.call.close()
         if self._owned:
             self.connection.close()
 
@@ -187,41 +200,46 @@ def _as_tuple(value: Any) -> tuple[str, ...]:
 
 
 class DuckDBQuery:
-    """A relation, None for a text without a statement."""
+    """A relation, None for a text without a statement.
+
+    `expected` tells the row counts that the statement should be planned with.
+    """
 
     def __init__(
         self,
+        engine: DuckDBEngine,
         relation: duckdb.DuckDBPyRelation | None,
-        call: Interruptible,
-        translate: Callable[[Exception], LanceError],
         expected: Callable[[], dict[DuckDBTable, int]],
     ) -> None:
+        self._engine = engine
         self._relation = relation
-        self._call = call
-        self.translate = translate
-        #: the row counts that the statement should be planned with
         self._expected = expected
 
     def schema(self) -> pa.Schema:
         if self._relation is None:
             return pa.schema([])
-        return self._call(self._relation.limit(0).to_arrow_table).schema
+        return self._engine.call(self._relation.limit(0).to_arrow_table).schema
 
-    def to_table(self) -> pa.Table:
+    def to_table(self, run: StatementRun) -> pa.Table:
         if self._relation is None:
             return pa.table({})
-        try:
-            with expecting(self._expected()):
-                return self._call(self._relation.to_arrow_table)
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
+        with self._engine.running(run, self._expected):
+            return self._engine.call(self._relation.to_arrow_table)
 
-    def stream(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._relation is None:
             return pa.schema([]), iter(())
-        try:
-            with expecting(self._expected()):
-                reader = self._call(self._relation.to_arrow_reader)
-        except (duckdb.Error, RuntimeError) as error:
-            raise self.translate(error) from None
-        return reader.schema, iter(lambda: self._call(lambda: next(reader, None)), None)
+        with self._engine.running(run, self._expected):
+            reader = self._engine.call(self._relation.to_arrow_reader)
+        return reader.schema, self._batches(reader, run)
+
+    def _batches(self, reader: pa.RecordBatchReader, run: StatementRun) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                with self._engine.running(run):
+                    batch = self._engine.call(lambda: next(reader, None))
+            except Exception as error:  # pyarrow's, with the text of DuckDB's or ours
+                raise self._engine.translate(error, run) from None
+            if batch is None:
+                return
+            yield batch

@@ -9,33 +9,28 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError
 
+from lance_sql.engines.duckdb.planning import Planning
 from lance_sql.engines.pushdown import Decision, decide
-from lance_sql.engines.table import EngineTable
+from lance_sql.engines.statement_run import Runs
+from lance_sql.engines.table import EngineTable, TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
     from lance_engine.expr.tree import Node
+
+    from lance_sql.engines.plain_dataset import PlainDataset
 
 try:
     from duckdb._sources import ArrowScanSource
 except ImportError:  # another DuckDB major
     ArrowScanSource = object
 _HAS_SOURCES = ArrowScanSource is not object
-
-
-@dataclass(slots=True)
-class Planned:
-    """What DuckDB asked of a table while it planned: scans, and conditions that it offered."""
-
-    scans: int = 0
-    decisions: list[Decision] = field(default_factory=list)
 
 
 Pushdown = Literal["auto", "all", "none"]
@@ -50,7 +45,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     """One dataset as a DuckDB scan source.
 
     An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the row count of the
-    whole table, unless `expected` says what is left. ``pushdown="auto"`` accepts what
+    whole table, unless `planning` says what is left. ``pushdown="auto"`` accepts what
     `lance_sql.engines.pushdown` finds worthwhile; ``"all"`` and ``"none"`` are there for measuring.
     """
 
@@ -59,14 +54,18 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     #: batches come from native threads
     pull_under_gil = False
 
-    def __init__(self, table: EngineTable, pushdown: Pushdown = "auto") -> None:
+    def __init__(
+        self,
+        table: EngineTable,
+        pushdown: Pushdown = "auto",
+        planning: Planning | None = None,
+        runs: Runs | None = None,
+    ) -> None:
         self.obj = self
         self.table = table
         self.pushdown = pushdown
-        #: notes what DuckDB asks
-        self.planned: Planned | None = None
-        #: rows that pass the predicates which will be accepted
-        self.expected: int | None = None
+        self._planning = planning or Planning()
+        self._runs = runs or Runs()
         #: by predicate; a statement is planned more than once
         self._decided: dict[str, Decision] = {}
 
@@ -74,19 +73,16 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self.table.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.stream()
+        return self._scan().stream().capsule()
 
     def rows(self) -> int:
-        """Live rows, or `expected`; called once per planning, before any predicate is offered."""
-        if self.planned is not None:
-            self.planned.scans += 1
-        return self.table.num_rows if self.expected is None else self.expected
+        """The rows to plan with; called once per planning, before any predicate is offered."""
+        return self._planning.rows(self)
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
         decision = self._decide(predicate)
-        if self.planned is not None:
-            self.planned.decisions.append(decision)
+        self._planning.decided(self, decision)
         return decision.pushed
 
     def _decide(self, predicate: Any) -> Decision:
@@ -114,7 +110,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        return self.table.stream(names, self._conjunction(filters) if filters else None), True
+        return self._scan(names, self._conjunction(filters) if filters else None).stream().capsule(), True
+
+    def _scan(self, columns: Sequence[str] | None = None, filter: Node | None = None) -> TableScan:
+        return self.table.scan(columns, filter, run=self._runs.current)
 
     def _conjunction(self, filters: Sequence[Any]) -> Node:
         from lance_engine.expr.build import conjunction
@@ -162,6 +161,20 @@ def register(
     `system_columns`, such as ``_rowid``, become columns of the table. Returns what DuckDB scans, None where
     that is a plain dataset.
     """
+    scanned = source(dataset, name, system_columns, pushdown)
+    connection.register(name, scanned)
+    return scanned if isinstance(scanned, DuckDBTable) else None
+
+
+def source(
+    dataset: Dataset,
+    name: str,
+    system_columns: Sequence[str] = (),
+    pushdown: Pushdown = "auto",
+    planning: Planning | None = None,
+    runs: Runs | None = None,
+) -> DuckDBTable | PlainDataset:
+    """What DuckDB scans for `dataset` under a name."""
     table = EngineTable(
         dataset,
         name,
@@ -174,8 +187,5 @@ def register(
     if not _HAS_SOURCES:
         from lance_sql.engines.plain_dataset import PlainDataset  # takes longer to import than a query
 
-        connection.register(name, PlainDataset(table))
-        return None
-    scanned = DuckDBTable(table, pushdown)
-    connection.register(name, scanned)
-    return scanned
+        return PlainDataset(table, runs=runs)
+    return DuckDBTable(table, pushdown, planning, runs)

@@ -1,0 +1,43 @@
+"""What DataFusion asks of the tables of a session while it plans."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from lance_sql.engines.datafusion.table import DataFusionTable
+
+
+class PlannedScan(NamedTuple):
+    """A scan of a table in a plan."""
+
+    columns: tuple[str, ...]
+    filter: pc.Expression | None
+
+
+class Planning:
+    """The scans in the plans that a session makes, noted for those who ask, on their thread."""
+
+    def __init__(self) -> None:
+        self._place = threading.local()
+
+    @contextmanager
+    def noted(self) -> Iterator[dict[DataFusionTable, list[PlannedScan]]]:
+        """The scans that are planned in the block, by table."""
+        scans: dict[DataFusionTable, list[PlannedScan]] = {}
+        self._place.scans = scans
+        try:
+            yield scans
+        finally:
+            self._place.scans = None
+
+    def scanned(self, table: DataFusionTable, scan: PlannedScan) -> None:
+        """A scan of `table` is planned."""
+        scans = getattr(self._place, "scans", None)
+        if scans is not None:
+            scans.setdefault(table, []).append(scan)
