@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance_engine.errors import LanceError, UnsupportedFeatureError
+from lance_engine.legible import legible_line, without_secrets
 from pyarrow.fs import LocalFileSystem
 
 import lance_sql.catalog.dataset
@@ -167,16 +168,16 @@ class Dataset(lance_sql.catalog.dataset.Dataset, pads.UnionDataset, ArrowScanSou
         return f"version {self.version}, {rows} in {fragments}, {counted(len(self.schema.names), 'column')}"
 
     def __repr__(self) -> str:
-        columns = "".join(f"\n  {field.name}: {field.type}" for field in self.schema)
-        return f"<lance_sql.Dataset {self.uri}>\n{self._summary()}{columns}"
+        columns = "".join(f"\n  {legible_line(f'{field.name}: {field.type}')}" for field in self.schema)
+        return f"<lance_sql.Dataset {legible_line(without_secrets(self.uri))}>\n{self._summary()}{columns}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(field.name)}</td><td>{html.escape(str(field.type))}</td></tr>"
+            f"<tr><td>{html.escape(legible_line(field.name))}</td><td>{html.escape(legible_line(str(field.type)))}</td></tr>"
             for field in self.schema
         )
         return (
-            f"<div><b>{html.escape(self.uri)}</b><br>{html.escape(self._summary())}"
+            f"<div><b>{html.escape(legible_line(without_secrets(self.uri)))}</b><br>{html.escape(self._summary())}"
             f"<table><tr><th>column</th><th>type</th></tr>{rows}</table></div>"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.legible import legible
 
 
 class SqlError(LanceError, ValueError):
@@ -15,7 +16,7 @@ class SqlError(LanceError, ValueError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return f"{text}\n{self.pointer}" if self.pointer else text
+        return f"{text}\n{legible(self.pointer)}" if self.pointer else text
 
 
 class TableNotFoundError(DatasetNotFoundError):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
+from lance_engine.legible import legible, legible_line, without_secrets
+
 
 class LanceError(Exception):
     """Base class: catch this to catch every deliberate error of the library.
@@ -18,7 +20,7 @@ class LanceError(Exception):
     """
 
     def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:
-        self.message = message
+        self.message = message = without_secrets(message)
         self.remedy = remedy
         self.place = {key: value for key, value in place.items() if value is not None}
         super().__init__(message)
@@ -26,10 +28,13 @@ class LanceError(Exception):
     def __str__(self) -> str:
         text = self.message
         if self.place:
-            text += " [" + ", ".join(f"{key}: {value}" for key, value in self.place.items()) + "]"
+            places = (
+                f"{key}: {legible_line(without_secrets(str(value)))}" for key, value in self.place.items()
+            )
+            text += f" [{', '.join(places)}]"
         if self.remedy:
             text += f". {self.remedy}"
-        return text
+        return legible(text)
 
     def at(self, **place: object) -> LanceError:
         """Add what an outer layer knows about the place; what is already known stays."""

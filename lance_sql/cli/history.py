@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from lance_engine.legible import legible_line
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option
@@ -105,7 +106,7 @@ def diff_command(path: str, first: int, second: int, as_json: bool, **which: Any
 
         print_json(found)
     else:
-        click.echo("\n".join(_described(found)))
+        click.echo("\n".join(map(legible_line, _described(found))))
 
 
 def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:

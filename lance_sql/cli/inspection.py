@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from lance_engine.legible import legible_line, without_secrets
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import dataset_options, json_option, open_dataset
@@ -71,10 +72,20 @@ def _report(dataset: Dataset) -> dict[str, Any]:
     return report
 
 
+def _legible(value: Any) -> Any:
+    """The report without what a terminal would obey."""
+    if isinstance(value, dict):
+        return {key: _legible(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_legible, value))
+    return legible_line(without_secrets(value)) if isinstance(value, str) else value
+
+
 def _tree(report: dict[str, Any], limit: int | None) -> list[str]:
     from lance_sql.display.amounts import counted, in_bytes
     from lance_sql.display.tables import aligned
 
+    report = _legible(report)
     fragments = report["fragments"]
     size = sum(fragment["bytes"] or 0 for fragment in fragments)
     branch = f" of branch {report['branch']}" if report["branch"] else ""

@@ -19,7 +19,8 @@ def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str])
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise click.BadParameter(f"{text!r} is not KEY=VALUE", ctx, parameter)
+            # Not the text: it may be a secret.
+            raise click.BadParameter("it is not KEY=VALUE", ctx, parameter)
         found[key.strip()] = value.strip()
     return found
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.legible import legible, legible_line
 
 from lance_sql.display.amounts import interval_text
 
@@ -104,7 +105,7 @@ def print_table(table: pa.Table, *, as_json: bool, max_rows: int = 1000) -> None
 
 def print_json(value: Any) -> None:
     """One JSON value, indented."""
-    print(json.dumps(plain(value), indent=2, ensure_ascii=False))
+    print(_json(value, indent=2))
 
 
 def _write_json(reader: pa.RecordBatchReader, target: Any) -> None:
@@ -123,22 +124,38 @@ def _write_ndjson(reader: pa.RecordBatchReader, target: Any) -> None:
 def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
     for batch in reader:
         for row in batch.to_pylist():
-            yield json.dumps(plain(row), ensure_ascii=False)
+            yield _json(row)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """JSON text, with escapes in place of what a terminal would obey; readers of JSON see no difference."""
+    text = json.dumps(plain(value), indent=indent, ensure_ascii=False)
+    return (
+        text if legible(text) == text else json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
+    )
 
 
 def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
     import csv
 
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(reader.schema.names)
+    shown = target is sys.stdout and target.isatty()
+    writer.writerow([legible_line(name) if shown else name for name in reader.schema.names])
+    # A file holds values as they are; a terminal would obey them.
+    cell = _csv_shown if shown else _csv_value
     for batch in reader:
-        writer.writerows(zip(*(map(_csv_value, column.to_pylist()) for column in batch.columns), strict=True))
+        writer.writerows(zip(*(map(cell, column.to_pylist()) for column in batch.columns), strict=True))
+
+
+def _csv_shown(value: Any) -> Any:
+    value = _csv_value(value)
+    return legible(value) if isinstance(value, str) else value
 
 
 def _csv_value(value: Any) -> Any:
     """Null is an empty cell, nested values are JSON."""
     value = plain(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _write_arrow(reader: pa.RecordBatchReader, target: Any) -> None:
@@ -157,7 +174,7 @@ def _write_parquet(reader: pa.RecordBatchReader, target: Any) -> None:
 
 def _markdown(table: pa.Table, max_rows: int) -> str:
     def cell(value: Any) -> str:
-        text = "" if value is None else str(plain(value))
+        text = "" if value is None else legible(str(plain(value)))
         return text.replace("|", "\\|").replace("\n", "<br>")
 
     head = "| " + " | ".join(map(cell, table.schema.names)) + " |"

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from lance_engine.legible import legible_line
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option
@@ -91,4 +92,4 @@ def _tell(tag: Any, as_json: bool, verb: str = "is") -> None:
         print_json(asdict(tag))
     else:
         branch = f" of branch {tag.branch}" if tag.branch else ""
-        click.echo(f"{tag.name} {verb} version {tag.version}{branch}")
+        click.echo(legible_line(f"{tag.name} {verb} version {tag.version}{branch}"))

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
+from lance_engine.legible import legible_line
 
 from lance_sql.display.amounts import counted, interval_text
 
@@ -31,7 +32,7 @@ def text_table(table: pa.Table, max_rows: int) -> str:
     shown, left_out = table, 0
     if room is not None:
         shown, left_out = _without_middle(table, max_rows, room)
-    names = [str(name) for name in shown.schema.names]
+    names = [legible_line(name) for name in shown.schema.names]
     rows = _values(shown, max_rows)
     widths = [max(map(width_of, column)) for column in zip(names, *rows, strict=True)]
     if room is not None:
@@ -62,7 +63,7 @@ def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[
 
 def _without_middle(table: pa.Table, max_rows: int, room: int) -> tuple[pa.Table, int]:
     """The table, or its first and last columns with a mark between them, and how many were left out."""
-    names = [str(name) for name in table.schema.names]
+    names = [legible_line(name) for name in table.schema.names]
     columns = zip(*_values(table, max_rows), strict=True) if table.num_rows else [()] * len(names)
     widths = [max(map(width_of, (name, *values))) for name, values in zip(names, columns, strict=True)]
     least = _least_widths(table, names, widths)
@@ -124,7 +125,7 @@ def html_table(table: pa.Table, max_rows: int) -> str:
     """
     aligned = [' style="text-align: right"' if _is_number(field.type) else "" for field in table.schema]
     head = "".join(
-        f"<th{style}>{html.escape(field.name)}<br><small>{html.escape(str(field.type))}</small></th>"
+        f"<th{style}>{html.escape(legible_line(field.name))}<br><small>{html.escape(legible_line(str(field.type)))}</small></th>"
         for field, style in zip(table.schema, aligned, strict=True)
     )
     body = "".join(
@@ -171,7 +172,7 @@ def _text(value: Any) -> str:
     elif isinstance(value, str):
         text = "".join(character if character.isprintable() else repr(character)[1:-1] for character in value)
     else:
-        text = str(value)
+        text = legible_line(str(value))
     return text
 
 
@@ -182,6 +183,7 @@ def _footer(table: pa.Table, max_rows: int) -> str:
 
 def aligned(rows: list[list[str]], right: Collection[int] = ()) -> list[str]:
     """Lines of `rows` with aligned columns two spaces apart, those numbered in `right` to the right."""
+    rows = [[legible_line(text) for text in row] for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(_padded(row, widths, right)).rstrip() for row in rows]
 

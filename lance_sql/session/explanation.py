@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from lance_engine.legible import legible, legible_line, without_secrets
+
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import ScanReport
 
@@ -43,7 +45,8 @@ class Explanation:
             filter = "" if run["filter"] is None else f"  where {run['filter']}"
             lines.append(f"Lance read  {run['table']}  {', '.join(run['columns']) or '(no columns)'}{filter}")
             lines += [f"  {line}" for line in _run_lines(run)]
-        return "\n".join([*lines, f"Plan of {self.engine}", self.plan.rstrip()])
+        shown = [*map(legible_line, lines), f"Plan of {self.engine}", legible(self.plan.rstrip())]
+        return without_secrets("\n".join(shown))
 
     def __repr__(self) -> str:
         return str(self)

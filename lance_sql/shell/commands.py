@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.legible import legible_line, without_secrets
 
 from lance_sql.display.tables import text_table
 
@@ -35,7 +36,7 @@ def run_command(shell: Shell, text: str) -> bool:
             width = max(map(len, COMMANDS))
             click.echo("\n".join(f"{command:<{width}}  {does}" for command, does in COMMANDS.items()))
         case "\\d", []:
-            click.echo("\n".join(shell.table_names()) or "no tables here")
+            click.echo("\n".join(map(legible_line, shell.table_names())) or "no tables here")
         case "\\d", [table]:
             _describe(shell, table)
         case "\\dt", []:
@@ -69,7 +70,8 @@ def _describe(shell: Shell, name: str) -> None:
         for field in dataset.schema
     ]
     shell.show(pa.Table.from_pylist(rows))
-    click.echo(f"{dataset.uri}, version {dataset.version}, {dataset.count_rows():,} rows")
+    uri = legible_line(without_secrets(dataset.uri))
+    click.echo(f"{uri}, version {dataset.version}, {dataset.count_rows():,} rows")
 
 
 def _list_tables(shell: Shell) -> None:

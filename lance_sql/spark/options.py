@@ -41,7 +41,7 @@ class Options:
     tag: str | None = None
     as_of: datetime.datetime | None = None
     branch: str | None = None
-    storage_options: Mapping[str, Any] | None = None
+    storage_options: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     allow_external: str | None = None
     # Reading
     columns: tuple[str, ...] | None = None
@@ -88,7 +88,8 @@ class Options:
             try:
                 values[name] = _PARSERS[name](text)
             except ValueError as error:
-                raise InvalidOptionError(f"Option '{key}' cannot be {text!r}: {error}") from error
+                shown = "what was given" if name == "storage_options" else repr(text)
+                raise InvalidOptionError(f"Option '{key}' cannot be {shown}: {error}") from error
         if not values.get("path"):
             raise InvalidOptionError("No path: use .load(path), .save(path) or the option 'path'")
         chosen = [name for name in ("version", "tag", "as_of") if values.get(name) is not None]

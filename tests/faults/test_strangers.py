@@ -234,3 +234,47 @@ def test_what_is_no_file_is_an_error(
         except LanceError:
             failures += 1
     assert failures or pattern in ("_indices/*/*", "_refs/branches/*", "_refs/tags/*")
+
+
+BAD_REFS = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"version": -1, "parentVersion": -1}',
+    b'{"version": 1e999, "parentVersion": 1e999}',
+    b'{"version": true, "parentVersion": true}',
+    b'{"version": 18446744073709551616, "parentVersion": 18446744073709551616}',
+    b'{"version": 1, "branch": 7, "parentVersion": 1, "parentBranch": 7}',
+    b'{"version": 1, "createdAt": 7, "parentVersion": 1, "createAt": "x"}',
+    b'{"version": 1, "createdAt": "\\ud800", "parentVersion": 1, "identifier": [1]}',
+]
+
+
+@pytest.mark.parametrize("content", BAD_REFS)
+@pytest.mark.parametrize("folder", ["tags", "branches"])
+def test_one_bad_reference_blocks_nothing(tmp_path: Path, folder: str, content: bytes) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    for name in ("bad", "a%2F..%2Fb", "%00", "..", "\udcff"):
+        Path(opened.uri, "_refs", folder, f"{name}.json").write_bytes(content)
+    assert [tag.name for tag in opened.tags.list()] == ["t"]
+    assert [branch.name for branch in opened.branches.list()] == ["b"]
+    assert opened.inspect.refs().num_rows == 2
+    opened.cleanup(NOW)
+    assert lance_sql.open(opened.uri, tag="t").count_rows() == 28
+    assert lance_sql.open(opened.uri, branch="b").count_rows() == 18
+    names = opened.tags if folder == "tags" else opened.branches
+    with pytest.raises(CorruptFileError):
+        names.get("bad")
+    names.delete("bad")
+    opened.branches.delete("b")
+
+
+def test_what_a_damaged_branch_refers_to_stays(tmp_path: Path) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    opened.tags.delete("t")
+    lance_sql.write(pa.table({"a": [1]}), opened.uri, "overwrite")
+    (tmp_path / "t.lance/_refs/branches/b.json").write_bytes(b"{")
+    lance_sql.open(opened.uri).cleanup(NOW, delete_unverified=True)
+    assert lance_sql.open(f"{opened.uri}/tree/b").scan().to_table().num_rows == 18

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import file_pb2
 from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.schema_tree import NO_PARENT, Field, Schema
+from lance_engine.schema_tree import LISTS, MAX_DEPTH, MAX_FIELDS, MAX_LISTS, NO_PARENT, Field, Schema
 
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 PRIMARY_KEY_POSITION = "lance-schema:unenforced-primary-key:position"
 CLUSTERING_KEY_POSITION = "lance-schema:unenforced-clustering-key:position"
 
-# Deeper trees are damage, and would only exhaust the stack.
-_MAX_DEPTH = 100
-
 
 def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[str, bytes]) -> Schema:
     """Rebuild the tree; CorruptFileError for a child before its parent, a repeated id or absurd depth."""
+    if len(messages) > MAX_FIELDS:
+        raise UnsupportedFeatureError(
+            f"The schema has {len(messages):,} fields",
+            remedy=f"At most {MAX_FIELDS:,} are read: store many values of a kind as a list or a map",
+        )
     position_of: dict[int, int] = {}
     children: list[list[Field]] = [[] for _ in messages]
     depths: list[int] = []
+    lists: list[int] = []
     for position, message in enumerate(messages):
         parent = NO_PARENT
         if message.parent_id >= 0:
@@ -31,8 +34,12 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
                     f"Field '{message.name}' comes before its parent, or has none with id {message.parent_id}"
                 )
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
-        if depths[-1] > _MAX_DEPTH:
-            raise CorruptFileError(f"The schema is nested more than {_MAX_DEPTH} levels deep")
+        is_list = message.logical_type.partition(".")[0] in LISTS
+        lists.append((lists[parent] if parent >= 0 else 0) + is_list)
+        if depths[-1] > MAX_DEPTH or lists[-1] > MAX_LISTS:
+            raise CorruptFileError(
+                f"The schema is nested more than {MAX_DEPTH} levels deep, or {MAX_LISTS} lists deep"
+            )
         if message.id >= 0 and position_of.setdefault(message.id, position) != position:
             raise CorruptFileError(f"Two fields of the schema have the id {message.id}")
     top: list[Field] = []

@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from lance_engine.errors import CorruptFileError, ExternalAccessError
+from lance_engine.legible import without_secrets
 
 #: The storage option that holds the choice, so that it goes wherever a dataset is opened again.
 ALLOW_EXTERNAL: Final = "allow_external"
@@ -124,21 +125,6 @@ def local_folder(uri: str) -> str | None:
     if scheme in ("file", "local"):
         return os.path.abspath(unquote(urlsplit(uri.partition("?")[0]).path))
     return None
-
-
-def without_secrets(uri: str) -> str:
-    """A URI without the name and password, and without the parameters, that it may carry."""
-    scheme, separator, rest = uri.partition("://")
-    if not separator:
-        return uri
-    authority, slash, path = rest.partition("/")
-    # Azure names a container before the @.
-    if _SCHEMES.get(scheme.lower()) != "az" or ":" in authority.partition("@")[0]:
-        authority = authority.rpartition("@")[2]
-    location, query, parameters = path.partition("?")
-    if query and scheme.lower() in ("http", "https", "ftp", "az", "abfs", "abfss"):
-        parameters = "..."  # a signature
-    return f"{scheme}://{authority}{slash}{location}{query}{parameters}"
 
 
 def _prefix_of(place: str) -> str:

@@ -58,7 +58,7 @@ def open_store(
     kind, separator, database = str(manifests).partition("://")
     if kind != "sqlite" or not database:
         raise UnsupportedFeatureError(
-            f"The manifest store '{manifests}' is of an unknown kind",
+            "The option manifest_store names a store of an unknown kind",
             remedy="Write it as sqlite:///path/to/file.db; for DynamoDB name the dataset as s3+ddb://...",
         )
     return _with_sqlite(store, database, store.uri)

@@ -14,7 +14,7 @@ from lance_engine.format.manifest import parse_manifest_file
 from lance_engine.io import Store, files_uri, is_externally_committed
 from lance_engine.io.manifest_names import ENDING, VERSIONS
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.table.branches import list_branches
+from lance_engine.table.branches import branch_names, list_branches
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import REFS, branch_store, root_store
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
@@ -183,7 +183,8 @@ def _named_versions(snapshot: Snapshot) -> set[int]:
 def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
     """What the other branches refer to in this one, even if the version they began with is gone."""
     root, location = root_store(snapshot), _location(snapshot.store)
-    for branch in (None, *(branch.name for branch in list_branches(root))):
+    # Those with a damaged file, too: what they refer to stays.
+    for branch in (None, *branch_names(root)):
         if branch == snapshot.manifest.branch:
             continue
         store = branch_store(root, branch)

@@ -23,7 +23,7 @@ from lance_engine.errors import (
 from lance_engine.io import Store, delete_quietly
 from lance_engine.io.manifest_names import VERSIONS, parse_manifest_name
 from lance_engine.table.deletions import DELETIONS
-from lance_engine.table.refs import ENDING, TREE, branch_store, list_refs, read_ref, root_store
+from lance_engine.table.refs import ENDING, TREE, branch_store, list_refs, read_ref, readable, root_store
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 
 BRANCHES: Final = "_refs/branches"
@@ -46,8 +46,13 @@ class Branch:
 
 
 def list_branches(root: Store) -> list[Branch]:
-    """All branches by name; one request each."""
-    return [read_branch(root, name) for name in list_refs(root, BRANCHES)]
+    """All branches by name, but for damaged ones; one request each."""
+    return readable(branch_names(root), lambda name: read_branch(root, name))
+
+
+def branch_names(root: Store) -> list[str]:
+    """The names of all branches, also of those whose files are damaged."""
+    return [name for name in list_refs(root, BRANCHES) if _is_name(name)]
 
 
 def read_branch(root: Store, name: str) -> Branch:
@@ -110,9 +115,12 @@ def create_branch(source: Snapshot, name: str) -> Branch:
 
 def delete_branch(root: Store, name: str) -> None:
     """Remove a branch with all its versions. BranchInUseError if other branches were made from it."""
-    branch = read_branch(root, name)
+    try:
+        lineage = read_branch(root, name).lineage
+    except CorruptFileError:
+        lineage = ()  # a damaged one may go, too
     for other in list_branches(root):
-        begins_here = branch.lineage and other.lineage[: len(branch.lineage)] == branch.lineage
+        begins_here = lineage and other.lineage[: len(lineage)] == lineage
         if other.name != name and (begins_here or other.parent == name):
             raise BranchInUseError(
                 f"The branch '{name}' is what the branch '{other.name}' was made from",
@@ -139,10 +147,14 @@ def _age(path: str) -> int:
     return 0 if parsed is None else parsed[0]
 
 
-def _path(name: str) -> str:
+def _is_name(name: str) -> bool:
     parts = name.split("/")
     plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
-    if not plain or ".." in name or name == "main" or name.endswith(".lock") or "." in parts:
+    return plain and not (".." in name or name == "main" or name.endswith(".lock") or "." in parts)
+
+
+def _path(name: str) -> str:
+    if not _is_name(name):
         raise ValueError(
             f"{name!r} cannot be a branch: branches consist of letters, digits, '.', '-' and '_', in "
             "parts separated by single slashes, have no two dots in a row, do not end with '.lock' and "

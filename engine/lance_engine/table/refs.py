@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar, cast
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, LanceError, MissingFileError, VersionNotFoundError
 from lance_engine.io import Store, SubStore, open_store
 from lance_engine.table.snapshot import Snapshot
 
+Ref = TypeVar("Ref")
 REFS: Final = "_refs"
 TREE: Final = "tree"
 ENDING: Final = ".json"
@@ -29,11 +31,29 @@ def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, 
     """
     try:
         content = json.loads(store.read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFileError(f"A {what} is not valid JSON", path=f"{store.uri}/{path}") from error
-    if not isinstance(content, dict) or not isinstance(content.get(version_key), int):
+    version = content.get(version_key) if isinstance(content, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**64:
         raise CorruptFileError(f"A {what} does not name a version", path=f"{store.uri}/{path}")
-    return content
+    for key in ("branch", "parentBranch"):
+        if not isinstance(content.get(key), str | None):
+            raise CorruptFileError(f"A {what} does not name a branch", path=f"{store.uri}/{path}")
+    return cast("dict[str, Any]", content)
+
+
+def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
+    """The references that can be read: one that is damaged, or removed meanwhile, hides no others."""
+    found = []
+    for name in names:
+        try:
+            found.append(read(name))
+        except (ValueError, VersionNotFoundError, FileNotFoundError) as error:
+            if isinstance(error, LanceError) and not isinstance(
+                error, CorruptFileError | VersionNotFoundError | MissingFileError
+            ):
+                raise
+    return found
 
 
 def branch_store(root: Store, branch: str | None) -> Store:

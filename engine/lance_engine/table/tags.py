@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import urllib.parse
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
-from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref
+from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable
 from lance_engine.table.versions import list_versions
 
 TAGS: Final = "_refs/tags"
@@ -28,8 +29,8 @@ class Tag:
 
 
 def list_tags(store: Store) -> list[Tag]:
-    """All tags by name; one request each."""
-    return [read_tag(store, name) for name in list_refs(store, TAGS)]
+    """All tags by name, but for damaged ones; one request each."""
+    return readable(list_refs(store, TAGS), lambda name: read_tag(store, name))
 
 
 def read_tag(store: Store, name: str) -> Tag:
@@ -74,7 +75,8 @@ def update_tag(store: Store, name: str, version: int, branch: str | None = None)
 
 def delete_tag(store: Store, name: str) -> None:
     """Forget a tag; its version stays."""
-    read_tag(store, name)
+    with contextlib.suppress(CorruptFileError):  # a damaged one may go, too
+        read_tag(store, name)
     store.delete(_path(name))
 
 

@@ -12,7 +12,6 @@ from lance_engine.io.external_access import (
     is_below,
     same_store,
     with_external_access,
-    without_secrets,
 )
 
 SECRET = {"aws_secret_access_key": "hunter2"}
@@ -124,13 +123,6 @@ def test_what_is_allowed(allowed: object, base: bool, blob: bool, elsewhere: boo
 def test_what_cannot_be_asked(allowed: object) -> None:
     with pytest.raises(ValueError, match="same-store"):
         with_external_access(None, allowed)  # type: ignore[arg-type]
-
-
-def test_uris_are_shown_without_secrets() -> None:
-    assert without_secrets("https://me:pw@host/x?sig=1") == "https://host/x?..."
-    assert without_secrets("abfss://c@a.dfs/x?sig=1") == "abfss://c@a.dfs/x?..."
-    assert without_secrets("s3+ddb://b/x?ddbTableName=t") == "s3+ddb://b/x?ddbTableName=t"
-    assert without_secrets("/a@b/c?d") == "/a@b/c?d"
 
 
 def test_no_options_without_a_choice() -> None:
