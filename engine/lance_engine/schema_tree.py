@@ -30,10 +30,6 @@ PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
 BLOB_V2_EXTENSION: Final = "lance.blob.v2"
 
 NO_PARENT: Final = -1
-#: What is read and written at most: schemas travel as Arrow, which takes no deeper ones, and through the
-#: kernels. Fields of structs, items of lists, and both entries and items of maps are levels of their own.
-MAX_DEPTH: Final = 63
-MAX_LISTS: Final = 30
 MAX_FIXED_SIZE_LISTS: Final = 16
 MAX_FIELDS: Final = 100_000
 LISTS: Final = ("list", "large_list")

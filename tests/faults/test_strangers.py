@@ -20,6 +20,8 @@ from lance_engine.errors import (
     UnsupportedFeatureError,
 )
 from lance_engine.format.manifest import BasePath, parse_manifest_file, serialize_manifest_file
+from lance_engine.format.pb import file_pb2
+from lance_engine.format.schema import schema_from_messages
 from lance_engine.io.local import LocalStore
 from lance_engine.operations.whole import drop_dataset, rename_dataset
 
@@ -278,3 +280,57 @@ def test_what_a_damaged_branch_refers_to_stays(tmp_path: Path) -> None:
     (tmp_path / "t.lance/_refs/branches/b.json").write_bytes(b"{")
     lance_sql.open(opened.uri).cleanup(NOW, delete_unverified=True)
     assert lance_sql.open(f"{opened.uri}/tree/b").scan().to_table().num_rows == 18
+
+
+def nested(kind: str, depth: int) -> pa.Array:
+    kinds: dict[str, tuple[Callable[[pa.DataType], pa.DataType], Callable[[object], object]]] = {
+        "list": (pa.list_, lambda value: [value]),
+        "fixed": (lambda inner: pa.list_(inner, 1), lambda value: [value]),
+        "struct": (lambda inner: pa.struct([("x", inner)]), lambda value: {"x": value}),
+        "map": (lambda inner: pa.map_(pa.string(), inner), lambda value: [("k", value)]),
+    }
+    wrap, put = kinds[kind]
+    values, type = 1, pa.int32()
+    for _ in range(depth):
+        values, type = put(values), wrap(type)  # type: ignore[assignment]
+    return pa.array([values], type)
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize(
+    ("kind", "most"), [("list", 30), ("fixed", 16), ("struct", 62), ("map", 31)], ids=lambda value: str(value)
+)
+def test_what_is_written_can_be_read(tmp_path: Path, kind: str, most: int, version: str) -> None:
+    if kind != "map" or version == "2.2":
+        table = pa.table({"a": nested(kind, most)})
+        path = tmp_path / "most.lance"
+        lance_sql.write(table, path, data_storage_version=version)
+        assert lance_sql.open(path).scan().to_table().equals(table)
+        assert lance_sql.sql(f"SELECT count(*) FROM '{path}' WHERE a IS NOT NULL").fetchall() == [(1,)]
+    for depth in (most + 1, 2 * most, 150):
+        with pytest.raises(LanceError):
+            lance_sql.write(pa.table({"a": nested(kind, depth)}), tmp_path / "more.lance", "overwrite")
+    plain = lance_sql.write(pa.table({"b": [1]}), tmp_path / "plain.lance", data_storage_version=version)
+    with pytest.raises(LanceError):
+        plain.add_columns(pa.schema([("a", nested(kind, most + 1).type)]))
+
+
+def test_absurd_counts_are_not_believed(tmp_path: Path) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
+    manifest, section, transaction = parse_manifest_file(path.read_bytes())
+    fragments = tuple(dataclasses.replace(fragment, physical_rows=2**60) for fragment in manifest.fragments)
+    changed = dataclasses.replace(manifest, fragments=fragments)
+    path.write_bytes(serialize_manifest_file(changed, index_section=section, transaction=transaction))
+    for use in (
+        lambda: lance_sql.open(opened.uri).count_rows(),
+        lambda: lance_sql.sql(f"SELECT count(*) FROM '{opened.uri}'").fetchall(),
+    ):
+        with pytest.raises(CorruptFileError, match="rows"):
+            use()
+
+
+def test_schemas_of_absurdly_many_fields(tmp_path: Path) -> None:
+    messages = [file_pb2.Field(name=str(number), id=number, parent_id=-1) for number in range(100_001)]
+    with pytest.raises(UnsupportedFeatureError, match="fields"):
+        schema_from_messages(messages, {})

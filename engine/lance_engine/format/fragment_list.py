@@ -93,6 +93,10 @@ class FragmentList(Sequence[Fragment]):
         """The number of rows, deleted ones included; of fragments that do not record theirs, 0."""
         return int(sum(self._rows.tolist()))
 
+    def most_rows(self) -> int:
+        """The number of rows of the largest fragment."""
+        return int(self._rows.max(initial=0))
+
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
         total = self.physical_rows()

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import file_pb2
 from lance_engine.logical_types import EXTENSION_NAME
-from lance_engine.schema_tree import LISTS, MAX_DEPTH, MAX_FIELDS, MAX_LISTS, NO_PARENT, Field, Schema
+from lance_engine.schema_limits import MAX_DEPTH, MAX_FIELDS, MAX_LISTS, check_limits, is_list
+from lance_engine.schema_tree import NO_PARENT, Field, Schema
 
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 PRIMARY_KEY_POSITION = "lance-schema:unenforced-primary-key:position"
@@ -34,8 +35,7 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
                     f"Field '{message.name}' comes before its parent, or has none with id {message.parent_id}"
                 )
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
-        is_list = message.logical_type.partition(".")[0] in LISTS
-        lists.append((lists[parent] if parent >= 0 else 0) + is_list)
+        lists.append((lists[parent] if parent >= 0 else 0) + is_list(message.logical_type))
         if depths[-1] > MAX_DEPTH or lists[-1] > MAX_LISTS:
             raise CorruptFileError(
                 f"The schema is nested more than {MAX_DEPTH} levels deep, or {MAX_LISTS} lists deep"
@@ -54,7 +54,8 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
 
 
 def schema_to_messages(schema: Schema) -> list[file_pb2.Field]:
-    """All fields of the tree, parents first."""
+    """All fields of the tree, parents first; UnsupportedTypeError if they could not be read again."""
+    check_limits(schema.fields)
     return [_field_to_message(node) for node in schema.walk()]
 
 

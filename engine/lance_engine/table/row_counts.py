@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Final
 
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.fragment_list import FragmentList
 from lance_engine.table.snapshot import Snapshot
 
+# Offsets of rows are half of their addresses.
+_MOST_ROWS: Final = 2**32
+
 
 def with_row_counts(snapshot: Snapshot) -> Snapshot:
-    """The snapshot itself, or one in which every fragment has its number of rows."""
+    """The snapshot itself, or one in which every fragment has its number of rows.
+
+    CorruptFileError for more rows than the addresses of rows can tell apart.
+    """
     fragments = snapshot.fragments
+    if isinstance(fragments, FragmentList) and fragments.most_rows() > _MOST_ROWS:
+        raise CorruptFileError(
+            f"A fragment says that it has {fragments.most_rows():,} rows",
+            path=snapshot.uri,
+            version=snapshot.version,
+        )
     if isinstance(fragments, FragmentList) and fragments.all_rows_known():
         return snapshot
     counted = tuple(_counted(snapshot, fragment) for fragment in fragments)

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.schema_tree import (
-    LISTS,
-    MAX_DEPTH,
-    MAX_FIELDS,
-    MAX_FIXED_SIZE_LISTS,
-    MAX_LISTS,
-    NO_PARENT,
-    Field,
-    Schema,
-)
+from lance_engine.schema_limits import check_limits
+from lance_engine.schema_tree import NO_PARENT, Field, Schema
 from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed, packed_bits
 from lance_engine.write.values import is_variable
 
@@ -23,31 +15,9 @@ _LISTS = ("list", "large_list", "map")
 
 def check_writable(schema: Schema, version: tuple[int, int]) -> None:
     """UnsupportedTypeError names the column and a remedy."""
-    if sum(1 for _ in schema.walk()) > MAX_FIELDS:
-        raise UnsupportedTypeError(
-            f"Schemas of more than {MAX_FIELDS:,} fields cannot be stored",
-            remedy="Store many values of a kind as a list or a map",
-        )
+    check_limits(schema.fields)
     for field in schema.fields:
-        _check_depth(field, field.name)
         _check(field, field.name, version)
-
-
-def _check_depth(top: Field, path: str) -> None:
-    """Nothing is written that is nested too deep to be read."""
-    nodes = [(top, 1, 0)]
-    while nodes:
-        field, depth, lists = nodes.pop()
-        lists += field.logical_type.partition(".")[0] in LISTS
-        fixed = field.logical_type.count("fixed_size_list:")
-        if depth > MAX_DEPTH or lists > MAX_LISTS or fixed > MAX_FIXED_SIZE_LISTS:
-            raise UnsupportedTypeError(
-                f"A column of at most {MAX_DEPTH} levels, of which {MAX_LISTS} are lists and "
-                f"{MAX_FIXED_SIZE_LISTS} fixed-size lists, can be stored; this one is nested deeper",
-                column=path,
-                remedy="Flatten it, or store it as JSON",
-            )
-        nodes += [(child, depth + 1, lists) for child in field.children]
 
 
 def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = False) -> None:
