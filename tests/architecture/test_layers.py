@@ -35,7 +35,8 @@ FLOORS = {
         engines
         catalog
         text
-        display  progress  errors
+        display  progress
+        errors
     """,
     "lance_engine": """
         dataset
@@ -53,11 +54,13 @@ FLOORS = {
         metrics
         encodings
         format  io
+        schema_limits
         schema_tree
         logical_types
         cache
         kernels
         errors
+        legible
         __init__
     """,
 }
