@@ -3,7 +3,7 @@
 Encoders take buffers as anything with the buffer protocol and give uint8 arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -15,7 +15,11 @@ _Bytes = npt.NDArray[np.uint8]
 _ListLayers = list[tuple[int, Any, int]]
 
 class CorruptDataError(ValueError):
-    """Bytes that contradict themselves; `args` is (what, column or None, page number or None)."""
+    """Bytes that contradict themselves; `args` is (what, column, page number, encoding).
+
+    All but the first may be None. The encoding is told where the description of a page is at fault: from the
+    outermost to the innermost one.
+    """
 
 class NotResidentError(LookupError):
     """A range of a file was needed that nobody fetched; `args` is (source identity, offset, length, lasting).
@@ -23,8 +27,11 @@ class NotResidentError(LookupError):
     `lasting` says that later batches will need it as well.
     """
 
-class NotUnderstoodError(ValueError):
-    """The kernels alone do not know how to read something, or it is damaged: the interpreter has to look."""
+class UnsupportedError(ValueError):
+    """Something that the kernels do not know; `args` is (what, page number, encoding, missing).
+
+    All but the first may be None; `missing` names an encoding that as a whole has no decoder.
+    """
 
 class BatchTooLargeError(OverflowError):
     """More bytes of strings, or more list items, than 32-bit offsets can address: ask for fewer rows."""
@@ -51,100 +58,47 @@ class SegmentSource(Source):
     def share(self, offset: int, data: bytes | memoryview) -> None: ...
     def holds(self, offset: int, length: int) -> bool: ...
 
-# ---- decoders ------------------------------------------------------------------------------------------
-
-class ValueDecoder: ...
-
-def flat(bits_per_value: int) -> ValueDecoder: ...
-def inline_bitpacking(bits_per_value: int) -> ValueDecoder: ...
-def variable(bits_per_offset: int) -> ValueDecoder: ...
-def fsst(symbol_table: bytes, bits_per_offset: int) -> ValueDecoder: ...
-def rle(bits_per_value: int) -> ValueDecoder: ...
-def byte_stream_split(bits_per_value: int) -> ValueDecoder: ...
-def fixed_size_list(
-    dims: Sequence[int], has_validity: Sequence[bool], bits_per_item: int
-) -> ValueDecoder: ...
-def general(scheme: str, inner: ValueDecoder) -> ValueDecoder: ...
-
-class BlockDecoder:
-    @property
-    def bits(self) -> int: ...
-    def decode(self, data: bytes, count: int) -> bytes: ...
-
-def block_flat(bits_per_value: int) -> BlockDecoder: ...
-def block_inline_bitpacking(bits_per_value: int) -> BlockDecoder: ...
-def block_out_of_line_bitpacking(bits_per_value: int, packed_bits: int) -> BlockDecoder: ...
-def block_rle(bits_per_value: int) -> BlockDecoder: ...
-def block_variable(bits_per_offset: int) -> BlockDecoder: ...
-def block_general(scheme: str, inner: BlockDecoder) -> BlockDecoder: ...
-
 # ---- pages ---------------------------------------------------------------------------------------------
 
 class Page:
     @property
     def rows(self) -> int: ...
 
-def mini_block_page(
-    *,
-    rows: int,
-    buffers: Sequence[tuple[int, int]],
-    layers: bytes,
-    rep: BlockDecoder | None,
-    def_: BlockDecoder | None,
-    values: ValueDecoder,
-    dictionary: BlockDecoder | None,
-    dictionary_items: int,
-    index_width: int,
-    num_buffers: int,
-    num_items: int,
-    large_chunks: bool,
-    repetition_index: bool,
-) -> Page: ...
-def full_zip_fixed_page(
-    *,
-    rows: int,
-    buffers: Sequence[tuple[int, int]],
-    layers: bytes,
-    bits_rep: int,
-    bits_def: int,
-    bits_per_value: int,
-    dims: Sequence[int],
-    has_validity: Sequence[bool],
-    bits_per_item: int,
-) -> Page: ...
-def full_zip_variable_page(
-    *,
-    rows: int,
-    buffers: Sequence[tuple[int, int]],
-    layers: bytes,
-    bits_rep: int,
-    bits_def: int,
-    bits_per_offset: int,
-    codec: str,
-    symbol_table: bytes,
-) -> Page: ...
-def full_zip_packed_page(
-    *,
-    rows: int,
-    buffers: Sequence[tuple[int, int]],
-    layers: bytes,
-    bits_rep: int,
-    bits_def: int,
-    bits_per_offset: int,
-    fields: Sequence[tuple[int, int, str, bytes, Sequence[int], Sequence[bool]]],
-) -> Page: ...
-def constant_page(
-    *,
-    rows: int,
-    buffers: Sequence[tuple[int, int]],
-    layers: bytes,
-    inline_value: bytes | None,
-    rep: BlockDecoder | None,
-    def_: BlockDecoder | None,
-    num_rep: int,
-    num_def: int,
-) -> Page: ...
-def blob_page(descriptors: Page, buffers: Sequence[tuple[int, int]], layers: bytes, v2_0: bool) -> Page: ...
+# Number, name and bytes of the message, rows, buffers and priority of a page whose encoding is none of the
+# format; None where nobody can open it.
+_Custom = Callable[[int, str, bytes, int, list[tuple[int, int]], int], Page | None]
+# Rows, offsets, adjustment of nulls, number of items.
+ListPage = tuple[int, ArrayDecoder, int, int]
+
+def column_pages(source: Source, offset: int, length: int, custom: _Custom) -> list[Page]:
+    """The pages that the metadata of a column of version 2.1 or 2.2 describe; UnsupportedError."""
+
+def array_pages(
+    source: Source,
+    offset: int,
+    length: int,
+    kind: str,
+    width: int,
+    is_dictionary: bool,
+    is_blob: bool,
+    custom: _Custom,
+) -> list[Page]:
+    """The same for version 2.0 and values of `kind` and `width`."""
+
+def list_pages(source: Source, offset: int, length: int) -> list[ListPage]:
+    """The same for a column of version 2.0 that holds the offsets of lists."""
+
+def array_column_kind(source: Source, offset: int, length: int) -> str | None:
+    """The name of the outermost encoding of a column of version 2.0; None where it has no pages."""
+
+def describe_page(name: str, message: bytes) -> str:
+    """What a page holds in one line; `name` where it is no message of the format."""
+
+class BlockDecoder:
+    def decode(self, data: bytes, count: int) -> bytes: ...
+
+def block_decoder(encoding: bytes) -> BlockDecoder:
+    """The decoder of a whole buffer that a `CompressiveEncoding` message describes."""
 
 # ---- arrays of version 2.0 -----------------------------------------------------------------------------
 
@@ -152,12 +106,8 @@ class ArrayDecoder: ...
 
 def array_flat(buffer: tuple[int, int], bits_per_value: int, compression: str) -> ArrayDecoder: ...
 def array_all_null() -> ArrayDecoder: ...
-def array_constant(value: bytes) -> ArrayDecoder: ...
 def array_nullable(validity: ArrayDecoder, values: ArrayDecoder) -> ArrayDecoder: ...
 def array_fixed_size_list(dimension: int, items: ArrayDecoder) -> ArrayDecoder: ...
-def array_binary(indices: ArrayDecoder, bytes_: ArrayDecoder, null_adjustment: int) -> ArrayDecoder: ...
-def array_fixed_size_binary(bytes_: ArrayDecoder, byte_width: int) -> ArrayDecoder: ...
-def array_fsst(binary: ArrayDecoder, symbol_table: bytes) -> ArrayDecoder: ...
 def array_dictionary(
     *,
     indices: ArrayDecoder,
@@ -168,13 +118,11 @@ def array_dictionary(
     kind: str,
     width: int,
 ) -> ArrayDecoder: ...
-def array_bitpacked(buffer: tuple[int, int], packed_bits: int, bits: int, signed_: bool) -> ArrayDecoder: ...
-def array_bitpacked_for_non_neg(buffer: tuple[int, int], packed_bits: int, bits: int) -> ArrayDecoder: ...
 def array_page(rows: int, decoder: ArrayDecoder, buffers: Sequence[tuple[int, int]] = ()) -> Page: ...
 def array_struct_field(children: Sequence[Field]) -> Field: ...
 def array_list_field(
     name: str,
-    pages: Sequence[tuple[int, ArrayDecoder, int, int]],
+    pages: Sequence[ListPage],
     source: Source,
     items: Field,
     large: bool,
@@ -214,16 +162,11 @@ def leaf_column(
     pages: Sequence[Page],
     source: Source,
 ) -> LeafColumn: ...
-def column_pages(source: Source, offset: int, length: int) -> list[Page] | None:
-    """The decoders of the pages that the metadata of a column of version 2.1 or 2.2 describe.
-
-    None where only the interpreter knows them, or can tell what is wrong.
-    """
 
 class DataFiles:
     """Local files of version 2.1 or 2.2 with the same columns, as if one followed the other.
 
-    Raises CorruptDataError, NotUnderstoodError, or RuntimeError where a file cannot be opened.
+    Raises CorruptDataError, UnsupportedError, or RuntimeError where a file cannot be opened.
     """
 
     def __init__(self, places: Sequence[tuple[str, int, int]]) -> None:

@@ -15,8 +15,8 @@ from lance_engine.legible import legible, legible_line, without_secrets
 class LanceError(Exception):
     """Base class: catch this to catch every deliberate error of the library.
 
-    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column``
-    and ``page``; `remedy` says what the user can do about it.
+    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column``,
+    ``page`` and ``encoding``; `remedy` says what the user can do about it.
     """
 
     def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:

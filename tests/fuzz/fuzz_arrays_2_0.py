@@ -5,8 +5,7 @@ from __future__ import annotations
 import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
-from fuzz_files import FilePage, PagedFile
-from lance_engine.encodings.array import ARRAY_ENCODING
+from fuzz_files import ARRAY_ENCODING, FilePage, PagedFile
 from lance_engine.format.pb import encodings_pb2 as pb
 from reference import bitpacking
 

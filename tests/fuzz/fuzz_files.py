@@ -13,15 +13,15 @@ import handmade_files as handmade
 import pyarrow as pa
 from damage import damaged
 from fuzz_mutation import EDGES, message_parts, mutate_bytes, mutate_message
-from lance_engine.encodings import array, registry
 from lance_engine.errors import LanceError
 from lance_engine.file.reader import FileReader
 from lance_engine.format.pb import encodings21_pb2, encodings_pb2
 from lance_engine.io.memory import MemoryStore
 
+ARRAY_ENCODING = "lance.encodings.ArrayEncoding"
 _MESSAGES: dict[str, Any] = {
-    registry.PAGE_LAYOUT: encodings21_pb2.PageLayout,
-    array.ARRAY_ENCODING: encodings_pb2.ArrayEncoding,
+    "lance.encodings21.PageLayout": encodings21_pb2.PageLayout,
+    ARRAY_ENCODING: encodings_pb2.ArrayEncoding,
 }
 _FOOTER_VERSIONS = {"2.0": (0, 3), "2.1": (2, 1), "2.2": (2, 2)}
 

@@ -19,6 +19,7 @@ from fuzz_loop import Input, Target
 from fuzz_mutation import mutate_bytes, mutate_message
 from google.protobuf.message import DecodeError, Message
 from lance_engine import kernels
+from lance_engine.encodings.leaf import LeafShape
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
 from lance_engine.file.zone_map import parse_zone_map
@@ -72,7 +73,12 @@ def _read_container(data: bytes) -> None:
     reader.descriptor.schema.metadata.get("key")
     for index in range(min(reader.num_columns, 20)):
         reader.column_metadata(index)
-        reader.pages(index, "column")
+        with reader.placed():
+            if reader.version == "2.0":
+                reader.array_kind(index)
+                reader.open_array_pages(index, LeafShape("fixed", 8), is_dictionary=False, is_blob=False)
+            else:
+                reader.open_pages(index)
 
 
 def _containers() -> list[Blob]:

@@ -11,7 +11,7 @@ import pytest
 from corpus import difference
 from lance.file import LanceFileReader
 from lance_engine.dataset import Dataset
-from lance_engine.encodings.registry import describe_page
+from lance_engine.encodings.describe import describe_page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import handmade_files as handmade
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from handmade_files import Chunk
 from lance_engine import kernels
+from lance_engine.format.pb import encodings21_pb2 as pb
 from native_files import NativeFile
 from reference import bitpacking
 from reference.levels import Layer, LevelArrays
@@ -31,6 +34,10 @@ def file_of(values: Values, chunk_values: int = 1024) -> NativeFile:
     return NativeFile.in_memory(handmade.make_file(schema, [[page]], count, (2, 1)), schema)
 
 
+def _block(**encoding: Any) -> kernels.BlockDecoder:
+    return kernels.block_decoder(pb.CompressiveEncoding(**encoding).SerializeToString())
+
+
 def check_unpacking() -> None:
     """Packed blocks of every width."""
     rng = np.random.default_rng(1)
@@ -39,9 +46,14 @@ def check_unpacking() -> None:
             top = (1 << width) - 1
             values = rng.integers(0, top, 2048, dtype=np.uint64, endpoint=True).astype(f"<u{bits // 8}")
             packed = [bitpacking.pack_block(values[at : at + 1024], width) for at in (0, 1024)]
-            outer = kernels.block_out_of_line_bitpacking(bits, width)
+            packed_values = pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=width))
+            outer = _block(
+                out_of_line_bitpacking=pb.OutOfLineBitpacking(
+                    uncompressed_bits_per_value=bits, values=packed_values
+                )
+            )
             assert outer.decode(b"".join(packed), 2048) == values.tobytes(), (bits, width)
-            inner = kernels.block_inline_bitpacking(bits)
+            inner = _block(inline_bitpacking=pb.InlineBitpacking(uncompressed_bits_per_value=bits))
             block = width.to_bytes(bits // 8, "little") + packed[1]
             assert inner.decode(block, 1000) == values[1024:2024].tobytes(), (bits, width)
 

@@ -11,6 +11,7 @@ void bind_encode(nanobind::module_& m);
 void bind_hash(nanobind::module_& m);
 void bind_jsonb(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
+void bind_page_decoders(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_stream(nanobind::module_& m);
 

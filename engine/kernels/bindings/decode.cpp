@@ -10,16 +10,13 @@
 #include <algorithm>
 
 #include "bindings/bindings.hpp"
+#include "bindings/leaf_types.hpp"
 #include "core/memory.hpp"
-#include "core/protobuf.hpp"
 #include "core/source.hpp"
 #include "decode/column.hpp"
-#include "decode/legacy/array_decoder.hpp"
 #include "decode/page.hpp"
 #include "decode/structural_field.hpp"
 #include "decode/unpack.hpp"
-#include "decode/v2_0/array_decoder.hpp"
-#include "decode/v2_0/nested_field.hpp"
 #include "decode/value_test.hpp"
 #include "file/data_file.hpp"
 
@@ -34,12 +31,6 @@ using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;
 using Rows = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ranges = nb::ndarray<const int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
-
-std::vector<Range> to_ranges(const RangeList& pairs) {
-  std::vector<Range> ranges;
-  for (auto [offset, length] : pairs) ranges.push_back({offset, length});
-  return ranges;
-}
 
 RangeList to_pairs(const std::vector<Range>& ranges) {
   RangeList pairs;
@@ -64,27 +55,6 @@ auto without_gil(Work work) {
   return work();
 }
 
-std::vector<uint8_t> to_bytes(const nb::bytes& bytes) {
-  auto* data = static_cast<const uint8_t*>(bytes.data());
-  return {data, data + bytes.size()};
-}
-
-Compression compression(const std::string& scheme) {
-  if (scheme == "lz4") return Compression::kLz4;
-  if (scheme == "zstd") return Compression::kZstd;
-  throw std::invalid_argument("unknown compression " + scheme);
-}
-
-ZipCodec zip_codec(const std::string& codec) {
-  if (codec == "plain") return ZipCodec::kPlain;
-  if (codec == "fsst") return ZipCodec::kFsst;
-  return compression(codec) == Compression::kLz4 ? ZipCodec::kLz4 : ZipCodec::kZstd;
-}
-
-// Bytes of a field, bytes of its length, how it is compressed, symbol table, dimensions, has validity.
-using PackedFields = std::vector<
-    std::tuple<uint64_t, unsigned, std::string, nb::bytes, std::vector<uint64_t>, std::vector<bool>>>;
-
 // One decoded batch, waiting to be imported through the Arrow C data interface.
 struct DecodedBatch {
   ArrowArray array{};
@@ -105,20 +75,6 @@ DecodedBatch* decode(const Columns& columns, const Selection& selection, const O
     batch->bytes_read = bytes_viewed - before;
   }
   return batch.release();
-}
-
-// Widths as files give them: no check accepts one that is cut off here.
-unsigned narrow(uint64_t width) {
-  return static_cast<unsigned>(std::min<uint64_t>(width, UINT32_MAX));
-}
-
-LeafKind leaf_kind(const std::string& kind) {
-  if (kind == "null") return LeafKind::kNull;
-  if (kind == "bits") return LeafKind::kBits;
-  if (kind == "fixed") return LeafKind::kFixed;
-  if (kind == "variable32") return LeafKind::kVariable32;
-  if (kind == "variable64") return LeafKind::kVariable64;
-  throw std::invalid_argument("unknown kind of leaf " + kind);
 }
 
 // "item", "list", "large_list", or "fixed_size_list:N".
@@ -193,151 +149,6 @@ void bind_sources(nb::module_& m) {
           },
           "offset"_a, "data"_a)
       .def("holds", &SegmentSource::holds, "offset"_a, "length"_a);
-}
-
-void bind_value_decoders(nb::module_& m) {
-  nb::class_<ValueDecoder>(m, "ValueDecoder");
-  m.def("flat", [](uint64_t bits) { return make_flat(bits); }, "bits_per_value"_a);
-  m.def("inline_bitpacking", &make_inline_bitpacking, "bits_per_value"_a);
-  m.def("variable", &make_variable, "bits_per_offset"_a);
-  m.def(
-      "fsst",
-      [](const nb::bytes& table, unsigned bits) {
-        return make_fsst({static_cast<const uint8_t*>(table.data()), table.size()}, bits);
-      },
-      "symbol_table"_a, "bits_per_offset"_a);
-  m.def("rle", &make_rle, "bits_per_value"_a);
-  m.def("byte_stream_split", &make_byte_stream_split, "bits_per_value"_a);
-  m.def("fixed_size_list", &make_fixed_size_list, "dims"_a, "has_validity"_a, "bits_per_item"_a);
-  m.def(
-      "general",
-      [](const std::string& scheme, ValueDecoderPtr inner) {
-        return make_general(compression(scheme), inner);
-      },
-      "scheme"_a, "inner"_a);
-
-  nb::class_<BlockDecoder>(m, "BlockDecoder")
-      .def_prop_ro("bits", &BlockDecoder::bits)
-      .def(
-          "decode",
-          [](const BlockDecoder& decoder, const nb::bytes& data, uint64_t count) {
-            Bytes out;
-            Scratch scratch;
-            decoder.decode({static_cast<const uint8_t*>(data.data()), data.size()}, count, out, scratch);
-            return nb::bytes(out.data(), out.size());
-          },
-          "data"_a, "count"_a);
-  m.def("block_flat", &make_block_flat, "bits_per_value"_a);
-  m.def("block_inline_bitpacking", &make_block_inline_bitpacking, "bits_per_value"_a);
-  m.def("block_out_of_line_bitpacking", &make_block_out_of_line_bitpacking, "bits_per_value"_a,
-        "packed_bits"_a);
-  m.def("block_rle", &make_block_rle, "bits_per_value"_a);
-  m.def("block_variable", &make_block_variable, "bits_per_offset"_a);
-  m.def(
-      "block_general",
-      [](const std::string& scheme, BlockDecoderPtr inner) {
-        return make_block_general(compression(scheme), inner);
-      },
-      "scheme"_a, "inner"_a);
-}
-
-void bind_pages(nb::module_& m) {
-  nb::class_<Page>(m, "Page").def_prop_ro("rows", &Page::rows);
-  m.def(
-      "mini_block_page",
-      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, BlockDecoderPtr rep,
-         BlockDecoderPtr def, ValueDecoderPtr values, BlockDecoderPtr dictionary, uint64_t dictionary_items,
-         uint64_t index_width, uint64_t num_buffers, uint64_t num_items, bool large_chunks,
-         bool repetition_index) {
-        return make_mini_block({rows, to_ranges(buffers), to_bytes(layers), rep, def, values, dictionary,
-                                dictionary_items, narrow(index_width), num_buffers, num_items, large_chunks,
-                                repetition_index});
-      },
-      "rows"_a, "buffers"_a, "layers"_a, "rep"_a.none(), "def_"_a.none(), "values"_a, "dictionary"_a.none(),
-      "dictionary_items"_a, "index_width"_a, "num_buffers"_a, "num_items"_a, "large_chunks"_a,
-      "repetition_index"_a);
-  m.def(
-      "full_zip_fixed_page",
-      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
-         unsigned bits_def, uint64_t bits_per_value, std::vector<uint64_t> dims,
-         std::vector<bool> has_validity, uint64_t bits_per_item) {
-        FullZipDescription d;
-        d.rows = rows;
-        d.buffers = to_ranges(buffers);
-        d.layers = to_bytes(layers);
-        d.bits_rep = bits_rep;
-        d.bits_def = bits_def;
-        d.bits_per_value = bits_per_value;
-        d.dims = std::move(dims);
-        d.has_validity = std::move(has_validity);
-        d.bits_per_item = bits_per_item;
-        return make_full_zip(std::move(d));
-      },
-      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_value"_a, "dims"_a,
-      "has_validity"_a, "bits_per_item"_a);
-  m.def(
-      "full_zip_variable_page",
-      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
-         unsigned bits_def, unsigned bits_per_offset, const std::string& codec,
-         const nb::bytes& symbol_table) {
-        FullZipDescription d;
-        d.rows = rows;
-        d.buffers = to_ranges(buffers);
-        d.layers = to_bytes(layers);
-        d.bits_rep = bits_rep;
-        d.bits_def = bits_def;
-        d.bits_per_offset = bits_per_offset;
-        d.codec = zip_codec(codec);
-        d.symbol_table = to_bytes(symbol_table);
-        return make_full_zip(std::move(d));
-      },
-      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_offset"_a, "codec"_a,
-      "symbol_table"_a);
-  m.def(
-      "full_zip_packed_page",
-      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, unsigned bits_rep,
-         unsigned bits_def, unsigned bits_per_offset, const PackedFields& fields) {
-        FullZipDescription d;
-        d.rows = rows;
-        d.buffers = to_ranges(buffers);
-        d.layers = to_bytes(layers);
-        d.bits_rep = bits_rep;
-        d.bits_def = bits_def;
-        d.bits_per_offset = bits_per_offset;
-        for (const auto& [bytes, length_bytes, codec, symbol_table, dims, has_validity] : fields)
-          d.packed.push_back(
-              {bytes, length_bytes, zip_codec(codec), to_bytes(symbol_table), dims, has_validity});
-        check(!d.packed.empty(), "a packed struct has no fields");
-        return make_full_zip(std::move(d));
-      },
-      "rows"_a, "buffers"_a, "layers"_a, "bits_rep"_a, "bits_def"_a, "bits_per_offset"_a, "fields"_a);
-  m.def(
-      "constant_page",
-      [](uint64_t rows, const RangeList& buffers, const nb::bytes& layers, const nb::object& inline_value,
-         BlockDecoderPtr rep, BlockDecoderPtr def, uint64_t num_rep, uint64_t num_def) {
-        ConstantDescription d;
-        d.rows = rows;
-        d.buffers = to_ranges(buffers);
-        d.layers = to_bytes(layers);
-        d.has_inline_value = !inline_value.is_none();
-        if (d.has_inline_value) d.inline_value = to_bytes(nb::cast<nb::bytes>(inline_value));
-        d.rep = std::move(rep);
-        d.def = std::move(def);
-        d.num_rep = num_rep;
-        d.num_def = num_def;
-        return make_constant(std::move(d));
-      },
-      "rows"_a, "buffers"_a, "layers"_a, "inline_value"_a.none(), "rep"_a.none(), "def_"_a.none(),
-      "num_rep"_a, "num_def"_a);
-}
-
-void bind_blobs(nb::module_& m) {
-  m.def(
-      "blob_page",
-      [](PagePtr descriptors, const RangeList& buffers, const nb::bytes& layers, bool v2_0) {
-        return make_blob(std::move(descriptors), to_ranges(buffers), to_bytes(layers), v2_0);
-      },
-      "descriptors"_a, "buffers"_a, "layers"_a, "v2_0"_a);
 }
 
 std::string to_string(const nb::bytes& bytes) {
@@ -422,18 +233,6 @@ void bind_columns(nb::module_& m) {
       },
       "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "pages"_a, "source"_a);
 
-  m.def(
-      "column_pages",
-      [](const Source& source, uint64_t offset, uint64_t length) -> std::optional<std::vector<PagePtr>> {
-        try {
-          return make_pages(source.view(offset, length), source.size());
-        } catch (const CorruptData&) {
-          return std::nullopt;
-        } catch (const NotUnderstood&) {
-          return std::nullopt;
-        }
-      },
-      "source"_a, "offset"_a, "length"_a);
   nb::class_<DataFiles>(m, "DataFiles")
       .def(
           "__init__",
@@ -559,107 +358,12 @@ void bind_unpack(nb::module_& m) {
   m.def("set_cache_limit", &set_cache_limit, "bytes"_a, "most"_a);
 }
 
-void bind_v2_0(nb::module_& m) {
-  using namespace v2_0;
-  nb::class_<ArrayDecoder>(m, "ArrayDecoder");
-  m.def(
-      "array_flat",
-      [](std::pair<uint64_t, uint64_t> buffer, uint64_t bits, const std::string& scheme) {
-        Compression how = scheme.empty() ? Compression::kNone : compression(scheme);
-        return v2_0::make_flat({buffer.first, buffer.second}, bits, how);
-      },
-      "buffer"_a, "bits_per_value"_a, "compression"_a);
-  m.def("array_all_null", &make_all_null);
-  m.def(
-      "array_constant",
-      [](const nb::bytes& value) {
-        const auto* bytes = static_cast<const uint8_t*>(value.data());
-        return v2_0::make_constant({bytes, bytes + value.size()});
-      },
-      "value"_a);
-  m.def("array_nullable", &make_nullable, "validity"_a, "values"_a);
-  m.def(
-      "array_fixed_size_list",
-      [](uint64_t dimension, ArrayDecoderPtr items) {
-        return v2_0::make_fixed_size_list(dimension, std::move(items));
-      },
-      "dimension"_a, "items"_a);
-  m.def("array_binary", &make_binary, "indices"_a, "bytes_"_a, "null_adjustment"_a);
-  m.def("array_fixed_size_binary", &make_fixed_size_binary, "bytes_"_a, "byte_width"_a);
-  m.def(
-      "array_fsst",
-      [](ArrayDecoderPtr binary, const nb::bytes& table) {
-        return v2_0::make_fsst(std::move(binary), {static_cast<const uint8_t*>(table.data()), table.size()});
-      },
-      "binary"_a, "symbol_table"_a);
-  m.def(
-      "array_dictionary",
-      [](ArrayDecoderPtr indices, uint64_t index_width, ArrayDecoderPtr items, uint64_t count, bool shifted,
-         const std::string& kind, uint32_t width) {
-        return make_dictionary(std::move(indices), narrow(index_width), std::move(items), count, shifted,
-                               LeafType{leaf_kind(kind), width, {}});
-      },
-      "indices"_a, "index_width"_a, "items"_a, "count"_a, "shifted"_a, "kind"_a, "width"_a);
-  m.def(
-      "array_bitpacked",
-      [](std::pair<uint64_t, uint64_t> buffer, uint64_t packed_bits, uint64_t bits, bool is_signed) {
-        return make_bitpacked({buffer.first, buffer.second}, narrow(packed_bits), narrow(bits), is_signed);
-      },
-      "buffer"_a, "packed_bits"_a, "bits"_a, "signed_"_a);
-  m.def(
-      "array_bitpacked_for_non_neg",
-      [](std::pair<uint64_t, uint64_t> buffer, uint64_t packed_bits, uint64_t bits) {
-        return make_bitpacked_for_non_neg({buffer.first, buffer.second}, narrow(packed_bits), narrow(bits));
-      },
-      "buffer"_a, "packed_bits"_a, "bits"_a);
-  m.def(
-      "array_page",
-      [](uint64_t rows, ArrayDecoderPtr decoder, const RangeList& buffers) {
-        return make_page(rows, std::move(decoder), to_ranges(buffers));
-      },
-      "rows"_a, "decoder"_a, "buffers"_a = RangeList());
-  m.def("array_struct_field", &make_struct_field, "children"_a);
-  m.def("array_string_field", &make_string_field, "lists"_a);
-  m.def(
-      "array_list_field",
-      [](std::string name,
-         const std::vector<std::tuple<uint64_t, ArrayDecoderPtr, uint64_t, uint64_t>>& pages,
-         std::shared_ptr<const Source> source, FieldPtr items, bool large) {
-        std::vector<ListPage> list_pages;
-        for (const auto& [rows, offsets, adjustment, num_items] : pages)
-          list_pages.push_back({rows, offsets, adjustment, num_items});
-        return make_list_field(std::move(name), std::move(list_pages), std::move(source), std::move(items),
-                               large);
-      },
-      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a);
-}
-
-void bind_legacy(nb::module_& m) {
-  m.def(
-      "legacy_var_binary",
-      [](std::pair<uint64_t, uint64_t> positions, bool empty_is_null) {
-        return legacy::make_var_binary({positions.first, positions.second}, empty_is_null);
-      },
-      "positions"_a, "empty_is_null"_a);
-  m.def(
-      "legacy_list_ends",
-      [](std::pair<uint64_t, uint64_t> offsets, unsigned bits) {
-        return legacy::make_list_ends({offsets.first, offsets.second}, bits);
-      },
-      "offsets"_a, "bits"_a);
-}
-
 }  // namespace
 
 void bind_decode(nb::module_& m) {
   bind_sources(m);
-  bind_value_decoders(m);
-  bind_pages(m);
-  bind_blobs(m);
   bind_tests(m);
   bind_columns(m);
-  bind_v2_0(m);
-  bind_legacy(m);
   bind_unpack(m);
 }
 

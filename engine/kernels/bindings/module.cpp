@@ -5,6 +5,7 @@
 NB_MODULE(_kernels, m) {
   m.doc() = "Native kernels of lance_engine. Import them through lance_engine.kernels only.";
   lance::bind_errors(m);
+  lance::bind_page_decoders(m);
   lance::bind_decode(m);
   lance::bind_encode(m);
   lance::bind_hash(m);

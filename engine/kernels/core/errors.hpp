@@ -9,9 +9,20 @@ namespace lance {
 // The bytes contradict themselves or the page description. Python adds path, column and page.
 struct CorruptData : std::runtime_error {
   using std::runtime_error::runtime_error;
-  // Where it happened, as far as known: the path of the column in the schema and the number of the page.
+  // Where it happened, as far as known: the path of the column in the schema, the number of the page, and the
+  // encodings of the page from the outermost to the one at fault.
   std::string column;
   int64_t page = -1;
+  std::string encoding;
+};
+
+// Something sound, as far as one can tell, that nothing here can read. The same places are known.
+struct Unsupported : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  // Set where a whole encoding has no decoder: what it is called. The text says what is wrong elsewhere.
+  std::string missing;
+  int64_t page = -1;
+  std::string encoding;
 };
 
 // A range of the file was asked for that nobody has fetched yet.

@@ -8,22 +8,17 @@ namespace {
 
 constexpr uint32_t kVarint = 0, kLengthDelimited = 2;
 
-void understand(bool ok, const char* what) {
-  if (!ok) [[unlikely]]
-    throw NotUnderstood(what);
-}
-
 // Reads one of the numbers of a packed list and moves on behind it.
 uint64_t read_varint(Span bytes, uint64_t& at) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {
-    understand(at < bytes.size, "a message ends inside a number");
+    check(at < bytes.size, "a message ends inside a number");
     uint8_t byte = bytes.data[at++];
-    understand(shift < 63 || byte <= 1, "a number of a message has more than 64 bits");
+    check(shift < 63 || byte <= 1, "a number of a message has more than 64 bits");
     value |= uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return value;
   }
-  throw NotUnderstood("a number of a message has more than 64 bits");
+  throw CorruptData("a number of a message has more than 64 bits");
 }
 
 }  // namespace
@@ -39,7 +34,7 @@ uint64_t Message::number(uint32_t field) const {
   uint64_t value = 0;
   visit([&](const MessageField& found) {
     if (found.number != field) return;
-    understand(found.wire_type == kVarint, "a field of a message is not a number");
+    check(found.wire_type == kVarint, "a field of a message is not a number");
     value = found.value;
   });
   return value;
@@ -49,16 +44,20 @@ std::optional<Span> Message::bytes(uint32_t field) const {
   std::optional<Span> bytes;
   visit([&](const MessageField& found) {
     if (found.number != field) return;
-    understand(found.wire_type == kLengthDelimited && !bytes, "a field of a message is not one run of bytes");
+    check(found.wire_type == kLengthDelimited, "a field of a message has no length");
+    check(!bytes, "a message says something twice");
     bytes = found.content;
   });
   return bytes;
 }
 
+std::string_view Message::text(uint32_t field) const {
+  Span found = bytes(field).value_or(Span{});
+  return {reinterpret_cast<const char*>(found.data), found.size};
+}
+
 Message Message::message(uint32_t field) const {
-  std::optional<Span> found = bytes(field);
-  understand(found.has_value(), "a part of a message is missing");
-  return Message(*found);
+  return Message(bytes(field).value_or(Span{}));
 }
 
 std::vector<uint64_t> Message::numbers(uint32_t field) const {
@@ -69,7 +68,7 @@ std::vector<uint64_t> Message::numbers(uint32_t field) const {
       values.push_back(found.value);
       return;
     }
-    understand(found.wire_type == kLengthDelimited, "a field of a message is not a list of numbers");
+    check(found.wire_type == kLengthDelimited, "a field of a message is not a list of numbers");
     for (uint64_t at = 0; at < found.content.size;) values.push_back(read_varint(found.content, at));
   });
   return values;
@@ -79,20 +78,24 @@ std::vector<Message> Message::messages(uint32_t field) const {
   std::vector<Message> messages;
   visit([&](const MessageField& found) {
     if (found.number != field) return;
-    understand(found.wire_type == kLengthDelimited, "a field of a message is not a message");
+    check(found.wire_type == kLengthDelimited, "a field of a message is not a message");
     messages.emplace_back(found.content);
   });
   return messages;
 }
 
-uint32_t Message::alternative() const {
-  uint32_t number = 0;
+Message::Alternative Message::alternative(uint32_t known) const {
+  Alternative chosen;
   visit([&](const MessageField& found) {
-    understand(number == 0, "a message has more than one alternative");
-    number = static_cast<uint32_t>(found.number);
+    if (found.number > known) {
+      if (chosen.number == 0) chosen.number = found.number;
+      return;
+    }
+    check(found.wire_type == kLengthDelimited, "a field of a message is not a message");
+    check(chosen.number == 0 || chosen.number > known, "a message says two things at once");
+    chosen = {found.number, Message(found.content)};
   });
-  understand(number != 0, "a message has none of its alternatives");
-  return number;
+  return chosen;
 }
 
 }  // namespace lance

@@ -9,11 +9,7 @@
 
 namespace lance {
 
-// The pages of a column of version 2.1 or 2.2 that its serialised metadata, of a file of `file_size` bytes,
-// describe. Throws NotUnderstood or CorruptData for what the interpreter has to look at.
-std::vector<PagePtr> make_pages(Span metadata, uint64_t file_size);
-
-// A local data file of version 2.1 or 2.2, mapped. Throws as `make_pages`, or std::system_error.
+// A local data file of version 2.1 or 2.2, mapped. Throws as `open_pages`, or std::system_error.
 class DataFile {
  public:
   // `size` is what the manifest says; 0 where it does not.

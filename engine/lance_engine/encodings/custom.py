@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf.unknown_fields import UnknownFieldSet
-
-from lance_engine.errors import UnsupportedFeatureError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lance_engine import kernels
@@ -41,19 +37,3 @@ def custom_page(metadata: PageMetadata) -> kernels.Page | None:
     """The kernel that a registered decoder makes of a page; None for encodings without one."""
     decoder = _decoders.get(metadata.encoding.name)
     return None if decoder is None else decoder(metadata.encoding.value, metadata)
-
-
-def without_decoder(name: str) -> UnsupportedFeatureError:
-    """The error for an encoding that neither we nor a registered decoder can read."""
-    return UnsupportedFeatureError(
-        f"This file uses the encoding '{name}', no decoder is configured",
-        remedy="Read it with a newer release, register a decoder (lance_engine.encodings.register_decoder), "
-        "or leave the column out",
-    )
-
-
-def unknown_alternative(message: Any) -> str:
-    """What to call an alternative of a message that came after our description of the message."""
-    numbers = [field.field_number for field in UnknownFieldSet(message)]
-    kind = message.DESCRIPTOR.name
-    return f"{kind} number {numbers[0]}" if numbers else f"{kind} of no kind"

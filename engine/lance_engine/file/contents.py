@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine import kernels
+from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
 from lance_engine.io.coalesce import coalesce
@@ -142,10 +143,8 @@ class FileContents:
             ).at(**place)
         if isinstance(error, LanceError):
             return error.at(path=self.path, **place)
-        if isinstance(error, kernels.CorruptDataError):
-            what, column, page = error.args
-            return CorruptFileError(what, path=self.path).at(column=column, page=page).at(**place)
-        return None
+        fault = fault_of(error, path=self.path)
+        return None if fault is None else fault.at(**place)
 
 
 def _mapped(store: Store, path: str, local: str) -> kernels.MappedSource:

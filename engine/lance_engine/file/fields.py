@@ -9,16 +9,11 @@ from math import prod
 from typing import Final
 
 from lance_engine import kernels
-from lance_engine.encodings import array, registry
-from lance_engine.encodings.custom import custom_page
 from lance_engine.encodings.leaf import LeafShape, leaf_shape
-from lance_engine.encodings.v2_0.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.decoding import LeafSource
 from lance_engine.file.file_group import FileGroup
 from lance_engine.file.reader import FileReader
-from lance_engine.format.container import PageMetadata
-from lance_engine.format.pb import encodings_pb2
 from lance_engine.schema_tree import Field
 
 # Where a field is stored: the file or files, and the number of its (first) column there.
@@ -100,26 +95,13 @@ class FieldBuilder:
         if isinstance(reader, FileGroup):
             column = reader.leaf_column(index, name, shape, layers, prod(per_row))
         else:
-            column = self._column(reader, name, shape, layers, self._pages(reader, index, name))
+            with reader.placed(column=name):
+                pages = reader.open_pages(index)
+            column = self._column(reader, name, shape, layers, pages)
             self._check_rows(reader, name, column.rows, per_row)
         if not per_row:
             self.leaves.setdefault(reader, []).append(column)
         return kernels.leaf_node(column, packed)
-
-    def _pages(self, reader: FileReader, index: int, name: str) -> list[kernels.Page]:
-        """The decoders of the pages of a column; an error tells why there are none."""
-        pages = reader.native_pages(index)
-        if pages is not None:
-            return pages
-        return [
-            self._placed_page(reader, name, number, page)
-            for number, page in enumerate(reader.pages(index, name))
-        ]
-
-    @staticmethod
-    def _placed_page(reader: FileReader, name: str, number: int, page: PageMetadata) -> kernels.Page:
-        with reader.placed(column=name, page=number):
-            return registry.build_page(page)
 
     @staticmethod
     def _column(
@@ -182,32 +164,10 @@ class FieldBuilder:
     ) -> kernels.LeafColumn:
         """Column `index` of the file; `node` is its field unless it belongs to a part of one."""
         is_dictionary = node is not None and node.logical_type.startswith("dict:")
-        build = self._blob_page_2_0 if node is not None and node.is_blob else self._array_page
-        pages = []
-        for number, page in enumerate(reader.pages(index, name)):
-            if page.rows == 0:
-                continue
-            with reader.placed(column=name, page=number):
-                buffers = reader.column_metadata(index).buffers
-                pages.append(build(page, PageContext(page.buffers, buffers, shape, is_dictionary)))
+        is_blob = node is not None and node.is_blob
+        with reader.placed(column=name):
+            pages = reader.open_array_pages(index, shape, is_dictionary=is_dictionary, is_blob=is_blob)
         return self._column(reader, name, shape, ("item",), pages)
-
-    @staticmethod
-    def _array_page(page: PageMetadata, context: PageContext) -> kernels.Page:
-        custom = custom_page(page)
-        if custom is not None:
-            return custom
-        decoder = array.array_decoder(array.parse_array_encoding(page.encoding), context)
-        return kernels.array_page(page.rows, decoder, page.buffers)
-
-    @staticmethod
-    def _blob_page_2_0(page: PageMetadata, context: PageContext) -> kernels.Page:
-        message = array.parse_array_encoding(page.encoding)
-        if message.WhichOneof("array_encoding") != "packed_struct":
-            return FieldBuilder._array_page(page, context)
-        buffer = context.buffer(message.packed_struct.buffer)
-        descriptors = kernels.array_page(page.rows, kernels.array_flat(buffer, 128, ""))
-        return kernels.blob_page(descriptors, [buffer], bytes([3]), v2_0=True)
 
     def _is_packed_2_0(self, node: Field, name: str) -> bool:
         """Whether a struct is stored row by row; its only page tells, the schema where there is none."""
@@ -216,12 +176,9 @@ class FieldBuilder:
         except KeyError:
             return False
         assert isinstance(reader, FileReader)
-        pages = reader.column_metadata(index).pages
-        if not pages:
-            return node.is_packed
-        with reader.placed(column=name, page=0):
-            message = array.parse_array_encoding(pages[0].encoding)
-        return bool(message.WhichOneof("array_encoding") == "packed_struct")
+        with reader.placed(column=name):
+            kind = reader.array_kind(index)
+        return kind == "packed_struct" if kind else node.is_packed
 
     def _find_2_0(self, node: Field, name: str) -> tuple[FileReader, int]:
         try:
@@ -233,18 +190,8 @@ class FieldBuilder:
 
     def _list_2_0(self, node: Field, name: str, items: kernels.Field, *, at_top: bool) -> kernels.Field:
         reader, index = self._find_2_0(node, name)
-        pages = []
-        for number, page in enumerate(reader.pages(index, name)):
-            if page.rows == 0:
-                continue
-            with reader.placed(column=name, page=number):
-                message = array.parse_array_encoding(page.encoding)
-                if message.WhichOneof("array_encoding") != "list":
-                    raise UnsupportedFeatureError("A list whose offsets are stored in another way")
-                stored: encodings_pb2.List = message.list
-                context = PageContext(page.buffers, (), LeafShape("fixed", 8), False)
-                offsets = array.array_decoder(stored.offsets, context)
-                pages.append((page.rows, offsets, stored.null_offset_adjustment, stored.num_items))
+        with reader.placed(column=name):
+            pages = reader.open_list_pages(index)
         if at_top:
             self._check_rows(reader, name, sum(page[0] for page in pages), ())
         large = node.logical_type.startswith("large")
@@ -253,12 +200,8 @@ class FieldBuilder:
 
 
 def _is_list_2_0(reader: FileReader, index: int, name: str) -> bool:
-    pages = reader.pages(index, name)
-    if not pages or pages[0].encoding.name != array.ARRAY_ENCODING:
-        return False
-    with reader.placed(column=name, page=0):
-        message = array.parse_array_encoding(pages[0].encoding)
-    return bool(message.WhichOneof("array_encoding") == "list")
+    with reader.placed(column=name):
+        return reader.array_kind(index) == "list"
 
 
 @lru_cache(_KEPT_SHAPES)

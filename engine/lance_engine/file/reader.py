@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.encodings.custom import custom_page
+from lance_engine.encodings.leaf import LeafShape
+from lance_engine.errors import CorruptFileError
 from lance_engine.file.contents import FileContents
 from lance_engine.format.container import (
-    COLUMN_ENCODING,
     FOOTER_SIZE,
     ColumnMetadata,
+    EncodedMessage,
     PageMetadata,
     parse_column_metadata,
     parse_footer,
@@ -36,6 +38,7 @@ class FileReader(FileContents):
         with self.placed():
             self.footer = parse_footer(self.read_tail(FOOTER_SIZE), self.size)
         self._columns: dict[int, ColumnMetadata] = {}
+        self._opened: dict[int, tuple[int, int]] = {}
 
     @property
     def version(self) -> str:
@@ -72,11 +75,7 @@ class FileReader(FileContents):
         found = self._columns.get(index)
         if found is not None:
             return found
-        if not 0 <= index < self.footer.num_columns:
-            raise CorruptFileError(
-                f"The manifest asks for column number {index}, the file has {self.footer.num_columns}",
-                path=self.path,
-            )
+        self._check_index(index)
         with self.placed():
             metadata = parse_column_metadata(self.read(*self._place_of(index)), self.size)
         return self._columns.setdefault(index, metadata)
@@ -90,28 +89,65 @@ class FileReader(FileContents):
             self.fetch_lasting([(self.footer.column_table_position + 16 * index, 16) for index in wanted])
             self.fetch_lasting([self._place_of(index) for index in wanted])
 
-    def native_pages(self, index: int) -> list[kernels.Page] | None:
-        """The decoders of the pages of a column, by the kernels alone; None where these do not know how."""
-        if self.version == "2.0" or not 0 <= index < self.num_columns:
-            return None
-        with self.placed():
-            position, size = self._place_of(index)
-            if self.is_local:
-                count_read(0, size)
-            else:
-                self.fetch_lasting([(position, size)])
-            return kernels.column_pages(self.source, position, size)
+    def open_pages(self, index: int) -> list[kernels.Page]:
+        """The pages of a column of version 2.1 or 2.2."""
+        return kernels.column_pages(self.source, *self._metadata_at(index), self._custom_page)
+
+    def open_array_pages(
+        self, index: int, shape: LeafShape, *, is_dictionary: bool, is_blob: bool
+    ) -> list[kernels.Page]:
+        """The pages of a column of version 2.0 with values of `shape`.
+
+        `is_dictionary` tells whether it has a dictionary type, as opposed to one that is only stored so.
+        """
+        place = self._metadata_at(index)
+        return kernels.array_pages(
+            self.source, *place, shape.kind, shape.width, is_dictionary, is_blob, self._custom_page
+        )
+
+    def open_list_pages(self, index: int) -> list[tuple[int, kernels.ArrayDecoder, int, int]]:
+        """The pages of a column of version 2.0 that holds the offsets of lists."""
+        return kernels.list_pages(self.source, *self._metadata_at(index))
+
+    def array_kind(self, index: int) -> str | None:
+        """The outermost encoding of a column of version 2.0, such as ``list``; None without pages."""
+        return kernels.array_column_kind(self.source, *self._metadata_at(index))
+
+    def _metadata_at(self, index: int) -> tuple[int, int]:
+        """Where the metadata of a column are, which are in memory from now on."""
+        found = self._opened.get(index)
+        if found is not None:
+            return found
+        self._check_index(index)
+        position, size = self._place_of(index)
+        if self.is_local:
+            count_read(0, size)
+        else:
+            self.fetch_lasting([(position, size)])
+        return self._opened.setdefault(index, (position, size))
+
+    def _custom_page(
+        self,
+        number: int,
+        name: str,
+        message: bytes,
+        rows: int,
+        buffers: list[tuple[int, int]],
+        priority: int,
+    ) -> kernels.Page | None:
+        """A page whose encoding is none of the format."""
+        with self.placed(page=number):
+            return custom_page(PageMetadata(rows, tuple(buffers), EncodedMessage(name, message), priority))
+
+    def _check_index(self, index: int) -> None:
+        if not 0 <= index < self.footer.num_columns:
+            raise CorruptFileError(
+                f"The manifest asks for column number {index}, the file has {self.footer.num_columns}",
+                path=self.path,
+            )
 
     def _place_of(self, index: int) -> tuple[int, int]:
         """Position and size of the metadata of a column. Other columns, maybe many, stay unread."""
         entry = self.read(self.footer.column_table_position + 16 * index, 16)
         ((position, size),) = parse_offset_table(entry, 1, self.size)
         return position, size
-
-    def pages(self, index: int, column: str) -> list[PageMetadata]:
-        """The pages of a column whose own encoding is plain; `column` is its path, for errors."""
-        metadata = self.column_metadata(index)
-        with self.placed(column=column):
-            if metadata.encoding.name != COLUMN_ENCODING:
-                raise UnsupportedFeatureError(f"The column encoding '{metadata.encoding.name}' is not known")
-        return list(metadata.pages)

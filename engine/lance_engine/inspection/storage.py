@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lance_engine.encodings.registry import describe_page
+from lance_engine.encodings.describe import describe_page
 from lance_engine.format.container import ColumnMetadata
 from lance_engine.format.fragment import Fragment
 from lance_engine.inspection.held_columns import held_columns

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine import kernels
 from lance_engine.cache import METADATA
+from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
@@ -186,16 +186,13 @@ class FragmentReader(RowsReader):
     def _place_error(self, error: BaseException) -> LanceError | None:
         if isinstance(error, LanceError):
             return error.at(version=self._snapshot.version, fragment=self.fragment.id)
-        if not isinstance(error, kernels.CorruptDataError):
-            return None
-        what, column, page = error.args
         paths = [file.path for file in self._files.values()]
-        return CorruptFileError(
-            what,
+        fault = fault_of(
+            error,
             path=paths[0] if len(paths) == 1 else self._snapshot.uri,
             version=self._snapshot.version,
             fragment=self.fragment.id,
-            column=column,
-            page=page,
-            remedy="Restore the file from a copy, or go back to a version that does not use it",
         )
+        if fault is not None:
+            fault.remedy = "Restore the file from a copy, or go back to a version that does not use it"
+        return fault

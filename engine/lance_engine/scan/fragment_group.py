@@ -111,7 +111,7 @@ class FragmentGroup(RowsReader):
 
     @staticmethod
     def _place_error(error: BaseException) -> GroupUnreadableError | None:
-        known = (LanceError, kernels.CorruptDataError, kernels.NotUnderstoodError, RuntimeError, OSError)
+        known = (LanceError, kernels.CorruptDataError, kernels.UnsupportedError, RuntimeError, OSError)
         return GroupUnreadableError(str(error)) if isinstance(error, known) else None
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:

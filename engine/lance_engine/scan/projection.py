@@ -201,6 +201,6 @@ class Projection:
                 array = to_declared(array, output.stored, output.wanted, self._reader.blobs)
             except kernels.InvalidJsonError as error:
                 raise kernels.CorruptDataError(
-                    f"A JSON value contradicts itself: {error.args[0]}", output.arrow.name, None
+                    f"A JSON value contradicts itself: {error.args[0]}", output.arrow.name, None, None
                 ) from error
         return pc.struct_field(array, [0] * output.depth) if output.depth else array

@@ -164,7 +164,8 @@ def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.Monke
         return run
 
     monkeypatch.setattr(reader, "parse_column_metadata", counted(reader.parse_column_metadata))
-    monkeypatch.setattr(kernels, "column_pages", counted(kernels.column_pages))
+    for name in ("column_pages", "array_pages"):
+        monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
     opened = dataset.Dataset.open(store)
     assert opened.schema.names[5000] == "c5000"
     store.reset_counters()

@@ -224,7 +224,7 @@ def test_a_column_encoded_with_a_zone_index() -> None:
     assert found.minimum.to_pylist()[0] == 1.0
     # What its writer thought of NaN is not known, so that any zone may hold it.
     assert found.statistics.nan.tolist() == [True, True, True]
-    assert [page.rows for page in file.pages(0, "f")] == [5]
+    assert [page.rows for page in file.open_pages(0)] == [5]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +58,9 @@ def test_unpacking_with_every_instruction_set(bits: int, level: str) -> None:
         assert (actual == expected).all(), width
 
 
-def block_of(encoding: Any, bits: int) -> kernels.BlockDecoder:
+def block_of(encoding: Any) -> kernels.BlockDecoder:
     """The native decoder for a block encoding message."""
-    kind = encoding.WhichOneof("compression")
-    message = getattr(encoding, kind)
-    if kind == "general":
-        scheme = {1: "lz4", 2: "zstd"}[message.compression.scheme]
-        return kernels.block_general(scheme, block_of(message.values, bits))
-    if kind == "out_of_line_bitpacking":
-        return kernels.block_out_of_line_bitpacking(bits, message.values.flat.bits_per_value)
-    factories: dict[str, Callable[[int], kernels.BlockDecoder]] = {
-        "flat": kernels.block_flat,
-        "rle": kernels.block_rle,
-        "inline_bitpacking": kernels.block_inline_bitpacking,
-    }
-    return factories[kind](bits)
+    return kernels.block_decoder(encoding.SerializeToString())
 
 
 @settings(max_examples=150, deadline=None)
@@ -102,7 +89,7 @@ def test_blocks(bits: int, kind: str, scheme: str, count: int, width: int, repea
     expected = compressive.decode_block(block.encoding, block.buffers[0], count)
     assert isinstance(expected, Fixed)
     assert (expected.integers() == values).all()
-    actual = block_of(block.encoding, bits).decode(block.buffers[0], count)
+    actual = block_of(block.encoding).decode(block.buffers[0], count)
     assert actual == values.tobytes()
 
 
@@ -111,5 +98,5 @@ def test_blocks_of_strings(offset_bits: int) -> None:
     strings = [b"", b"red", b"", b"a much longer string", b"blue"]
     block = handmade.variable_block(strings, offset_bits)
     assert compressive.decode_block(block.encoding, block.buffers[0], 5) == Variable(strings)
-    native = kernels.block_variable(offset_bits).decode(block.buffers[0], 5)
+    native = block_of(block.encoding).decode(block.buffers[0], 5)
     assert native == block.buffers[0]

@@ -1,0 +1,178 @@
+// Pages: opened from what files say about them, or put together for encodings that are not of the format.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/bindings.hpp"
+#include "bindings/leaf_types.hpp"
+#include "decode/legacy/array_decoder.hpp"
+#include "decode/v2_0/array_decoder.hpp"
+#include "decode/v2_0/nested_field.hpp"
+#include "page/column.hpp"
+#include "page/compressive.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace lance {
+
+namespace {
+
+using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;
+using ListPages = std::vector<std::tuple<uint64_t, v2_0::ArrayDecoderPtr, uint64_t, uint64_t>>;
+
+Span span_of(const nb::bytes& bytes) {
+  return {static_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+// `custom` is called as custom(number, name, message, rows, buffers, priority).
+OpenCustom calling(const nb::callable& custom) {
+  return [custom](const StoredPage& page) {
+    RangeList buffers;
+    for (const Range& range : page.buffers) buffers.emplace_back(range.offset, range.length);
+    nb::str name = nb::steal<nb::str>(
+        PyUnicode_DecodeUTF8(page.name.data(), static_cast<Py_ssize_t>(page.name.size()), "replace"));
+    nb::bytes message(page.message.data, page.message.size);
+    nb::object found = custom(page.number, name, message, page.rows, buffers, page.priority);
+    return found.is_none() ? nullptr : nb::cast<PagePtr>(found);
+  };
+}
+
+void bind_stored_pages(nb::module_& m) {
+  nb::class_<Page>(m, "Page").def_prop_ro("rows", &Page::rows);
+  m.def(
+      "column_pages",
+      [](const Source& source, uint64_t offset, uint64_t length, const nb::callable& custom) {
+        return open_pages(source.view(offset, length), source.size(), calling(custom));
+      },
+      "source"_a, "offset"_a, "length"_a, "custom"_a);
+  m.def(
+      "array_pages",
+      [](const Source& source, uint64_t offset, uint64_t length, const std::string& kind, uint32_t width,
+         bool is_dictionary, bool is_blob, const nb::callable& custom) {
+        return open_array_pages(source.view(offset, length), source.size(), {leaf_kind(kind), width, {}},
+                                is_dictionary, is_blob, calling(custom));
+      },
+      "source"_a, "offset"_a, "length"_a, "kind"_a, "width"_a, "is_dictionary"_a, "is_blob"_a, "custom"_a);
+  m.def(
+      "list_pages",
+      [](const Source& source, uint64_t offset, uint64_t length) {
+        ListPages pages;
+        for (v2_0::ListPage& page : open_list_pages(source.view(offset, length), source.size()))
+          pages.emplace_back(page.rows, std::move(page.offsets), page.null_adjustment, page.num_items);
+        return pages;
+      },
+      "source"_a, "offset"_a, "length"_a);
+  m.def(
+      "array_column_kind",
+      [](const Source& source, uint64_t offset, uint64_t length) {
+        return array_column_kind(source.view(offset, length), source.size());
+      },
+      "source"_a, "offset"_a, "length"_a);
+  m.def(
+      "describe_page",
+      [](const std::string& name, const nb::bytes& message) { return describe_page(name, span_of(message)); },
+      "name"_a, "message"_a);
+}
+
+void bind_block_decoder(nb::module_& m) {
+  nb::class_<BlockDecoder>(m, "BlockDecoder")
+      .def(
+          "decode",
+          [](const BlockDecoder& decoder, const nb::bytes& data, uint64_t count) {
+            Bytes out;
+            Scratch scratch;
+            decoder.decode(span_of(data), count, out, scratch);
+            return nb::bytes(out.data(), out.size());
+          },
+          "data"_a, "count"_a);
+  m.def(
+      "block_decoder", [](const nb::bytes& encoding) { return block_decoder(Message(span_of(encoding))); },
+      "encoding"_a);
+}
+
+void bind_v2_0(nb::module_& m) {
+  using namespace v2_0;
+  nb::class_<ArrayDecoder>(m, "ArrayDecoder");
+  m.def(
+      "array_flat",
+      [](std::pair<uint64_t, uint64_t> buffer, uint64_t bits, const std::string& scheme) {
+        Compression how = Compression::kNone;
+        if (scheme == "lz4") {
+          how = Compression::kLz4;
+        } else if (scheme == "zstd") {
+          how = Compression::kZstd;
+        } else if (!scheme.empty()) {
+          throw std::invalid_argument("unknown compression " + scheme);
+        }
+        return v2_0::make_flat({buffer.first, buffer.second}, bits, how);
+      },
+      "buffer"_a, "bits_per_value"_a, "compression"_a);
+  m.def("array_all_null", &make_all_null);
+  m.def("array_nullable", &make_nullable, "validity"_a, "values"_a);
+  m.def(
+      "array_fixed_size_list",
+      [](uint64_t dimension, ArrayDecoderPtr items) {
+        return v2_0::make_fixed_size_list(dimension, std::move(items));
+      },
+      "dimension"_a, "items"_a);
+  m.def(
+      "array_dictionary",
+      [](ArrayDecoderPtr indices, uint64_t index_width, ArrayDecoderPtr items, uint64_t count, bool shifted,
+         const std::string& kind, uint32_t width) {
+        return make_dictionary(std::move(indices), narrow(index_width), std::move(items), count, shifted,
+                               LeafType{leaf_kind(kind), width, {}});
+      },
+      "indices"_a, "index_width"_a, "items"_a, "count"_a, "shifted"_a, "kind"_a, "width"_a);
+  m.def(
+      "array_page",
+      [](uint64_t rows, ArrayDecoderPtr decoder, const RangeList& buffers) {
+        std::vector<Range> ranges;
+        for (auto [offset, length] : buffers) ranges.push_back({offset, length});
+        return make_page(rows, std::move(decoder), std::move(ranges));
+      },
+      "rows"_a, "decoder"_a, "buffers"_a = RangeList());
+  m.def("array_struct_field", &make_struct_field, "children"_a);
+  m.def("array_string_field", &make_string_field, "lists"_a);
+  m.def(
+      "array_list_field",
+      [](std::string name, const ListPages& pages, std::shared_ptr<const Source> source, FieldPtr items,
+         bool large) {
+        std::vector<ListPage> list_pages;
+        for (const auto& [rows, offsets, adjustment, num_items] : pages)
+          list_pages.push_back({rows, offsets, adjustment, num_items});
+        return make_list_field(std::move(name), std::move(list_pages), std::move(source), std::move(items),
+                               large);
+      },
+      "name"_a, "pages"_a, "source"_a, "items"_a, "large"_a);
+}
+
+void bind_legacy(nb::module_& m) {
+  m.def(
+      "legacy_var_binary",
+      [](std::pair<uint64_t, uint64_t> positions, bool empty_is_null) {
+        return legacy::make_var_binary({positions.first, positions.second}, empty_is_null);
+      },
+      "positions"_a, "empty_is_null"_a);
+  m.def(
+      "legacy_list_ends",
+      [](std::pair<uint64_t, uint64_t> offsets, unsigned bits) {
+        return legacy::make_list_ends({offsets.first, offsets.second}, bits);
+      },
+      "offsets"_a, "bits"_a);
+}
+
+}  // namespace
+
+void bind_page_decoders(nb::module_& m) {
+  bind_stored_pages(m);
+  bind_block_decoder(m);
+  bind_v2_0(m);
+  bind_legacy(m);
+}
+
+}  // namespace lance
