@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lance_engine.fetch.model import TransferModel
+from lance_engine.fetch.model import LEAST_GAP, MOST_GAP, TransferModel
 from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_flight
+from lance_engine.io.coalesce import coalesce
 from lance_engine.metrics import count_read, count_wait
 
 if TYPE_CHECKING:
@@ -55,22 +57,40 @@ class Fetcher:
         pool = self._pool
         return pool.executor.submit(self._read, pool, path, offset, length)
 
+    def joined(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Ranges that cover some of a file, joined as far as makes them arrive sooner."""
+        best = coalesce(ranges, max_request=self.model.joined)
+        gap = LEAST_GAP
+        while len(best) > self.most and gap < MOST_GAP:  # more than can be under way at a time
+            gap *= 2
+            fewer = coalesce(ranges, gap, self.model.joined)
+            if self._seconds(fewer) < self._seconds(best):
+                best = fewer
+        return best
+
+    def _seconds(self, ranges: Sequence[tuple[int, int]]) -> float:
+        return self.model.seconds(len(ranges), sum(length for _, length in ranges), self.most)
+
     def read(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Several ranges of a file, in the order asked; counted towards the scan at work."""
         if not ranges:
             return []
-        count_read(len(ranges), sum(length for _, length in ranges))
+        # Long ones arrive sooner in parts, side by side.
+        parts = [list(_parts(*span, 2 * self.model.joined)) for span in ranges]
+        requests = list(chain.from_iterable(parts))
+        count_read(len(requests), sum(length for _, length in ranges))
         begin = time.perf_counter()
         # The calling thread has nothing else to do: it makes one of the requests itself.
-        under_way = [self.submit(path, *span) for span in ranges[1:]]
+        under_way = [self.submit(path, *span) for span in requests[1:]]
         try:
-            found = [self._read(self._pool, path, *ranges[0])]
-            found += [future.result() for future in under_way]
+            arrived = iter([self._read(self._pool, path, *requests[0]), *map(Future.result, under_way)])
         finally:
             for future in under_way:
                 future.cancel()
             count_wait(time.perf_counter() - begin)
-        return found
+        return [
+            next(arrived) if len(found) == 1 else b"".join(islice(arrived, len(found))) for found in parts
+        ]
 
     def _read(self, pool: RequestPool, path: str, offset: int, length: int) -> bytes:
         with pool.slots:
@@ -78,3 +98,11 @@ class Fetcher:
             data = self._store.read(path, offset, length)
             self.model.observe(length, time.perf_counter() - begin)
         return data
+
+
+def _parts(offset: int, length: int, most: int) -> Iterator[tuple[int, int]]:
+    """A range in parts of about the same length."""
+    count = max(1, -(-length // most))
+    edges = [length * part // count for part in range(count + 1)]
+    for begin, end in pairwise(edges):
+        yield offset + begin, end - begin

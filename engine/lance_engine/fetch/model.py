@@ -12,6 +12,9 @@ _BANDWIDTH: Final = 50e6
 _SHORT, _LONG = 64 << 10, 512 << 10
 # What a new measurement weighs against those before it.
 _WEIGHT: Final = 1 / 8
+# Seconds of processor time for each, and how many of them at a time get the bandwidth of one.
+_PROCESSOR: Final = 0.0003
+_STREAMS: Final = 8
 #: Two ranges at most this far apart are read together whatever a request costs, and never at more than that.
 LEAST_GAP, MOST_GAP = 64 << 10, 1 << 20
 #: Neighbours are joined up to a length between these.
@@ -37,9 +40,11 @@ class TransferModel:
                 measured = length / max(seconds - self.latency, seconds / 4, 1e-6)
                 self.bandwidth += (measured - self.bandwidth) * _WEIGHT
 
-    def seconds(self, requests: int, length: int) -> float:
-        """What requests one after the other for `length` bytes together take."""
-        return requests * self.latency + length / self.bandwidth
+    def seconds(self, requests: int, length: int, in_flight: int) -> float:
+        """What so many requests for `length` bytes together take, up to `in_flight` at a time."""
+        rounds = -(-requests // in_flight)
+        streams = min(requests, in_flight, _STREAMS)
+        return rounds * self.latency + requests * _PROCESSOR + length / (self.bandwidth * max(streams, 1))
 
     @property
     def joined(self) -> int:

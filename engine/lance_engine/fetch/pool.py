@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 _DEFAULT_REQUESTS: Final = 64
 #: Tasks at work that prepare reading, such as opening a file: they make requests and parse the answers.
 MOST_AHEAD: Final = 32
+# So many results were not enough for whoever takes them: now it may take many.
+_PATIENCE: Final = 8
 
 _configured: int | None = None
 
@@ -68,11 +70,11 @@ def ordered_ahead(
 ) -> Iterator[tuple[Task, Result]]:
     """Tasks with their results, in order, many of which are begun before they are asked for.
 
-    At the beginning `first` are, then twice as many each time. Errors are raised where the result would come.
+    At the beginning `first` are, later more and more. Errors are raised where the result would come.
     Closing the iterator cancels what has not begun.
     """
     pending: deque[tuple[Task, Future[Result]]] = deque()
-    ahead = first
+    ahead, given = first, 0
     try:
         while True:
             while len(pending) < ahead and (task := next(tasks, _END)) is not _END:
@@ -82,7 +84,9 @@ def ordered_ahead(
                 return
             task, future = pending.popleft()
             yield task, future.result()
-            ahead = min(2 * ahead, MOST_AHEAD)
+            given += 1
+            if given >= _PATIENCE:
+                ahead = min(2 * ahead, MOST_AHEAD)
     finally:
         for _, future in pending:
             future.cancel()

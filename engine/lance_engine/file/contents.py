@@ -12,7 +12,6 @@ from lance_engine import kernels
 from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
-from lance_engine.io.coalesce import coalesce
 from lance_engine.metrics import count_read
 
 if TYPE_CHECKING:
@@ -109,9 +108,7 @@ class FileContents:
         planned = planned_for(self)
         if planned is not None:
             wanted = [span for span in wanted if not self._add_planned(target, planned, span)]
-        missing = coalesce(wanted)
-        if len(missing) > self._fetcher.most:  # more than can be under way: fewer, larger ones take less time
-            missing = coalesce(missing, self._fetcher.model.gap)
+        missing = self._fetcher.joined(wanted)
         for (offset, length), data in zip(missing, self._fetcher.read(self.path, missing), strict=True):
             if len(data) != length:
                 raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)

@@ -44,6 +44,8 @@ DEFAULT_BATCH_ROWS = 122_880
 TARGET_BATCH_BYTES = 32 << 20
 # Rows that the kernels test at once where they keep no more of them than a bit.
 _TESTED_ROWS = 1 << 19
+# Threads for filtered scans of files that are not local.
+_WAITING_THREADS = 4
 # Filters that were read from text, kept per snapshot.
 _KEPT_FILTERS = 64
 _parsed: WeakKeyDictionary[Snapshot, dict[str, Node]] = WeakKeyDictionary()
@@ -82,8 +84,12 @@ class Scanner:
         self.filter = parse_filter(filter, snapshot)
         self.limit = limit
         self.offset = offset or 0
+        self._is_local = snapshot.store.local_path("data") is not None
+        ahead = read_ahead if read_ahead is not None else read_ahead_bytes() * (1 if self._is_local else 2)
         #: bytes of decoded batches that may wait for their consumer
-        self.read_ahead = read_ahead_bytes() if read_ahead is None else read_ahead
+        self.read_ahead = ahead if self._is_local else ahead // 4
+        #: bytes of files that are under way or wait to be decoded
+        self._fetch_ahead = ahead - self.read_ahead
         self._splits = splits
         self._batch_bytes = batch_bytes
         self.row_bytes = max(1, estimated_row_bytes(self.schema))
@@ -111,7 +117,6 @@ class Scanner:
         self._tested_rows = max(self.batch_rows, _TESTED_ROWS) if many else self.batch_rows
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
-        self._is_local = snapshot.store.local_path("data") is not None
         self._fetching: ReadAhead | None = None
 
     @property
@@ -160,6 +165,9 @@ class Scanner:
     @property
     def threads(self) -> int:
         """How many threads read; none but the one that takes the batches where few rows are looked up."""
+        if not self._is_local and self._steps is not None:
+            # Some wait for what the rows that passed need.
+            return max(num_threads(), _WAITING_THREADS) if self.limit is None else 2
         return 0 if self._is_local and self._plan.leaves_at_most(PARALLEL_ROWS) else num_threads()
 
     def _require_no_limit(self) -> None:
@@ -275,7 +283,7 @@ class Scanner:
         self, coming: Iterator[Planned], metrics: ScanMetrics, counted: bool
     ) -> Iterator[Piece]:
         """As `pieces`: files are opened, and what is planned of them is fetched, before its turn comes."""
-        read_ahead = self._fetching = ReadAhead(self.read_ahead, metrics)
+        read_ahead = self._fetching = ReadAhead(self._fetch_ahead, metrics)
 
         def prepare(task: tuple[int, Planned]) -> FragmentBuffers | None:
             turn, (reader, parts) = task

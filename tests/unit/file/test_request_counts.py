@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import dataset, kernels
+from lance_engine.fetch import fetcher
 from lance_engine.file import contents, reader
 from lance_engine.file.reader import FileReader
 from lance_engine.io.coalesce import coalesce
@@ -77,7 +78,7 @@ CASES = [(name, 1) for name in FLAT] + [(name, 2) for name in NESTED]
 def exact_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files must not come whole with their footers, nor neighbours with what is asked for."""
     monkeypatch.setattr(contents, "TAIL_SIZE", 2048)
-    monkeypatch.setattr(contents, "coalesce", functools.partial(coalesce, max_gap=0))
+    monkeypatch.setattr(fetcher, "coalesce", functools.partial(coalesce, max_gap=0))
 
 
 def file_of(table: pa.Table, version: str, writer: str, folder: Path) -> bytes:
