@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lance_engine.progress import ProgressOption
     from lance_engine.scan.extremes import Extremes
     from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
 
@@ -120,7 +121,7 @@ class Dataset:
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        filter: str | pc.Expression | Node | None = None,
+        filter: str | pc.Expression | Node | FilterPlan | None = None,
         *,
         limit: int | None = None,
         offset: int | None = None,
@@ -136,8 +137,8 @@ class Dataset:
 
         `columns` are names in the order wanted, ``_rowid`` and ``_rowaddr`` included; None means all data
         columns, and an empty list batches that only have a row count. `filter` is SQL text, a pyarrow
-        expression or a filter tree, with the semantics of SQL. `batch_size` bounds the rows of a batch,
-        `batch_bytes` its bytes, as far as a single row does not exceed them.
+        expression or a filter tree (or its plan), with the semantics of SQL. `batch_size` bounds the rows of
+        a batch, `batch_bytes` its bytes, as far as a single row does not exceed them.
         `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. Rows
         that the filter cannot match, by what the files' zone maps and the table's indices say, are not read,
         unless `zone_maps` or `indices` is False. String

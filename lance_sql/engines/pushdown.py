@@ -17,6 +17,7 @@ from lance_engine.scan.width import estimated_row_bytes
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
     from lance_engine.expr.tree import Node
+    from lance_engine.scan.plan import FilterPlan
 
 #: Tables of fewer bytes are read in the time that looking for something better takes.
 _SMALL_BYTES = 8 << 20
@@ -58,23 +59,48 @@ class _Pruned(NamedTuple):
     by: str
 
 
-def decide(dataset: Dataset, condition: Node) -> Decision:
-    """Whether it pays that a scan of `dataset` applies `condition`; milliseconds, on local files."""
+class Condition:
+    """A condition over `dataset`; what indices and zone maps say of it is found once."""
+
+    def __init__(self, dataset: Dataset, tree: Node) -> None:
+        self.dataset = dataset
+        self.tree = tree
+        self._plan: FilterPlan | None = None
+
+    def __str__(self) -> str:
+        return str(self.tree)
+
+    @property
+    def plan(self) -> FilterPlan:
+        """The condition as scans take it."""
+        if self._plan is None:
+            from lance_engine.scan.plan import FilterPlan
+
+            self._plan = FilterPlan(self.tree, self.dataset.snapshot)
+        return self._plan
+
+    def forget_plan(self) -> None:
+        """Free what an index found, which may be the addresses of many rows."""
+        self._plan = None
+
+
+def decide(condition: Condition) -> Decision:
+    """Whether it pays that a scan applies `condition`; milliseconds, on local files."""
     try:
-        return _decide(dataset, condition)
+        return _decide(condition)
     except (LanceError, OSError):  # the scan itself will meet and report it
         return Decision(str(condition), False, "the statistics of the table cannot be read")
 
 
-def _decide(dataset: Dataset, condition: Node) -> Decision:
+def _decide(condition: Condition) -> Decision:
     from lance_engine.expr.tree import columns_of
 
-    text = str(condition)
-    if columns_of(condition) <= ROW_NUMBERS:
-        return Decision(text, True, "rows are looked up by id", _pruned(dataset, condition).left)
+    text, dataset = str(condition), condition.dataset
+    if columns_of(condition.tree) <= ROW_NUMBERS:
+        return Decision(text, True, "rows are looked up by id", _pruned(condition).left)
     if is_small(dataset):
         return Decision(text, False, "the table is small")
-    pruned = _pruned(dataset, condition)
+    pruned = _pruned(condition)
     if pruned.left <= _PRUNED_SHARE:
         return Decision(text, True, f"{pruned.by} leave {_percent(pruned.left)} of the rows", pruned.left)
     if pruned.tested <= _TESTED_SHARE:
@@ -83,15 +109,16 @@ def _decide(dataset: Dataset, condition: Node) -> Decision:
     if not _is_local(dataset):
         reason = "indices and zone maps leave most of the rows, and no sample is read of remote files"
         return Decision(text, False, reason)
-    share = sampled_share(dataset, condition)
+    share = sampled_share(condition)
     return Decision(text, share <= _SELECTIVE_SHARE, f"{_percent(share)} of sampled rows pass", share)
 
 
-def _pruned(dataset: Dataset, condition: Node) -> _Pruned:
+def _pruned(condition: Condition) -> _Pruned:
+    dataset = condition.dataset
     fragments = dataset.snapshot.fragments
     step = -(-len(fragments) // (_FRAGMENTS if _is_local(dataset) else _REMOTE_FRAGMENTS))
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments[::step]]
-    scanner = dataset.scan(columns=[], filter=condition, splits=splits)
+    scanner = dataset.scan(columns=[], filter=condition.plan, splits=splits)
     metrics = scanner.start()
     for _ in scanner.pieces(metrics, counted=True):
         pass
@@ -100,15 +127,16 @@ def _pruned(dataset: Dataset, condition: Node) -> _Pruned:
     return _Pruned(left / max(rows, 1), (left - untested) / max(rows, 1), by)
 
 
-def sampled_share(dataset: Dataset, condition: Node) -> float:
+def sampled_share(condition: Condition) -> float:
     """About which share of the rows passes `condition`."""
+    dataset = condition.dataset
     splits = dataset.splits(_SAMPLED_PLACES)  # more where there are more fragments than places
     sample = [
         ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS, split.stop))
         for split in splits[:: -(-len(splits) // _SAMPLED_PLACES) or 1]
     ]
     rows = sum(split.stop - split.start for split in sample)
-    return dataset.scan(columns=[], filter=condition, splits=sample).count() / max(rows, 1)
+    return dataset.scan(columns=[], filter=condition.plan, splits=sample).count() / max(rows, 1)
 
 
 def _is_local(dataset: Dataset) -> bool:

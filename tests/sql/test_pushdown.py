@@ -33,7 +33,7 @@ def large(tmp_path_factory):
 
 
 def decide(dataset, condition: str) -> pushdown.Decision:
-    return pushdown.decide(dataset, parse_sql(condition, dataset.schema))
+    return pushdown.decide(pushdown.Condition(dataset, parse_sql(condition, dataset.schema)))
 
 
 def plan(connection, text: str) -> str:
@@ -76,7 +76,7 @@ def test_conditions_over_large_tables(large, predicate, pushed, rows):
 )  # fmt: skip
 def test_reasons(large, condition, reason):
     schema = large.schema.append(pa.field("_rowid", pa.uint64()))
-    found = pushdown.decide(large, parse_sql(condition, schema))
+    found = pushdown.decide(pushdown.Condition(large, parse_sql(condition, schema)))
     assert (found.pushed, found.reason) == ("20 %" not in reason, reason)
 
 
@@ -126,10 +126,10 @@ def test_a_sample_of_many_fragments_is_not_of_all(tmp_path, monkeypatch):
         lance_sql.Dataset, "scan", lambda self, **given: scans.append(given) or scan(self, **given)
     )
     condition = parse_sql("a < 500", dataset.schema)
-    assert pushdown.sampled_share(dataset, condition) == pytest.approx(0.5, abs=0.02)
+    assert pushdown.sampled_share(pushdown.Condition(dataset, condition)) == pytest.approx(0.5, abs=0.02)
     assert 50 <= len(scans[0]["splits"]) <= 64
     empty = lance_sql.write(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.lance")
-    assert pushdown.sampled_share(empty, condition) == 0
+    assert pushdown.sampled_share(pushdown.Condition(empty, condition)) == 0
 
 
 def test_explanations_tell_why(large):
@@ -209,3 +209,53 @@ def test_scans_of_one_table_are_not_confused(joined):
 )
 def test_other_statements(joined, statement):
     assert joined.sql(statement).fetchall()
+
+
+def counted(monkeypatch, module, name):
+    """The calls of a function, which is still called."""
+    calls, real = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: calls.append(given) or real(*given))
+    return calls
+
+
+def test_an_accepted_predicate_is_converted_and_planned_once(large, monkeypatch):
+    """The decision hands its tree, and what indices and zone maps say of it, to the scan."""
+    from lance_engine.expr import from_duckdb
+    from lance_engine.scan import plan
+
+    converted = counted(monkeypatch, from_duckdb, "from_duckdb")
+    planned = counted(monkeypatch, plan, "_pruner")
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        text = "SELECT max(note) FROM t WHERE sorted < 20000"
+        assert connection.sql(text).fetchall() == [("n9999",)]
+        assert len([node for node, _ in converted if node.fragment().count("<") == 1]) == 1
+        assert len(planned) == 1
+        connection.sql(text).fetchall()
+        assert (len(converted), len(planned)) == (1, 1)
+
+
+def test_predicates_of_one_scan_are_planned_together(large, monkeypatch):
+    from lance_engine.expr import from_duckdb
+
+    converted = counted(monkeypatch, from_duckdb, "from_duckdb")
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        text = "SELECT count(*) FROM t WHERE sorted < 20000 AND (key < 9 OR key > 299990)"
+        count = connection.sql(text).fetchall()
+        assert count == [(sum(n * 7919 % ROWS < 9 or n * 7919 % ROWS > 299990 for n in range(20000)),)]
+        texts = [node.fragment() for node, _ in converted]
+        assert len(texts) == len(set(texts))
+
+
+def test_what_was_found_of_few_predicates_is_kept(large):
+    from lance_sql.engines.duckdb import table
+
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        for number in range(table._KEPT_PLANS + 3):
+            assert connection.sql(f"SELECT count(*) FROM t WHERE key = {number}").fetchall() == [(1,)]
+        (source,) = connection._engine._tables.values()
+        found = [offered.condition._plan is not None for offered in source._offered.values()]
+        assert found == [False] * 3 + [True] * table._KEPT_PLANS
+        assert connection.sql("SELECT count(*) FROM t WHERE key = 0").fetchall() == [(1,)]

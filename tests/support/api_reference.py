@@ -37,7 +37,7 @@ _INTERNAL = {
     "Dataset": {"accepts", "obj", "rows", "stream"},
     "QueryResult": {"run"},
     "ScanMetrics": {"add_read", "add_time", "count_pages", "counts", "phase", "touch"},
-    "Scanner": {"addresses", "pieces", "read_here", "start"},
+    "Scanner": {"addresses", "pieces", "read_here", "start", "stop_fetching"},
 }
 
 _HEAD = """# Programming interface

@@ -17,7 +17,7 @@ from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
 from lance_engine.io import delete_quietly
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.plan import ScanPlan
+from lance_engine.scan.plan import FilterPlan, ScanPlan
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.deletions import deletion_path, write_deletions
@@ -70,7 +70,7 @@ def rows_that_may_pass(snapshot: Snapshot, filter: Node, reader_for: ReaderFor) 
 
     Ranges that are close to each other are joined, since reading what is between them costs less.
     """
-    plan = ScanPlan(snapshot, reader_for, filter, None, zone_maps=True, indices=True)
+    plan = ScanPlan(snapshot, reader_for, FilterPlan(filter, snapshot), None)
     splits: list[ScanSplit] = []
     for fragment, parts in plan.fragments(_JOINED_ROWS):
         number = fragment.id

@@ -66,6 +66,20 @@ class Piece(NamedTuple):
             yield self._replace(selection=Selection.of_range(begin, end))
 
 
+class FilterPlan:
+    """A filter, and what row ids, indices and zone maps say of it: found once for all scans that use it."""
+
+    def __init__(
+        self, filter: Node, snapshot: Snapshot, *, zone_maps: bool = True, indices: bool = True
+    ) -> None:
+        self.filter = filter
+        self.lookup = _lookup(snapshot, filter)
+        #: what has to be tested on rows, where neither an index nor a zone map makes that needless
+        self.tested = filter if self.lookup is None else self.lookup.residual
+        self.indexed = _search(snapshot, self.tested) if indices and self.tested is not None else None
+        self.pruner = _pruner(snapshot, self.tested) if zone_maps and self.tested is not None else None
+
+
 class ScanPlan:
     """What a filter leaves of a snapshot, or of some splits of it."""
 
@@ -73,11 +87,9 @@ class ScanPlan:
         self,
         snapshot: Snapshot,
         reader_for: Callable[[int], FragmentReader],
-        filter: Node | None,
+        filter: FilterPlan | None,
         splits: Sequence[ScanSplit] | None,
         *,
-        zone_maps: bool,
-        indices: bool,
         read_together: Callable[[Fragment], bool] = lambda _: False,
     ) -> None:
         """`read_together` tells of small fragments whether their files are opened with those of others."""
@@ -85,11 +97,11 @@ class ScanPlan:
         self._read_together = read_together
         self._reader_for = reader_for
         self._splits = splits
-        self._lookup = _lookup(snapshot, filter) if filter is not None else None
         #: what has to be tested on rows, where neither an index nor a zone map makes that needless
-        self.filter = filter if self._lookup is None else self._lookup.residual
-        self._indexed = _search(snapshot, self.filter) if indices and self.filter is not None else None
-        self._pruner = _pruner(snapshot, self.filter) if zone_maps and self.filter is not None else None
+        self.filter = None if filter is None else filter.tested
+        self._lookup = None if filter is None else filter.lookup
+        self._indexed = None if filter is None else filter.indexed
+        self._pruner = None if filter is None else filter.pruner
 
     @property
     def has_zones(self) -> bool:

@@ -21,7 +21,7 @@ from lance_engine.scan.fetching import FragmentBuffers, Planned, fetched_ahead, 
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
 from lance_engine.scan.paths import arrow_field, field_path
-from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
+from lance_engine.scan.plan import FilterPlan, Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
@@ -60,7 +60,7 @@ class Scanner:
         reader_for: Callable[[int], FragmentReader],
         *,
         columns: Sequence[str] | None = None,
-        filter: str | pc.Expression | Node | None = None,
+        filter: str | pc.Expression | Node | FilterPlan | None = None,
         limit: int | None = None,
         offset: int | None = None,
         batch_size: int | None = None,
@@ -81,7 +81,13 @@ class Scanner:
         names = tuple(snapshot.schema.names if columns is None else columns)
         self._coded = frozenset(dictionaries)
         self.schema = projected_schema(snapshot, names, self._coded)
-        self.filter = parse_filter(filter, snapshot)
+        if isinstance(filter, FilterPlan):
+            planned: FilterPlan | None = filter
+        else:
+            tree = parse_filter(filter, snapshot)
+            looked_at = {"zone_maps": zone_maps, "indices": indices}
+            planned = None if tree is None else FilterPlan(tree, snapshot, **looked_at)
+        self.filter = None if planned is None else planned.filter
         self.limit = limit
         self.offset = offset or 0
         self._is_local = snapshot.store.local_path("data") is not None
@@ -103,10 +109,8 @@ class Scanner:
         self._plan = ScanPlan(
             snapshot,
             reader_for,
-            self.filter,
+            planned,
             splits,
-            zone_maps=zone_maps,
-            indices=indices,
             read_together=self._grouping.takes,
         )
         tested = self._plan.filter

@@ -8,21 +8,23 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError
 
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.pushdown import Decision, decide
+from lance_sql.engines.pushdown import Condition, Decision, decide
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
     from lance_engine.expr.tree import Node
+    from lance_engine.scan.plan import FilterPlan
 
     from lance_sql.engines.plain_dataset import PlainDataset
 
@@ -37,8 +39,15 @@ Pushdown = Literal["auto", "all", "none"]
 
 #: Eight of DuckDB's vectors: what a thread has decoded is still in its cache when another one reads it.
 _BATCH_ROWS = 16_384
-#: Predicates of a table whose decision is kept.
-_KEPT_DECISIONS = 256
+#: Predicates of a table whose decision is kept, and of how many of these what indices found.
+_KEPT_DECISIONS, _KEPT_PLANS = 256, 8
+
+
+class _Offered(NamedTuple):
+    """A predicate that DuckDB offered: as our condition, None for what is none, and the decision on it."""
+
+    condition: Condition | None
+    decision: Decision
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
@@ -66,8 +75,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by predicate; a statement is planned more than once
-        self._decided: dict[str, Decision] = {}
+        #: by the text of the predicate; a statement is planned more than once
+        self._offered: dict[str, _Offered] = {}
+        #: accepted conditions whose plans are kept, the newest last
+        self._with_plans: deque[Condition] = deque()
 
     def __arrow_c_schema__(self) -> object:
         return self.table.schema.__arrow_c_schema__()
@@ -81,45 +92,75 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
-        decision = self._decide(predicate)
-        self._planning.decided(self, decision)
-        return decision.pushed
+        offered = self._offered_as(predicate)
+        self._planning.decided(self, offered.decision)
+        return offered.decision.pushed
 
-    def _decide(self, predicate: Any) -> Decision:
-        text = predicate.fragment()
+    def _offered_as(self, predicate: Any) -> _Offered:
+        """What was found of `predicate` when DuckDB first offered it."""
+        text = predicate.fragment()  # which says all of it: constants have the types of their columns
+        offered = self._offered.get(text)
+        if offered is None:
+            if len(self._offered) >= _KEPT_DECISIONS:
+                self._offered.clear()
+            offered = self._offered[text] = self._judge(predicate, text)
+            if offered.condition is not None and offered.decision.pushed:
+                self._keep_plan(offered.condition)
+        return offered
+
+    def _keep_plan(self, condition: Condition) -> None:
+        """Keep what was found of the newest conditions for the scans that follow."""
+        if len(self._with_plans) == _KEPT_PLANS:
+            self._with_plans.popleft().forget_plan()
+        self._with_plans.append(condition)
+
+    def _judge(self, predicate: Any, text: str) -> _Offered:
         if self.pushdown == "none":
-            return Decision(text, False, "nothing is to be pushed")
+            return _Offered(None, Decision(text, False, "nothing is to be pushed"))
         from lance_engine.expr.from_duckdb import from_duckdb
         from lance_engine.expr.tree import columns_of
 
         try:
             tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
-            return Decision(text, False, "not a condition that scans test")
+            return _Offered(None, Decision(text, False, "not a condition that scans test"))
         widened = sorted(self.table.converted.intersection(columns_of(tree)))
         if widened:
-            return Decision(str(tree), False, f"{', '.join(widened)} is stored as another type")
+            reason = f"{', '.join(widened)} is stored as another type"
+            return _Offered(None, Decision(str(tree), False, reason))
+        condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
-            return Decision(str(tree), True, "everything is to be pushed")
-        if text not in self._decided:
-            if len(self._decided) >= _KEPT_DECISIONS:
-                self._decided.clear()
-            self._decided[text] = decide(self.table.dataset, tree)
-        return self._decided[text]
+            return _Offered(condition, Decision(str(tree), True, "everything is to be pushed"))
+        decision = decide(condition)
+        if not decision.pushed:
+            condition.forget_plan()
+        return _Offered(condition, decision)
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        return self._scan(names, self._conjunction(filters) if filters else None).stream().capsule(), True
+        return self._scan(names, self._filter(filters)).stream().capsule(), True
 
-    def _scan(self, columns: Sequence[str] | None = None, filter: Node | None = None) -> TableScan:
+    def _scan(
+        self, columns: Sequence[str] | None = None, filter: Node | FilterPlan | None = None
+    ) -> TableScan:
         return self.table.scan(columns, filter, run=self._runs.current)
 
-    def _conjunction(self, filters: Sequence[Any]) -> Node:
+    def _filter(self, predicates: Sequence[Any]) -> Node | FilterPlan | None:
+        """Accepted predicates as a scan takes them: one with what was found of it when it was accepted."""
+        if not predicates:
+            return None
+        conditions = []
+        for predicate in predicates:
+            condition = self._offered_as(predicate).condition
+            if condition is None:
+                raise InvalidFilterError(f"This predicate was not accepted: {predicate.fragment()}")
+            conditions.append(condition)
+        if len(conditions) == 1:
+            return conditions[0].plan
         from lance_engine.expr.build import conjunction
-        from lance_engine.expr.from_duckdb import from_duckdb
 
-        return conjunction([from_duckdb(predicate, self.table.filter_schema) for predicate in filters])
+        return conjunction([condition.tree for condition in conditions])
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
