@@ -12,6 +12,7 @@ from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
     from lance_engine.cache import memory_limit, set_memory_limit
+    from lance_engine.io.disk_cache import set_cache
 
     from lance_sql.api import connect, open, sql, write
     from lance_sql.dataset import Dataset
@@ -30,6 +31,7 @@ __all__ = [
     "duckdb",
     "memory_limit",
     "open",
+    "set_cache",
     "set_memory_limit",
     "spark",
     "sql",
@@ -47,6 +49,7 @@ _LAZY = {
     "duckdb": ("lance_sql.duckdb", None),
     "memory_limit": ("lance_engine.cache", "memory_limit"),
     "open": ("lance_sql.api", "open"),
+    "set_cache": ("lance_engine.io.disk_cache", "set_cache"),
     "set_memory_limit": ("lance_engine.cache", "set_memory_limit"),
     "spark": ("lance_sql.spark", None),
     "sql": ("lance_sql.api", "sql"),

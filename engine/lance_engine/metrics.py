@@ -56,6 +56,10 @@ class ScanMetrics:
     """Bytes of the files: of local ones those that were decoded, of others those that were fetched."""
     requests: int = 0
     """Ranges fetched; none for local files, which are mapped into memory."""
+    cache_hits: int = 0
+    """Of these, ranges that the cache on disk held."""
+    cache_bytes: int = 0
+    """Of the bytes, those that the cache on disk held."""
     indices: list[IndexMetrics] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     """Per phase: `plan`, `filter` and `read`, which sum over threads, and `total`, by the clock."""
@@ -147,6 +151,19 @@ def count_wait(seconds: float) -> None:
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)
     if metrics is not None:
         metrics.add_time("wait", seconds)
+
+
+def count_cached(hits: int, read: int) -> None:
+    """Tell the scan at work, if any, of `hits` ranges, of `read` bytes, that the cache on disk held."""
+    metrics: ScanMetrics | None = getattr(_current, "metrics", None)
+    if metrics is not None:
+        metrics.add(cache_hits=hits, cache_bytes=read)
+
+
+def current_metrics() -> ScanMetrics | None:
+    """What this thread counts towards, for those who read in other threads."""
+    metrics: ScanMetrics | None = getattr(_current, "metrics", None)
+    return metrics
 
 
 def note_pages(pages: Callable[[], Iterable[Touched]]) -> None:

@@ -64,8 +64,11 @@ def _run_lines(run: dict[str, Any]) -> list[str]:
         f"rows      {run['rows_out']:,} out of {run['rows_decoded']:,} decoded, of {run['rows']:,}",
         f"pruned    {skipped:,} rows; read {read}",
         f"bytes     {run['bytes_read']:,} in {counted(run['requests'], 'request')}",
+        f"cached    {run['cache_bytes']:,} of these bytes, {counted(run['cache_hits'], 'range')}, on disk",
         "seconds   " + ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in run["seconds"].items()),
     ]
+    if not run["cache_hits"]:
+        del lines[3]
     for use in run["indices"]:
         covered = f"{use['covered']} of {use['fragments']} fragments"
         lines.append(f"index     {use['name']} ({use['kind']}) for {use['filter']}: {covered}")

@@ -51,9 +51,9 @@ FLOORS = {
         file
         fetch
         expr
-        metrics
         encodings
         format  io
+        metrics
         schema_limits
         schema_tree
         logical_types

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from lance_engine.fetch.model import LEAST_GAP, MOST_GAP, TransferModel
 from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_flight
 from lance_engine.io.coalesce import coalesce
-from lance_engine.metrics import count_read, count_wait
+from lance_engine.metrics import ScanMetrics, count_read, count_wait, counting, current_metrics
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
@@ -55,7 +55,7 @@ class Fetcher:
     def submit(self, path: str, offset: int, length: int) -> Future[bytes]:
         """Begin to read a range."""
         pool = self._pool
-        return pool.executor.submit(self._read, pool, path, offset, length)
+        return pool.executor.submit(self._read, pool, current_metrics(), path, offset, length)
 
     def joined(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Ranges that cover some of a file, joined as far as makes them arrive sooner."""
@@ -83,7 +83,8 @@ class Fetcher:
         # The calling thread has nothing else to do: it makes one of the requests itself.
         under_way = [self.submit(path, *span) for span in requests[1:]]
         try:
-            arrived = iter([self._read(self._pool, path, *requests[0]), *map(Future.result, under_way)])
+            first = self._read(self._pool, current_metrics(), path, *requests[0])
+            arrived = iter([first, *map(Future.result, under_way)])
         finally:
             for future in under_way:
                 future.cancel()
@@ -92,8 +93,10 @@ class Fetcher:
             next(arrived) if len(found) == 1 else b"".join(islice(arrived, len(found))) for found in parts
         ]
 
-    def _read(self, pool: RequestPool, path: str, offset: int, length: int) -> bytes:
-        with pool.slots:
+    def _read(
+        self, pool: RequestPool, metrics: ScanMetrics | None, path: str, offset: int, length: int
+    ) -> bytes:
+        with pool.slots, counting(metrics):
             begin = time.perf_counter()
             data = self._store.read(path, offset, length)
             self.model.observe(length, time.perf_counter() - begin)

@@ -40,6 +40,7 @@ class FileContents:
                 self.source = _mapped(store, path, local)
             else:
                 known = store.size(path) if size is None else size
+                store.expect_size(path, known)
                 self.source = self._segments = kernels.SegmentSource(known)
             actual = self.source.size
             if size is not None and size != actual:

@@ -89,6 +89,9 @@ class ExternallyCommittedStore:
 
     # ---- all other files ---------------------------------------------------------------------------------
 
+    def expect_size(self, path: str, size: int) -> None:
+        self._files.expect_size(path, size)
+
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self._files.read_tail(path, length)
 

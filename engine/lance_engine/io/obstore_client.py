@@ -13,10 +13,12 @@ from typing import Any, Final
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.cloud_options import CloudConfig
 from lance_engine.io.obstore_library import keep_inherited, obstore
-from lance_engine.io.retries import HASTY_ATTEMPTS, Retries
+from lance_engine.io.retries import Retries
 
-# In seconds without any byte, after which an attempt that is not the last one is given up.
-_HASTY: Final = 5.0
+# In seconds without any byte, after which the first attempts are given up.
+_HASTY: Final = (2.0, 5.0)
+# Bytes that a slow line may need longer for than the first attempt takes.
+_LARGE_BODY: Final = 1 << 20
 _CREDENTIALS_FOR: Final = timedelta(minutes=5)
 _NO_RETRIES: Final = {"max_retries": 0}
 _BOTOCORE_FILES: Final = ("~/.aws/credentials", "~/.aws/config")
@@ -33,17 +35,17 @@ class Client:
         request = timedelta(seconds=waiting.request)
         connect = timedelta(seconds=min(waiting.connect, waiting.request))
         times = {"timeout": request, "connect_timeout": connect}
-        hasty = timedelta(seconds=min(_HASTY, waiting.request))
-        self._hasty = self._make({**times, "read_timeout": hasty}, _NO_RETRIES)
-        self._patient = self._make(times, _NO_RETRIES)
+        hasty = [timedelta(seconds=min(seconds, waiting.request)) for seconds in _HASTY]
+        self._ladder = [self._make({**times, "read_timeout": step}, _NO_RETRIES) for step in hasty]
+        self._ladder.append(self._make(times, _NO_RETRIES))
         # Uploads in parts run inside the library, which asks again by itself.
         self.uploading = self._make(
             times, {"max_retries": 10, "retry_timeout": timedelta(seconds=waiting.retry)}
         )
 
-    def store(self, attempt: int) -> Any:
-        """What to ask at this attempt: the first ones expect an answer soon."""
-        return self._hasty if attempt < HASTY_ATTEMPTS else self._patient
+    def store(self, attempt: int, body: int = 0) -> Any:
+        """What to ask at this attempt, with a body of so many bytes: the first ones expect an answer soon."""
+        return self._ladder[min(attempt + (body > _LARGE_BODY), len(self._ladder) - 1)]
 
 
 _Key = tuple[CloudConfig, tuple[tuple[str, str], ...]]

@@ -15,7 +15,7 @@ from lance_engine.io.external_access import (
     without_external_access,
 )
 from lance_engine.io.local import LocalStore
-from lance_engine.io.storage_options import option
+from lance_engine.io.storage_options import ENDPOINTS, option
 from lance_engine.io.store import Store, is_encodable
 
 _DYNAMODB: Final = "s3+ddb"
@@ -74,12 +74,17 @@ def _plain_store(text: str, options: Mapping[str, Any], access: ExternalAccess) 
 def _remote_store(text: str, options: Mapping[str, Any]) -> Store:
     from lance_engine.io.obstore_store import object_store
 
-    store = object_store(text, options)
-    if store is not None:
-        return store
-    from lance_engine.io.fsspec_store import FsspecStore
+    store: Store | None = object_store(text, options)
+    if store is None:
+        from lance_engine.io.fsspec_store import FsspecStore
 
-    return FsspecStore(text, options)
+        store = FsspecStore(text, options)
+    from lance_engine.io.cached_store import cached
+
+    # Buckets of the same name may lie at several endpoints.
+    return cached(
+        store, f"{store.uri}\0{option(options, *ENDPOINTS) or os.environ.get('AWS_ENDPOINT_URL', '')}"
+    )
 
 
 def _parameter(uri: str, rest: str, name: str) -> tuple[str, str]:

@@ -19,8 +19,6 @@ T = TypeVar("T")
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 _UNREACHABLE_FOR: Final = 2.5
-# Attempts that expect bytes within moments; those after them wait as long as a request may take.
-HASTY_ATTEMPTS: Final = 2
 
 
 class Request(NamedTuple):

@@ -19,6 +19,11 @@ _S3: Final = {
     "anon": ("aws_skip_signature", "skip_signature"),
     "profile": ("aws_profile",),
 }
+#: All spellings of where a store is to be found.
+ENDPOINTS: Final = (
+    *("endpoint_url", *_S3["endpoint_url"], "google_endpoint", "google_base_url"),
+    *("azure_endpoint", "azure_storage_endpoint", "connection_string", "host"),
+)
 _REGION: Final = ("aws_region", "aws_default_region", "default_region", "region", "region_name")
 _VIRTUAL_HOSTS: Final = ("aws_virtual_hosted_style_request", "virtual_hosted_style_request")
 _ENCRYPTION: Final = {

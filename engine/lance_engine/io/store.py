@@ -73,6 +73,10 @@ class Store(Protocol):
         """`length` bytes from `offset`, or everything from `offset` on."""
         ...
 
+    def expect_size(self, path: str, size: int) -> None:
+        """Tell the size of a file before parts of it are read: caches tell files of one name apart by it."""
+        ...
+
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         """The last `length` bytes, all of a shorter file, and its size; one request where possible."""
         ...

@@ -33,6 +33,9 @@ class SubStore:
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         return self.base.read(self._full(path), offset, length)
 
+    def expect_size(self, path: str, size: int) -> None:
+        self.base.expect_size(self._full(path), size)
+
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self.base.read_tail(self._full(path), length)
 

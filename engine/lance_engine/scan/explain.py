@@ -43,6 +43,10 @@ def explain(
             f"  pages: {metrics.pages_read} of {metrics.pages}, bytes read: {metrics.bytes_read}"
             f", requests: {metrics.requests}"
         )
+        if metrics.cache_hits:
+            lines.append(
+                f"  in the cache on disk: {metrics.cache_hits} ranges, {metrics.cache_bytes} bytes of these"
+            )
         lines.append(
             f"  rows decoded: {metrics.rows_decoded}, rows out: {metrics.rows_out}"
             f", batches: {metrics.batches}"

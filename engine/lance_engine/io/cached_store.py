@@ -1,0 +1,168 @@
+"""A store whose files that never change are kept in the cache on disk."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Final
+
+from lance_engine.io.disk_cache import DiskCache, disk_cache
+from lance_engine.io.store import Sink, Store, checked_range
+from lance_engine.metrics import count_cached
+
+# The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
+# given again when a dataset is written anew.
+_FOLDERS: Final = {
+    "data": True,
+    "_deletions": True,
+    "_indices": True,
+    "_transactions": False,
+    "_versions": False,
+    "_refs": False,
+}
+
+
+def cached(store: Store, location: str) -> Store:
+    """`store` with the cache on disk, if there is one; `location` tells what it reaches from others."""
+    cache = disk_cache()
+    return store if cache is None else CachedStore(store, location, cache)
+
+
+class CachedStore:
+    """Reads from `cache` what it holds, and keeps there what it does not. It is pickled without the cache."""
+
+    def __init__(self, store: Store, location: str, cache: DiskCache) -> None:
+        self._store = store
+        self._location = location
+        self._cache = cache
+        self._sizes: dict[str, int] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return cached, (self._store, self._location)
+
+    def __repr__(self) -> str:
+        return f"CachedStore({self._store!r})"
+
+    @property
+    def uri(self) -> str:
+        return self._store.uri
+
+    # ---- what may be in the cache ------------------------------------------------------------------------
+
+    def expect_size(self, path: str, size: int) -> None:
+        self._sizes[path] = size
+
+    def size(self, path: str) -> int:
+        size = self._sizes[path] = self._store.size(path)
+        return size
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if not _never_changes(path):
+            return self._store.read(path, offset, length)
+        size = self._sizes.get(path)
+        if length is None:
+            return self._read_rest(path, offset, size)
+        if size is None:
+            return self._store.read(path, offset, length)
+        checked_range(path, size, offset, length)
+        file = self._file(path, size)
+        data = self._cache.read(file, offset, length)
+        if data is not None:
+            count_cached(1, length)
+            return data
+        data = self._store.read(path, offset, length)
+        self._cache.add(file, offset, data)
+        return data
+
+    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
+        size = self._sizes.get(path)
+        if size is not None and _never_changes(path):
+            return self.read(path, max(0, size - length), min(size, length)), size
+        data, size = self._store.read_tail(path, length)
+        if _never_changes(path):
+            self._sizes[path] = size
+            self._cache.add(self._file(path, size), size - len(data), data)
+        return data, size
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        size = self._sizes.get(path)
+        if size is None or not _never_changes(path):
+            return self._store.read_ranges(path, ranges)
+        file = self._file(path, size)
+        found: dict[tuple[int, int], bytes] = {}
+        for offset, length in ranges:
+            data = self._cache.read(file, offset, length)
+            if data is not None:
+                count_cached(1, length)
+                found[offset, length] = data
+        missing = [span for span in dict.fromkeys(ranges) if span not in found]
+        if missing:
+            for span, data in zip(missing, self._store.read_ranges(path, missing), strict=True):
+                self._cache.add(file, span[0], data)
+                found[span] = data
+        return [found[span] for span in ranges]
+
+    def _read_rest(self, path: str, offset: int, size: int | None) -> bytes:
+        # A whole file brings its size along: its name, which is given once, is enough to find it again.
+        if size is not None:
+            return self.read(path, offset, size - offset)
+        if offset:
+            return self._store.read(path, offset)
+        file = self._file(path, None)
+        found = self._cache.read(file, 0, _SIZE_BYTES)
+        if found is not None:
+            length = int.from_bytes(found, "little")
+            data = self._cache.read(file, _SIZE_BYTES, length)
+            if data is not None:
+                count_cached(1, length)
+                return data
+        data = self._store.read(path)
+        self._cache.add(file, 0, len(data).to_bytes(_SIZE_BYTES, "little") + data)
+        return data
+
+    def _file(self, path: str, size: int | None) -> str:
+        return f"{self._location}\0{path}\0{size}"
+
+    # ---- everything else ---------------------------------------------------------------------------------
+
+    def modified(self, path: str) -> datetime.datetime | None:
+        return self._store.modified(path)
+
+    def list(self, prefix: str) -> list[str]:
+        return self._store.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return self._store.names(folder)
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self._store.first_names(folder)
+
+    def exists(self, path: str) -> bool:
+        return self._store.exists(path)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._sizes.pop(path, None)
+        self._store.put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self._store.put_if_absent(path, data)
+
+    def delete(self, path: str) -> None:
+        self._sizes.pop(path, None)
+        self._store.delete(path)
+
+    def create(self, path: str) -> Sink:
+        self._sizes.pop(path, None)
+        return self._store.create(path)
+
+    def local_path(self, path: str) -> str | None:
+        return self._store.local_path(path)
+
+
+_SIZE_BYTES: Final = 8
+
+
+def _never_changes(path: str) -> bool:
+    """Whether the file has a name that is never given twice: of branches the folder counts, not the name."""
+    folders = path.split("/")[:-1]
+    return next((_FOLDERS[name] for name in reversed(folders) if name in _FOLDERS), False)

@@ -1,0 +1,262 @@
+"""A cache on disk: ranges of files that never change, shared by processes.
+
+Each file has a folder, named by a hash of where it lies, its path and its size. Each range is a file in it,
+named ``<offset>-<length>``, that holds the bytes and then one CRC-32 per block. A range appears by a rename,
+complete; checksums tell what a machine that lost power left of it. The time at which a file of the cache was
+last modified is when it was last used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+import threading
+import time
+import uuid
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from lance_engine.errors import UnsupportedFeatureError
+
+DEFAULT_BYTES: Final = 10 << 30
+# The folder of this layout: another one gets another name.
+_LAYOUT: Final = "lance-ranges-1"
+_BLOCK: Final = 64 << 10
+# What a small file takes on disk.
+_LEAST: Final = 4 << 10
+# After how many new bytes, as a part of the limit, the folder is looked through, and what is left then.
+_LOOK_AFTER: Final = 16
+_LEFT: Final = 7 / 8
+# In seconds: the precision of times of use, and the age of unfinished files of processes that died.
+_USED_AGAIN: Final = 60.0
+_ABANDONED: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCacheStatistics:
+    """What this process found in the cache, and what it put into it."""
+
+    hits: int = 0
+    hit_bytes: int = 0
+    misses: int = 0
+    added_bytes: int = 0
+    damaged: int = 0
+
+
+class DiskCache:
+    """At most about `limit` bytes below `directory`; safe to use in several threads and processes."""
+
+    def __init__(self, directory: str | os.PathLike[str], limit: int) -> None:
+        self.directory = os.path.abspath(os.path.expanduser(os.fspath(directory)))
+        self.limit = limit
+        self._root = os.path.join(self.directory, _LAYOUT)
+        try:
+            # What is in a bucket is nobody else's business.
+            os.makedirs(self._root, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise UnsupportedFeatureError(
+                f"The cache cannot be in this folder: {error.strerror}",
+                path=self.directory,
+                remedy="Name a folder that can be written to",
+            ) from None
+        self._lock = threading.Lock()
+        # Folder -> when it changed last, and the ranges in it.
+        self._known: dict[str, tuple[int, list[tuple[int, int]]]] = {}
+        self._unseen = limit  # nobody knows what is there already
+        self._counts = DiskCacheStatistics()
+
+    @property
+    def statistics(self) -> DiskCacheStatistics:
+        """Counts of this process."""
+        return self._counts
+
+    def read(self, file: str, offset: int, length: int) -> bytes | None:
+        """A range of a file, put together from what is there; None if some of it is not.
+
+        `file` identifies the file and its content.
+        """
+        folder = self._folder(file)
+        found = self._assemble(folder, offset, length)
+        with self._lock:
+            counts = self._counts
+            if found is None:
+                self._counts = _plus(counts, misses=1)
+            else:
+                self._counts = _plus(counts, hits=1, hit_bytes=length)
+        return found
+
+    def add(self, file: str, offset: int, data: bytes) -> None:
+        """Keep a range of a file. A full or a broken disk is no reason to fail."""
+        size = max(_LEAST, len(data))
+        if not data or size > self.limit // _LOOK_AFTER:
+            return
+        folder = self._folder(file)
+        target = os.path.join(folder, f"{offset}-{len(data)}")
+        unfinished = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "wb", buffering=0) as output:
+                view = memoryview(data)
+                for part in (view, memoryview(_checksums(view))):
+                    while part:
+                        part = part[output.write(part) :]
+            os.replace(unfinished, target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(unfinished)
+            return
+        with self._lock:
+            self._counts = _plus(self._counts, added_bytes=len(data))
+            self._unseen += size
+            full = self._unseen >= self.limit // _LOOK_AFTER
+            if full:
+                self._unseen = 0
+        if full:
+            self._make_room()
+
+    def _folder(self, file: str) -> str:
+        name = hashlib.sha256(file.encode()).hexdigest()
+        return os.path.join(self._root, name[:2], name[2:])
+
+    def _assemble(self, folder: str, offset: int, length: int) -> bytes | None:
+        parts: list[bytes] = []
+        end = offset + length
+        ranges = self._ranges(folder)
+        while offset < end:
+            # The range that begins before and reaches furthest.
+            best = max(
+                ((start + size, start) for start, size in ranges if start <= offset < start + size),
+                default=None,
+            )
+            if best is None:
+                return None
+            stop, start = best
+            part = self._read_part(folder, start, stop - start, offset, min(stop, end))
+            if part is None:
+                return None
+            parts.append(part)
+            offset += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _ranges(self, folder: str) -> list[tuple[int, int]]:
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            known = self._known.get(folder)
+            if known is not None and known[0] == changed:
+                return known[1]
+            ranges = [found for name in os.listdir(folder) if (found := _parse(name)) is not None]
+        except OSError:
+            return []
+        if time.time_ns() - changed > 1_000_000_000:
+            # Changes in the same tick of the clock would not be seen.
+            self._known[folder] = (changed, ranges)
+        return ranges
+
+    def _read_part(self, folder: str, start: int, size: int, begin: int, end: int) -> bytes | None:
+        """Bytes `begin` to `end` of the file, of the `size` bytes from `start`; None if they are damaged."""
+        path = os.path.join(folder, f"{start}-{size}")
+        first = (begin - start) // _BLOCK
+        last = -(-(end - start) // _BLOCK)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(descriptor)
+            data = os.pread(descriptor, min(last * _BLOCK, size) - first * _BLOCK, first * _BLOCK)
+            sums = os.pread(descriptor, (last - first) * 4, size + first * 4)
+            if time.time() - status.st_mtime > _USED_AGAIN:
+                with contextlib.suppress(OSError):
+                    os.utime(descriptor)
+        except OSError:
+            data = sums = b""
+        finally:
+            os.close(descriptor)
+        view = memoryview(data)
+        if len(data) != min(last * _BLOCK, size) - first * _BLOCK or _checksums(view) != sums:
+            self._drop(path)
+            return None
+        from_block = begin - start - first * _BLOCK
+        return bytes(view[from_block : from_block + end - begin])
+
+    def _drop(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        with self._lock:
+            self._counts = _plus(self._counts, damaged=1)
+
+    def _make_room(self) -> None:
+        """Remove what was not used for the longest time, if there is too much."""
+        used: list[tuple[float, int, str]] = []
+        now = time.time()
+        for folder, _, names in os.walk(self._root):
+            for name in names:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    status = os.stat(path)
+                    if name.endswith(".tmp") and now - status.st_mtime > _ABANDONED:
+                        os.unlink(path)
+                        continue
+                    used.append((status.st_mtime, max(_LEAST, status.st_size), path))
+        total = sum(size for _, size, _ in used)
+        if total > self.limit * (1 - 1 / _LOOK_AFTER):
+            for _, size, path in sorted(used):
+                if total <= self.limit * _LEFT:
+                    break
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                    total -= size
+                with contextlib.suppress(OSError):
+                    os.rmdir(os.path.dirname(path))
+        self._known.clear()
+
+
+def _checksums(data: memoryview) -> bytes:
+    sums = [zlib.crc32(data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK)]
+    return struct.pack(f"<{len(sums)}I", *sums)
+
+
+def _parse(name: str) -> tuple[int, int] | None:
+    offset, _, length = name.partition("-")
+    return (int(offset), int(length)) if offset.isdigit() and length.isdigit() else None
+
+
+def _plus(counts: DiskCacheStatistics, **more: int) -> DiskCacheStatistics:
+    names = DiskCacheStatistics.__dataclass_fields__
+    return DiskCacheStatistics(**{name: getattr(counts, name) + more.get(name, 0) for name in names})
+
+
+_cache: DiskCache | None = None
+_asked_environment = False
+
+
+def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYTES) -> None:
+    """Keep what is read of object stores in a local folder, up to a number of bytes; None: no longer.
+
+    It holds for datasets that are opened from now on. Processes may share a folder. Without a call the
+    environment variable ``LANCE_SQL_CACHE_DIR`` names the folder, if it is set, and ``LANCE_SQL_CACHE_BYTES``
+    the bytes.
+    """
+    global _cache, _asked_environment
+    if bytes < 1:
+        raise UnsupportedFeatureError(
+            f"A cache of {bytes} bytes holds nothing", remedy="set_cache(None) turns it off"
+        )
+    _asked_environment = True
+    _cache = None if directory is None else DiskCache(directory, bytes)
+
+
+def disk_cache() -> DiskCache | None:
+    """The cache to use, None if there is none."""
+    if not _asked_environment and (directory := os.environ.get("LANCE_SQL_CACHE_DIR")):
+        text = os.environ.get("LANCE_SQL_CACHE_BYTES", str(DEFAULT_BYTES))
+        if not text.isdigit():
+            raise UnsupportedFeatureError(
+                f"LANCE_SQL_CACHE_BYTES is no number of bytes: {text}", remedy="Write it as 10000000000"
+            )
+        set_cache(directory, int(text))
+    return _cache
