@@ -10,7 +10,7 @@ import pyarrow.types as at
 from lance_engine.dataset import Dataset
 from pyspark.sql.types import StructField, StructType
 
-_KEY: Final = "lance_sql"  # as in TableFacts.java
+KEY: Final = "lance_sql"  # as in TableFacts.java
 
 
 def with_facts(schema: StructType, dataset: Dataset) -> StructType:
@@ -27,7 +27,7 @@ def with_facts(schema: StructType, dataset: Dataset) -> StructType:
     }
     first = schema.fields[0]
     told = StructField(
-        first.name, first.dataType, first.nullable, {**(first.metadata or {}), _KEY: json.dumps(facts)}
+        first.name, first.dataType, first.nullable, {**(first.metadata or {}), KEY: json.dumps(facts)}
     )
     return StructType([told, *schema.fields[1:]])
 

@@ -49,6 +49,8 @@ class Options:
     filter: str | None = None
     pushed_filters: str | None = None
     limit: int | None = None
+    part: str | None = None
+    catalog_command: str | None = None
     partitions: int | None = None
     partition_bytes: int = PARTITION_BYTES
     batch_size: int | None = None
@@ -215,6 +217,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "filter": str,
     "pushed_filters": str,
     "limit": _whole,
+    "part": str,
+    "catalog_command": str,
     "partitions": _positive,
     "partition_bytes": _positive,
     "batch_size": _positive,

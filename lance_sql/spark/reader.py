@@ -22,6 +22,7 @@ from lance_engine.scan.system import ROW_ID
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
@@ -50,6 +51,13 @@ class SplitPartition(InputPartition):
     version: int
 
 
+@dataclasses.dataclass
+class MetadataPartition(InputPartition):
+    """One of the metadata tables."""
+
+    part: str
+
+
 class LanceReader(DataSourceReader):
     """Plans and reads one query. All tasks read the version that was current when the query was planned."""
 
@@ -57,16 +65,25 @@ class LanceReader(DataSourceReader):
         dataset = options.open()
         self._options = options.at(dataset)
         self._schema = schema
-        require_columns(dataset, schema, options.path)
+        if options.part is None:
+            require_columns(dataset, schema, options.path)
 
     def partitions(self) -> list[InputPartition]:
         dataset = self._options.open()
+        if self._options.part is not None:
+            return [MetadataPartition(self._options.part)]
         planned = plan_splits(dataset, self._options)
         logger.info("%s version %d: %s", dataset.uri, dataset.version, planned)
         return [SplitPartition(splits, dataset.version) for splits in planned.partitions]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, SplitPartition):  # Spark makes one up where there is none: an empty dataset
+        if isinstance(partition, MetadataPartition):
+            table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
+            for batch in table.to_batches():
+                yield to_spark(batch, arrow_schema(self._schema))
+        elif isinstance(
+            partition, SplitPartition
+        ):  # Spark makes one up where there is none: an empty dataset
             yield from read_splits(self._options, self._schema, partition)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lance_sql.spark.commands import run
 from lance_sql.spark.facts import with_facts
 from lance_sql.spark.options import Options
 from lance_sql.spark.reader import LanceReader, schema_of
@@ -58,5 +59,7 @@ class PlannedDataSource(LanceDataSource):
 
     def schema(self) -> StructType:
         options = Options.parse(self.options)
+        if options.catalog_command is not None:
+            return run(options)
         dataset = options.open()
         return with_facts(schema_of(options, dataset), dataset)

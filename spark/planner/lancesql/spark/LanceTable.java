@@ -25,7 +25,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A dataset: Spark's table of a Python source, which writes, with scans of its own. */
-final class LanceTable extends PythonTable implements SupportsMetadataColumns {
+class LanceTable extends PythonTable implements SupportsMetadataColumns {
   private final StructType columns;
   private TableFacts facts;
 
@@ -52,9 +52,18 @@ final class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    // What was known of the version before is of no use for scans after it: they read the latest one.
+    WriteBuilder builder = super.newWriteBuilder(info);
+    changed();
+    return builder;
+  }
+
+  /** What was known of the version before is of no use for scans after a change: they read the latest one. */
+  final void changed() {
     facts = new TableFacts(-1, -1, facts.bytes(), facts.exact());
-    return super.newWriteBuilder(info);
+  }
+
+  final TableFacts facts() {
+    return facts;
   }
 
   private record RowNumber(String name) implements MetadataColumn {

@@ -14,11 +14,14 @@
 package lancesql.spark;
 
 import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
 import org.apache.spark.sql.sources.Filter;
@@ -54,6 +57,16 @@ final class PythonSource {
               + " jar from the class path to read without it",
           error);
     }
+  }
+
+  /** What is written, with other options. */
+  static LogicalWriteInfo info(LogicalWriteInfo info, CaseInsensitiveStringMap options) {
+    InvocationHandler handler =
+        (proxy, method, arguments) ->
+            method.getName().equals("options") ? options : method.invoke(info, arguments);
+    return (LogicalWriteInfo)
+        Proxy.newProxyInstance(
+            LogicalWriteInfo.class.getClassLoader(), new Class<?>[] {LogicalWriteInfo.class}, handler);
   }
 
   /** Options with others changed, or removed where the value is null. */

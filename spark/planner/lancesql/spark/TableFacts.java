@@ -34,7 +34,7 @@ import org.apache.spark.sql.types.StructType;
  */
 record TableFacts(long version, long rows, long bytes, Set<String> exact) {
   static final TableFacts NONE = new TableFacts(-1, -1, -1, Set.of());
-  private static final String KEY = "lance_sql";
+  static final String KEY = "lance_sql";
 
   static TableFacts of(StructType schema) {
     if (schema.isEmpty() || !schema.apply(0).metadata().contains(KEY)) {

@@ -1,0 +1,234 @@
+/*
+ * Copyright The lance-sql Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License"); you may not use this file except in
+ * compliance with the License. You may obtain a copy of the License at
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software distributed under the License is
+ * distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+ * implied. See the License for the specific language governing permissions and limitations under the
+ * License.
+ */
+package lancesql.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The datasets below a directory as tables: {@code spark.sql.catalog.lance = lancesql.spark.LanceCatalog}
+ * and {@code spark.sql.catalog.lance.path = /data}. Folders are namespaces, {@code NAME.lance} is the
+ * table NAME. What a statement does to a table, Python does.
+ */
+public final class LanceCatalog implements TableCatalog, SupportsNamespaces {
+  private String name;
+  private CatalogCalls calls;
+
+  @Override
+  public void initialize(String catalogName, CaseInsensitiveStringMap options) {
+    name = catalogName;
+    if (!options.containsKey("path")) {
+      throw new IllegalArgumentException(
+          "The catalog has no directory: set spark.sql.catalog." + catalogName + ".path");
+    }
+    calls = new CatalogCalls(options);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+    requireNamespace(namespace);
+    List<Identifier> tables = new ArrayList<>();
+    calls.ask("tables", namespace).path("names").forEach(t -> tables.add(Identifier.of(namespace, t.asText())));
+    return tables.toArray(Identifier[]::new);
+  }
+
+  @Override
+  public Table loadTable(Identifier table) throws NoSuchTableException {
+    return load(table, JsonNodeFactory.instance.objectNode());
+  }
+
+  @Override
+  public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+    return load(table, JsonNodeFactory.instance.objectNode().put("version", version));
+  }
+
+  @Override
+  public Table loadTable(Identifier table, long microseconds) throws NoSuchTableException {
+    Instant moment = Instant.EPOCH.plus(microseconds, ChronoUnit.MICROS);
+    return load(table, JsonNodeFactory.instance.objectNode().put("as_of", moment.toString()));
+  }
+
+  private Table load(Identifier table, ObjectNode which) throws NoSuchTableException {
+    StructType schema = calls.load(table, which);
+    if (schema == null) {
+      throw new NoSuchTableException(table);
+    }
+    JsonNode answer = CatalogCalls.answer(schema);
+    Map<String, String> options = calls.options(answer.path("options"));
+    Map<String, String> properties = CatalogCalls.texts(answer.path("properties"));
+    return new LanceCatalogTable(table.toString(), schema, options, properties, calls);
+  }
+
+  @Override
+  public boolean tableExists(Identifier table) {
+    return calls.load(table, JsonNodeFactory.instance.objectNode()) != null;
+  }
+
+  @Override
+  @SuppressWarnings("deprecation") // what comes instead of it is missing in Spark 4.0
+  public Table createTable(
+      Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (partitions.length > 0) {
+      throw new UnsupportedOperationException(
+          "Lance tables have no partitions: leave out PARTITIONED BY, and sort the rows instead, so that zone"
+              + " maps rule them out");
+    }
+    requireNamespace(table.namespace());
+    StructType schema = new StructType();
+    for (Column column : columns) {
+      if (column.defaultValue() != null || column.generationExpression() != null) {
+        throw new UnsupportedOperationException(
+            "Column '" + column.name() + "': Lance tables know neither defaults nor generated columns");
+      }
+      schema = schema.add(new StructField(column.name(), column.dataType(), column.nullable(), Metadata.empty()));
+    }
+    ObjectNode command = CatalogCalls.command("create", table).put("schema", schema.json());
+    ObjectNode given = command.putObject("properties");
+    properties.forEach(given::put);
+    if (calls.ask(command).path("exists").asBoolean()) {
+      throw new TableAlreadyExistsException(table);
+    }
+    try {
+      return loadTable(table);
+    } catch (NoSuchTableException error) {
+      throw new IllegalStateException("The table that was just created is gone", error);
+    }
+  }
+
+  @Override
+  public Table alterTable(Identifier table, TableChange... changes) throws NoSuchTableException {
+    ObjectNode command = CatalogCalls.command("alter", table);
+    ArrayNode list = command.putArray("changes");
+    for (TableChange change : changes) {
+      list.add(TableChanges.json(change));
+    }
+    if (calls.ask(command).path("missing").asBoolean()) {
+      throw new NoSuchTableException(table);
+    }
+    return loadTable(table);
+  }
+
+  @Override
+  public boolean dropTable(Identifier table) {
+    return !calls.ask(CatalogCalls.command("drop", table)).path("missing").asBoolean();
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to)
+      throws NoSuchTableException, TableAlreadyExistsException {
+    ObjectNode command = CatalogCalls.command("rename", from);
+    command.set("to", CatalogCalls.command("", to));
+    JsonNode answer = calls.ask(command);
+    if (answer.path("missing").asBoolean()) {
+      throw new NoSuchTableException(from);
+    }
+    if (answer.path("exists").asBoolean()) {
+      throw new TableAlreadyExistsException(to);
+    }
+  }
+
+  @Override
+  public String[][] listNamespaces() {
+    return children(new String[0]);
+  }
+
+  @Override
+  public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+    requireNamespace(namespace);
+    return children(namespace);
+  }
+
+  private String[][] children(String[] namespace) {
+    List<String[]> found = new ArrayList<>();
+    for (JsonNode child : calls.ask("namespaces", namespace).path("names")) {
+      String[] path = java.util.Arrays.copyOf(namespace, namespace.length + 1);
+      path[namespace.length] = child.asText();
+      found.add(path);
+    }
+    return found.toArray(String[][]::new);
+  }
+
+  @Override
+  public boolean namespaceExists(String[] namespace) {
+    return !calls.ask("namespaces", namespace).path("missing").asBoolean();
+  }
+
+  @Override
+  public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    requireNamespace(namespace);
+    return Map.of();
+  }
+
+  @Override
+  public void createNamespace(String[] namespace, Map<String, String> metadata)
+      throws NamespaceAlreadyExistsException {
+    if (calls.ask("create_namespace", namespace).path("exists").asBoolean()) {
+      throw new NamespaceAlreadyExistsException(namespace);
+    }
+  }
+
+  @Override
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) {
+    throw new UnsupportedOperationException("Namespaces of Lance tables are folders and have no properties");
+  }
+
+  @Override
+  public boolean dropNamespace(String[] namespace, boolean cascade)
+      throws NoSuchNamespaceException, NonEmptyNamespaceException {
+    requireNamespace(namespace);
+    if (cascade) {
+      throw new UnsupportedOperationException("Drop the tables of the namespace first: CASCADE is not supported");
+    }
+    if (calls.ask("drop_namespace", namespace).path("filled").asBoolean()) {
+      throw new NonEmptyNamespaceException(namespace);
+    }
+    return true;
+  }
+
+  private void requireNamespace(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length > 0 && !namespaceExists(namespace)) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+  }
+}

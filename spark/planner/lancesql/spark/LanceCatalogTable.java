@@ -1,0 +1,101 @@
+/*
+ * Copyright The lance-sql Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License"); you may not use this file except in
+ * compliance with the License. You may obtain a copy of the License at
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software distributed under the License is
+ * distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+ * implied. See the License for the specific language governing permissions and limitations under the
+ * License.
+ */
+package lancesql.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.SupportsDelete;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A table of {@link LanceCatalog}, which knows where it is, and from which rows are deleted by filters. */
+final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOperations, SupportsDelete {
+  private final String name;
+  private final CaseInsensitiveStringMap options;
+  private final Map<String, String> properties;
+  private final CatalogCalls calls;
+
+  LanceCatalogTable(
+      String name,
+      StructType answer,
+      Map<String, String> options,
+      Map<String, String> properties,
+      CatalogCalls calls) {
+    super(TableFacts.without(answer), TableFacts.of(answer));
+    this.name = name;
+    this.properties = properties;
+    this.options = new CaseInsensitiveStringMap(options);
+    this.calls = calls;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Map<String, String> properties() {
+    return properties;
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
+    return super.newScanBuilder(PythonSource.with(options, given.asCaseSensitiveMap()));
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return super.newWriteBuilder(PythonSource.info(info, PythonSource.with(options, info.options())));
+  }
+
+  /** Rows that filters select, all of which Python applies exactly, are deleted without reading them here. */
+  @Override
+  public boolean canDeleteWhere(Filter[] filters) {
+    return List.of(filters).stream()
+        .allMatch(
+            filter -> PushedFilter.tree(filter).isPresent() && PushedFilter.isExact(filter, facts().exact()));
+  }
+
+  @Override
+  public void deleteWhere(Filter[] filters) {
+    var command = com.fasterxml.jackson.databind.node.JsonNodeFactory.instance.objectNode().put("do", "delete");
+    command.put("path", options.get("path")).put("filters", PushedFilter.text(new ArrayList<>(List.of(filters))));
+    calls.ask(command);
+    changed();
+  }
+
+  @Override
+  public boolean truncateTable() {
+    deleteWhere(new Filter[0]);
+    return true;
+  }
+
+  /** Only here can the remedy be named: Spark itself would say that the table does not support it. */
+  @Override
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    return () -> new RefusedRewrite(this, info.command());
+  }
+
+  String path() {
+    return options.get("path");
+  }
+}
