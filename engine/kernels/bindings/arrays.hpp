@@ -15,6 +15,9 @@ using Bytes = InputArray<uint8_t>;
 using Ids = InputArray<uint64_t>;
 using Floats = InputArray<float>;
 
+template <typename T>
+using OutputArray = nanobind::ndarray<nanobind::numpy, T>;
+
 // Memory that becomes a numpy array.
 template <typename T>
 class Owned {
@@ -23,12 +26,12 @@ class Owned {
 
   T* data() { return values_.get(); }
 
-  nanobind::object array() { return array({count_}); }
+  OutputArray<T> array() { return array({count_}); }
 
-  nanobind::object array(std::initializer_list<size_t> shape) {
+  OutputArray<T> array(std::initializer_list<size_t> shape) {
     T* values = values_.release();
     nanobind::capsule owner(values, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(values, shape, owner));
+    return OutputArray<T>(values, shape, owner);
   }
 
  private:

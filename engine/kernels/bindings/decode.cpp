@@ -233,7 +233,10 @@ void bind_columns(nb::module_& m) {
       },
       "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "pages"_a, "source"_a);
 
-  nb::class_<DataFiles>(m, "DataFiles")
+  nb::class_<DataFiles>(
+      m, "DataFiles",
+      "Local files of version 2.1 or 2.2 with the same columns, as if one followed the other. Raises "
+      "CorruptDataError, UnsupportedError, or RuntimeError where a file cannot be opened.")
       .def(
           "__init__",
           [](DataFiles* files, const std::vector<std::tuple<std::string, uint64_t, uint64_t>>& places) {
@@ -243,7 +246,7 @@ void bind_columns(nb::module_& m) {
             nb::gil_scoped_release release;
             new (files) DataFiles(found);
           },
-          "places"_a)
+          "places"_a, "Map files: path, size in bytes or 0 where it is not known, number of rows.")
       .def(
           "leaf_column",
           [](const DataFiles& files, std::string name, const std::string& kind, uint32_t width,
@@ -259,7 +262,8 @@ void bind_columns(nb::module_& m) {
                                   std::move(layers), column, per_row);
             return std::make_pair(std::move(leaf), bytes_viewed - before);
           },
-          "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "column"_a, "per_row"_a);
+          "name"_a, "kind"_a, "width"_a, "dims"_a, "path"_a, "column"_a, "per_row"_a,
+          "A column of all files, whose rows have `per_row` items each, and the bytes read for it.");
 
   nb::class_<Node>(m, "Node");
   m.def(

@@ -335,7 +335,10 @@ void bind_zones(nb::module_& m) {
       .value("FLOAT", ZoneKind::kFloat)
       .value("TEXT", ZoneKind::kText)
       .value("BYTES", ZoneKind::kBytes);
-  nb::class_<ZoneStatistics>(m, "ZoneStatistics")
+  nb::class_<ZoneStatistics>(m, "ZoneStatistics",
+                             "Minimum, maximum and null count per zone of `zone_rows` rows, from row "
+                             "`first_row` of a column on. `width` is that of "
+                             "a value in bytes: 1 for BOOL, 0 for TEXT and BYTES.")
       .def(nb::init<ZoneKind, unsigned, uint64_t, uint64_t>(), "kind"_a, "width"_a, "zone_rows"_a,
            "first_row"_a)
       .def(
@@ -357,10 +360,11 @@ void bind_zones(nb::module_& m) {
             ZoneStatistics::Bounds bounds = zones.bounds(upper);
             return std::make_tuple(copy_out(bounds.known), copy_out(bounds.ends), hand_over(bounds.data));
           },
-          "upper"_a)
+          "upper"_a,
+          "Per zone whether the bound is known (one byte) and where it ends in the data (uint64); the data.")
       .def(
           "null_counts", [](const ZoneStatistics& zones) { return copy_out(zones.null_counts()); },
-          nb::rv_policy::move);
+          nb::rv_policy::move, "Per zone (uint32).");
 }
 
 }  // namespace

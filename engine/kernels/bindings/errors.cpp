@@ -28,10 +28,20 @@ void bind_errors(nb::module_& m) {
   static nb::handle corrupt = nb::exception<CorruptData>(m, "CorruptDataError", PyExc_ValueError);
   static nb::handle not_resident = nb::exception<NotResident>(m, "NotResidentError", PyExc_LookupError);
   static nb::handle unsupported = nb::exception<Unsupported>(m, "UnsupportedError", PyExc_ValueError);
-  nb::exception<BatchTooLarge>(m, "BatchTooLargeError", PyExc_OverflowError);
-  // Registered last and so tried first: the arguments are (what, column, page, encoding), (what, page,
-  // encoding, encoding without a decoder), all but the text or None, and (identity of the source, offset,
-  // length, whether to keep it).
+  nb::exception<BatchTooLarge> too_large(m, "BatchTooLargeError", PyExc_OverflowError);
+  corrupt.attr("__doc__") =
+      "Bytes that contradict themselves; `args` is (what, column, page number, encoding). All but the first "
+      "may be None. The encoding is told where the description of a page is at fault: from the outermost to "
+      "the innermost one.";
+  not_resident.attr("__doc__") =
+      "A range of a file was needed that nobody fetched; `args` is (source identity, offset, length, "
+      "lasting). `lasting` says that later batches will need it as well.";
+  unsupported.attr("__doc__") =
+      "Something that the kernels do not know; `args` is (what, page number, encoding, missing). All but the "
+      "first may be None; `missing` names an encoding that as a whole has no decoder.";
+  too_large.attr("__doc__") =
+      "More bytes of strings, or more list items, than 32-bit offsets can address: ask for fewer rows.";
+  // Registered last and so tried first.
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -2,10 +2,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <cstdlib>
-#include <new>
 #include <stdexcept>
 
+#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "core/xxhash64.hpp"
 
@@ -15,15 +14,9 @@ using namespace nb::literals;
 namespace lance {
 namespace {
 
-using Input = nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>, nb::c_contig>;
-using Offsets = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>, nb::c_contig>;
-using Hashes = nb::ndarray<nb::numpy, uint64_t, nb::ndim<1>>;
-
-Hashes hash_values(Input data, Offsets offsets) {
+OutputArray<uint64_t> hash_values(Bytes data, InputArray<int64_t> offsets) {
   const size_t count = offsets.size() == 0 ? 0 : offsets.size() - 1;
-  auto* hashes = static_cast<uint64_t*>(std::malloc((count + 1) * sizeof(uint64_t)));
-  if (hashes == nullptr) throw std::bad_alloc();
-  nb::capsule owner(hashes, [](void* memory) noexcept { std::free(memory); });
+  Owned<uint64_t> hashes(count);
   {
     nb::gil_scoped_release nogil;
     const std::span<const uint8_t> bytes(data.data(), data.size());
@@ -33,10 +26,11 @@ Hashes hash_values(Input data, Offsets offsets) {
       if (begin < 0 || end < begin || static_cast<uint64_t>(end) > bytes.size()) {
         throw std::out_of_range("offsets outside of the data");
       }
-      hashes[i] = xxhash64(bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+      hashes.data()[i] =
+          xxhash64(bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
     }
   }
-  return Hashes(hashes, {count}, owner);
+  return hashes.array();
 }
 
 }  // namespace

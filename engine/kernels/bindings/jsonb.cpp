@@ -110,6 +110,7 @@ std::tuple<Array, Array> encode_jsonb(Input data, Offsets offsets, std::optional
 
 void bind_jsonb(nb::module_& m) {
   static nb::handle invalid = nb::exception<jsonb::Invalid>(m, "InvalidJsonError", PyExc_ValueError);
+  invalid.attr("__doc__") = "A JSON value that is none; `args` is (what, number of the value in the column).";
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
@@ -117,8 +118,10 @@ void bind_jsonb(nb::module_& m) {
       PyErr_SetObject(invalid.ptr(), nb::make_tuple(error.what(), error.row).ptr());
     }
   });
-  m.def("decode_jsonb", &decode_jsonb, "data"_a, "offsets"_a, "valid"_a.none());
-  m.def("encode_jsonb", &encode_jsonb, "data"_a, "offsets"_a, "valid"_a.none());
+  m.def("decode_jsonb", &decode_jsonb, "data"_a, "offsets"_a, "valid"_a.none(),
+        "Bytes and int32 offsets of the texts of binary JSON values; InvalidJsonError, BatchTooLargeError.");
+  m.def("encode_jsonb", &encode_jsonb, "data"_a, "offsets"_a, "valid"_a.none(),
+        "Bytes and int64 offsets of the binary values of JSON texts; InvalidJsonError.");
 }
 
 }  // namespace lance

@@ -3,11 +3,12 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 
-#include <cstdlib>
-#include <new>
 #include <string>
+#include <utility>
 
+#include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 
 namespace nb = nanobind;
@@ -16,13 +17,11 @@ using namespace nb::literals;
 namespace lance {
 namespace {
 
-using Numbers = nb::ndarray<nb::numpy, uint64_t, nb::ndim<2>>;
-
 Span span_of(const nb::bytes& data) {
   return {static_cast<const uint8_t*>(data.data()), data.size()};
 }
 
-nb::tuple split_message(const nb::bytes& message, uint64_t number) {
+std::pair<nb::bytes, nb::bytes> split_message(const nb::bytes& message, uint64_t number) {
   const Span data = span_of(message);
   std::string chosen, rest;
   MessageReader reader(data);
@@ -31,16 +30,15 @@ nb::tuple split_message(const nb::bytes& message, uint64_t number) {
     auto& part = field.number == number && field.wire_type == 2 ? chosen : rest;
     part.append(reinterpret_cast<const char*>(data.data + field.begin), field.end - field.begin);
   }
-  return nb::make_tuple(nb::bytes(chosen.data(), chosen.size()), nb::bytes(rest.data(), rest.size()));
+  return {nb::bytes(chosen.data(), chosen.size()), nb::bytes(rest.data(), rest.size())};
 }
 
-Numbers fragment_summaries(const nb::bytes& message) {
+OutputArray<uint64_t> fragment_summaries(const nb::bytes& message) {
   const auto found = summarize_fragments(span_of(message));
   constexpr size_t kRows = 5;
-  auto* numbers = static_cast<uint64_t*>(std::malloc((found.size() * kRows + 1) * sizeof(uint64_t)));
-  if (numbers == nullptr) throw std::bad_alloc();
-  nb::capsule owner(numbers, [](void* memory) noexcept { std::free(memory); });
   const size_t count = found.size();
+  Owned<uint64_t> out(count * kRows);
+  uint64_t* numbers = out.data();
   for (size_t i = 0; i < count; ++i) {
     numbers[i] = found[i].size;
     numbers[count + i] = found[i].id;
@@ -48,7 +46,7 @@ Numbers fragment_summaries(const nb::bytes& message) {
     numbers[3 * count + i] = found[i].deleted;
     numbers[4 * count + i] = found[i].flags;
   }
-  return Numbers(numbers, {kRows, count}, owner);
+  return out.array({kRows, count});
 }
 
 }  // namespace

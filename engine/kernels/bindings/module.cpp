@@ -2,8 +2,12 @@
 
 #include "bindings/bindings.hpp"
 
+namespace nb = nanobind;
+
 NB_MODULE(_kernels, m) {
   m.doc() = "Native kernels of lance_engine. Import them through lance_engine.kernels only.";
+  // What Python's caches still hold when the interpreter exits is no fault that users should read of.
+  nb::set_leak_warnings(false);
   lance::bind_errors(m);
   lance::bind_page_decoders(m);
   lance::bind_decode(m);

@@ -29,8 +29,13 @@ Span span_of(const nb::bytes& bytes) {
   return {static_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-// `custom` is called as custom(number, name, message, rows, buffers, priority).
-OpenCustom calling(const nb::callable& custom) {
+// Opens a page whose encoding is none of the format, None where nobody can: called with its number, the name
+// and the bytes of the message, its rows, buffers and priority.
+using Custom = nb::typed<nb::callable, std::optional<PagePtr>(
+                                           uint64_t, nb::str, nb::bytes, uint64_t,
+                                           nb::typed<nb::list, std::pair<uint64_t, uint64_t>>, uint64_t)>;
+
+OpenCustom calling(const Custom& custom) {
   return [custom](const StoredPage& page) {
     RangeList buffers;
     for (const Range& range : page.buffers) buffers.emplace_back(range.offset, range.length);
@@ -46,18 +51,20 @@ void bind_stored_pages(nb::module_& m) {
   nb::class_<Page>(m, "Page").def_prop_ro("rows", &Page::rows);
   m.def(
       "column_pages",
-      [](const Source& source, uint64_t offset, uint64_t length, const nb::callable& custom) {
+      [](const Source& source, uint64_t offset, uint64_t length, const Custom& custom) {
         return open_pages(source.view(offset, length), source.size(), calling(custom));
       },
-      "source"_a, "offset"_a, "length"_a, "custom"_a);
+      "source"_a, "offset"_a, "length"_a, "custom"_a,
+      "The pages that the metadata of a column of version 2.1 or 2.2 describe; UnsupportedError.");
   m.def(
       "array_pages",
       [](const Source& source, uint64_t offset, uint64_t length, const std::string& kind, uint32_t width,
-         bool is_dictionary, bool is_blob, const nb::callable& custom) {
+         bool is_dictionary, bool is_blob, const Custom& custom) {
         return open_array_pages(source.view(offset, length), source.size(), {leaf_kind(kind), width, {}},
                                 is_dictionary, is_blob, calling(custom));
       },
-      "source"_a, "offset"_a, "length"_a, "kind"_a, "width"_a, "is_dictionary"_a, "is_blob"_a, "custom"_a);
+      "source"_a, "offset"_a, "length"_a, "kind"_a, "width"_a, "is_dictionary"_a, "is_blob"_a, "custom"_a,
+      "The same for version 2.0 and values of `kind` and `width`.");
   m.def(
       "list_pages",
       [](const Source& source, uint64_t offset, uint64_t length) {
@@ -66,17 +73,21 @@ void bind_stored_pages(nb::module_& m) {
           pages.emplace_back(page.rows, std::move(page.offsets), page.null_adjustment, page.num_items);
         return pages;
       },
-      "source"_a, "offset"_a, "length"_a);
+      "source"_a, "offset"_a, "length"_a,
+      "Rows, offsets, adjustment of nulls and number of items of the pages of a column of version 2.0 that "
+      "holds the "
+      "offsets of lists.");
   m.def(
       "array_column_kind",
       [](const Source& source, uint64_t offset, uint64_t length) {
         return array_column_kind(source.view(offset, length), source.size());
       },
-      "source"_a, "offset"_a, "length"_a);
+      "source"_a, "offset"_a, "length"_a,
+      "The name of the outermost encoding of a column of version 2.0; None where it has no pages.");
   m.def(
       "describe_page",
       [](const std::string& name, const nb::bytes& message) { return describe_page(name, span_of(message)); },
-      "name"_a, "message"_a);
+      "name"_a, "message"_a, "What a page holds in one line; `name` where it is no message of the format.");
 }
 
 void bind_block_decoder(nb::module_& m) {
@@ -92,7 +103,7 @@ void bind_block_decoder(nb::module_& m) {
           "data"_a, "count"_a);
   m.def(
       "block_decoder", [](const nb::bytes& encoding) { return block_decoder(Message(span_of(encoding))); },
-      "encoding"_a);
+      "encoding"_a, "The decoder of a whole buffer that a `CompressiveEncoding` message describes.");
 }
 
 void bind_v2_0(nb::module_& m) {

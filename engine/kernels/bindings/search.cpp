@@ -3,11 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -42,7 +44,7 @@ class Nearest {
   size_t found(size_t query) const { return queries_.at(query).size(); }
 
   // (query, row, distance), ascending by query, then nearest first.
-  nb::tuple result() const {
+  std::tuple<OutputArray<uint32_t>, OutputArray<uint64_t>, OutputArray<float>> result() const {
     size_t total = 0;
     for (const TopK& query : queries_) total += query.size();
     Owned<uint32_t> numbers(total);
@@ -56,7 +58,7 @@ class Nearest {
         distances.data()[at++] = found.distance;
       }
     }
-    return nb::make_tuple(numbers.array(), rows.array(), distances.array());
+    return {numbers.array(), rows.array(), distances.array()};
   }
 
  private:
@@ -75,7 +77,7 @@ void scan(Nearest& nearest, const VectorQuery& query, size_t first, Bytes vector
              nearest.all().subspan(first, query.count()));
 }
 
-nb::object pairwise(const VectorQuery& query, Bytes vectors) {
+OutputArray<float> pairwise(const VectorQuery& query, Bytes vectors) {
   if (vectors.size() % query.row_bytes()) throw std::invalid_argument("vectors that are not whole");
   const size_t rows = vectors.size() / query.row_bytes();
   Owned<float> out(query.count() * rows);
@@ -115,21 +117,23 @@ using Nodes = InputArray<uint32_t>;
 using Offsets = InputArray<int32_t>;
 
 void bind_partitions(nb::module_& m) {
-  nb::class_<RowSet>(m, "RowSet")
+  nb::class_<RowSet>(m, "RowSet",
+                     "Row ids as ascending disjoint ranges [first, end); its length is the number of ids.")
       .def(
           "__init__",
           [](RowSet* self, Ids firsts, Ids ends) { new (self) RowSet(span_of(firsts), span_of(ends)); },
           "firsts"_a, "ends"_a)
       .def("__len__", &RowSet::count)
       .def("contains", &RowSet::contains, "row"_a);
-  nb::class_<Codebook>(m, "Codebook")
+  nb::class_<Codebook>(m, "Codebook", "Centroids of parts of vectors: [parts][1 << bits][dim / parts].")
       .def(
           "__init__",
           [](Codebook* self, Metric metric, size_t dim, size_t parts, unsigned bits, Floats values) {
             new (self) Codebook(metric, dim, parts, bits, span_of(values));
           },
           "metric"_a, "dim"_a, "parts"_a, "bits"_a, "values"_a);
-  nb::class_<Rotation>(m, "Rotation")
+  nb::class_<Rotation>(m, "Rotation",
+                       "A rotation by sign changes and transforms, or by a matrix; the other one is empty.")
       .def(
           "__init__",
           [](Rotation* self, size_t dim, Bytes signs, Floats matrix) {
@@ -145,7 +149,9 @@ void bind_partitions(nb::module_& m) {
             return out.array();
           },
           "vector"_a);
-  nb::class_<OwningPartition>(m, "Partition")
+  nb::class_<OwningPartition>(
+      m, "Partition",
+      "Rows of one partition of an index; keeps the arrays it is made of. ValueError if these do not fit.")
       .def_prop_ro("rows", &OwningPartition::rows)
       .def_static(
           "flat",
@@ -205,7 +211,9 @@ void bind_search(nb::module_& m) {
       .value("FLOAT64", Element::kFloat64)
       .value("INT8", Element::kInt8)
       .value("UINT8", Element::kUInt8);
-  nb::class_<VectorQuery>(m, "VectorQuery")
+  nb::class_<VectorQuery>(
+      m, "VectorQuery",
+      "Query vectors; `values` are the bytes of floats, of doubles for FLOAT64, of bytes for HAMMING.")
       .def(
           "__init__",
           [](VectorQuery* self, Metric metric, Element element, size_t dim, Bytes values) {
@@ -213,17 +221,20 @@ void bind_search(nb::module_& m) {
           },
           "metric"_a, "element"_a, "dim"_a, "values"_a)
       .def_prop_ro("count", &VectorQuery::count)
-      .def("distances", &pairwise, "vectors"_a);
+      .def("distances", &pairwise, "vectors"_a, "Of every query (rows) to every stored vector (columns).");
   bind_partitions(m);
-  nb::class_<Nearest>(m, "Nearest")
+  nb::class_<Nearest>(
+      m, "Nearest",
+      "The `k` nearest rows of several queries with lower <= distance < upper; ties go to the lower row id.")
       .def(nb::init<size_t, size_t, float, float>(), "queries"_a, "k"_a, "lower"_a, "upper"_a)
-      .def("scan", &scan, "query"_a, "first"_a, "vectors"_a, "ids"_a, "valid"_a.none())
+      .def("scan", &scan, "query"_a, "first"_a, "vectors"_a, "ids"_a, "valid"_a.none(),
+           "Offer rows to the queries from number `first` on; `valid` has a zero for rows that are left out.")
       .def("search", &search_partitions, "query_number"_a, "partitions"_a, "query"_a, "allowed"_a, "few"_a,
-           "ef"_a)
+           "ef"_a, "Offer the rows of partitions; see the classes.")
       .def("offer", &Nearest::offer, "query"_a, "distances"_a, "ids"_a)
-      .def("found", &Nearest::found, "query"_a)
+      .def("found", &Nearest::found, "query"_a, "How many rows there are, up to k.")
       .def("merge", &Nearest::merge, "other"_a)
-      .def("result", &Nearest::result);
+      .def("result", &Nearest::result, "Query numbers, row ids and distances: by query, then nearest first.");
 }
 
 }  // namespace lance
