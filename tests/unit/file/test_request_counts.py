@@ -13,7 +13,7 @@ from lance_engine import dataset, kernels
 from lance_engine.fetch import fetcher
 from lance_engine.file import contents, reader
 from lance_engine.file.reader import FileReader
-from lance_engine.io.coalesce import coalesce
+from lance_engine.io.coalesce import MAX_GAP, coalesce
 from lance_engine.io.memory import MemoryStore
 from lance_engine.write.dataset import write_dataset
 from native_files import NativeFile
@@ -176,7 +176,7 @@ def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.Monke
     # The footer; three entries of the table of columns, of which the tail may hold one; three metadata; chunk
     # index and data of three columns.
     assert store.requests <= 13
-    assert store.bytes_read < contents.TAIL_SIZE + 3 * contents.coalesce.__defaults__[0]
+    assert store.bytes_read < contents.TAIL_SIZE + 3 * MAX_GAP
 
 
 def test_inspections_of_a_version_open_its_files_once(tmp_path: Path) -> None:
