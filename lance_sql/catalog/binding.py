@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lance_engine.dataset import Dataset
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
@@ -12,7 +12,7 @@ from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.text.reference import Reference
-from lance_sql.text.statement import parse
+from lance_sql.text.statement import Statement
 
 
 class Registry(Protocol):
@@ -26,6 +26,13 @@ class Registry(Protocol):
 
     def unregister(self, name: str) -> None:
         """Forget what is registered as `name`."""
+
+
+class Bound(NamedTuple):
+    """The text of a statement for an engine that knows the datasets which it names."""
+
+    text: str
+    datasets: Mapping[str, Dataset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,8 @@ class Binding:
         #: name -> what it was registered for
         self._known: dict[str, _Known] = {}
 
-    def bind(self, text: str) -> str:
-        """Register what `text` names, and return the text for the engine."""
-        statement = parse(text)
+    def bind(self, statement: Statement) -> Bound:
+        """Register what `statement` names."""
         found = self.catalog.resolve(statement)
         for reference in statement.references:
             name = reference.name
@@ -72,7 +78,7 @@ class Binding:
         if any(reference.name not in found for reference in statement.references):
             # One of the names may be that of a view, which means the newest versions as well.
             self._renew_others(found)
-        return statement.text(found, self._numbers_parameters)
+        return Bound(statement.text(found, self._numbers_parameters), found)
 
     def _register(self, reference: Reference, dataset: Dataset, system_columns: tuple[str, ...]) -> None:
         name = reference.name

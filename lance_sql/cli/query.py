@@ -150,16 +150,16 @@ def _run(
     from lance_sql.cli.output import opened, write_rows
     from lance_sql.text.script import split
 
-    *before, last = split(text) or [text]
+    *before, last = split(text)
     with opened(output, binary=format in ("parquet", "arrow")) as target:
         for statement in before:
-            result = connection.sql(statement)
+            result = connection.execute(statement)
             if format in _SHOWING:
                 write_rows(result, format, target, max_rows)
                 target.write("\n")
             else:
                 result.arrow()
-        result = connection.sql(last)
+        result = connection.execute(last)
         write_rows(result, format, target, max_rows)
     if metrics:
         _show_metrics(result, as_json or format in ("json", "ndjson"))

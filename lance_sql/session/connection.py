@@ -15,7 +15,7 @@ from typing import Any
 from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
-from lance_sql.catalog.binding import Binding
+from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import Dataset
 from lance_sql.engines.base import Engine, Parameters, Query
@@ -26,12 +26,12 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.session.explanation import Explanation
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
-from lance_sql.statements.dispatch import run
+from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 from lance_sql.text.script import split
-from lance_sql.text.statement import parse
+from lance_sql.text.statement import Statement
 
 #: Numbers the names of lent data: those of several threads may be in use at once.
 _lent = itertools.count()
@@ -100,45 +100,49 @@ class Connection:
         gets a `lance_engine.progress.ProgressEvent` ten times a second, in another thread, and ends the
         statement by raising.
         """
-        *before, last = split(text) or [text]
+        *before, last = split(text)
         for statement in before:
-            self._run(statement, None, progress)
-        return self._run(last, params, progress)
+            self.execute(statement, progress=progress)
+        return self.execute(last, params, progress=progress)
 
-    def _run(self, text: str, params: Parameters, progress: ProgressOption) -> QueryResult:
+    def execute(
+        self, statement: Statement, params: Parameters = None, *, progress: ProgressOption = None
+    ) -> QueryResult:
+        """As `sql`, for one statement of a text."""
         self._check_open()
         self._finish_streams()
-        with self._explained(text):
-            answer = run(self, text, params)
-        return (
-            self.select(text, params, progress=progress)
-            if answer is None
-            else self._result(Finished(answer), text, params)
-        )
+        with self._explained(statement):
+            rows = answer(self, statement, params)
+        if rows is None:
+            return self.select(statement, params, progress=progress)
+        return self._result(Finished(rows), statement, params)
 
     def _result(
-        self, query: Query, text: str, params: Parameters, progress: ProgressOption = None
+        self, query: Query, statement: Statement, params: Parameters, progress: ProgressOption = None
     ) -> QueryResult:
-        explain = functools.partial(self.explain, text, params)
+        explain = functools.partial(self.explain, statement, params)
         return QueryResult(query, self._engine, explain, self._streams.add, progress)
 
-    def select(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
+    def select(
+        self, text: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
+    ) -> QueryResult:
         """Plan one statement of the engine, such as a query, and return its result."""
-        with self._explained(text), self._engine.lock:
-            query = self._engine.query(self._prepare(text), params)
-            query = self._from_metadata(text, query) or query
-        result = self._result(query, text, params, progress)
+        statement = Statement.of(text)
+        with self._explained(statement), self._engine.lock:
+            bound = self._prepare(statement)
+            query = self._engine.query(bound.text, params)
+            query = self._from_metadata(statement, bound, query) or query
+        result = self._result(query, statement, params, progress)
         self._results.add(result)
         return result
 
-    def _from_metadata(self, text: str, query: Query) -> MetadataQuery | None:
-        """What answers `text` without a scan, None if `query` has to."""
-        aggregates = whole_table_aggregates(text)
+    def _from_metadata(self, statement: Statement, bound: Bound, query: Query) -> MetadataQuery | None:
+        """What answers `statement` without a scan, None if `query` has to."""
+        aggregates = whole_table_aggregates(statement)
         if aggregates is None:
             return None
-        statement = parse(text)
         tables = [reference for reference in statement.references if reference.certain]
-        dataset = self.catalog.resolve(statement).get(tables[0].name) if len(tables) == 1 else None
+        dataset = bound.datasets.get(tables[0].name) if len(tables) == 1 else None
         if dataset is None or tables[0].part:
             return None
         values = named_columns(aggregates, dataset, folds=self.capabilities.folds_names)
@@ -168,20 +172,23 @@ class Connection:
             with self._engine.lock:
                 self._engine.unregister(name)
 
-    def explain(self, text: str, params: Parameters = None, *, analyze: bool = False) -> Explanation:
+    def explain(
+        self, text: str | Statement, params: Parameters = None, *, analyze: bool = False
+    ) -> Explanation:
         """The engine's plan for `text`, and what it asks of each Lance dataset.
 
         Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
         what every part of the plan did and what was read.
         """
+        statement = Statement.of(text)
         with self._engine.lock:
-            statement = self._prepare(text)
-            if whole_table_aggregates(text) is not None:
-                known = self._from_metadata(text, self._engine.query(statement, params))
+            bound = self._prepare(statement)
+            if whole_table_aggregates(statement) is not None:
+                known = self._from_metadata(statement, bound, self._engine.query(bound.text, params))
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
             run = self._engine.begin() if analyze else None
-            plan, scans = self._engine.explain(statement, params, run)
+            plan, scans = self._engine.explain(bound.text, params, run)
         runs = scan_metrics(run.scans) if run is not None else []
         return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs))
 
@@ -199,11 +206,11 @@ class Connection:
         """The names of the datasets in the directory."""
         return list(self.catalog.tables())
 
-    def _prepare(self, text: str) -> str:
-        """Make the engine know what `text` names, and return the text for the engine."""
+    def _prepare(self, statement: Statement) -> Bound:
+        """Make the engine know what `statement` names."""
         self._check_open()
         self._finish_streams()
-        return self._binding.bind(text)
+        return self._binding.bind(statement)
 
     def _settle(self) -> None:
         """Before a name changes its meaning, run what was planned under the old one."""
@@ -219,15 +226,15 @@ class Connection:
                 stream.read_ahead()
 
     @contextmanager
-    def _explained(self, text: str) -> Iterator[None]:
-        """Errors of the statement `text` with what helps its author: the place, the names that there are."""
+    def _explained(self, statement: Statement) -> Iterator[None]:
+        """Errors of `statement` with what helps its author: the place, the names that there are."""
         try:
             yield
         except TableNotFoundError as error:
             self._suggest_tables(error)
             raise
         except SqlError as error:
-            point(error, text)
+            point(error, statement.original)
             raise
 
     def _suggest_tables(self, error: TableNotFoundError) -> None:

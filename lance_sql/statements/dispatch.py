@@ -12,7 +12,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.session import Session
-from lance_sql.text.tokens import Token, tokenize
+from lance_sql.text.statement import Statement
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
@@ -23,12 +23,12 @@ _TRANSACTIONS = {"ABORT", "BEGIN", "COMMIT", "ROLLBACK", "START"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
-def run(session: Session, text: str, params: Parameters) -> pa.Table | None:
+def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
     """The answer of one statement, None if the engine shall run it.
 
     Every statement that changes a dataset is one commit; without effect nothing is committed.
     """
-    tokens = tokenize(text)
+    tokens = statement.tokens
     first = tokens[0].upper if tokens else ""
     if first in _TRANSACTIONS:
         raise UnsupportedFeatureError(
@@ -37,13 +37,14 @@ def run(session: Session, text: str, params: Parameters) -> pa.Table | None:
         )
     if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
         return None
-    answer = _run_own(session, first, tokens, text)
-    return _run_parsed(session, text, tokens, params) if answer is None else answer
+    own = _own(session, first, statement)
+    return _parsed(session, statement, params) if own is None else own
 
 
-def _run_own(session: Session, first: str, tokens: list[Token], text: str) -> pa.Table | None:
+def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
     from lance_sql.statements import upkeep
 
+    tokens = statement.tokens
     match first:
         case "OPTIMIZE":
             return upkeep.optimize(session, tokens)
@@ -52,47 +53,47 @@ def _run_own(session: Session, first: str, tokens: list[Token], text: str) -> pa
         case "SHOW":
             return upkeep.show(session, tokens)
         case "CALL":
-            return upkeep.call(session, tokens, text)
+            return upkeep.call(session, tokens, statement.original)
         case "SUMMARIZE" if not session.capabilities.computes_statements:
-            return session.computing().select(text).arrow()
+            return session.computing().select(statement).arrow()
     return None
 
 
-def _run_parsed(session: Session, text: str, tokens: list[Token], params: Parameters) -> pa.Table | None:
+def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
     from sqlglot import exp
 
     from lance_sql.statements import alter, changes, create, indices, insert, merge
 
     with _quiet():
-        statement = _parsed(_numbered(text, tokens))
-    match statement:
+        tree = _tree(_numbered(statement))
+    match tree:
         case exp.Insert():
-            return insert.insert(session, statement, params)
+            return insert.insert(session, tree, params)
         case exp.Copy():
-            return insert.copy(session, statement, params)
+            return insert.copy(session, tree, params)
         case exp.Delete():
-            return changes.delete(session, statement, params)
+            return changes.delete(session, tree, params)
         case exp.Update():
-            return changes.update(session, statement, params)
+            return changes.update(session, tree, params)
         case exp.Merge():
-            return merge.merge(session, statement, params)
+            return merge.merge(session, tree, params)
         case exp.TruncateTable():
-            return create.truncate(session, statement)
+            return create.truncate(session, tree)
         case exp.Alter():
-            return alter.alter_table(session, statement)
+            return alter.alter_table(session, tree)
         case exp.Create(kind="TABLE"):
-            return create.create_table(session, statement, params)
+            return create.create_table(session, tree, params)
         case exp.Create(kind="INDEX"):
-            return indices.create_index(session, statement)
+            return indices.create_index(session, tree)
         case exp.Drop(kind="TABLE"):
-            return create.drop_table(session, statement)
+            return create.drop_table(session, tree)
         case exp.Drop(kind="INDEX"):
-            return indices.drop_index(session, statement)
+            return indices.drop_index(session, tree)
     return None
 
 
-def _parsed(text: str) -> Any:
-    """The statement; None for what only the engine may understand, or refuse in its own words."""
+def _tree(text: str) -> Any:
+    """The tree of a statement; None for what only the engine may understand, or refuse in its own words."""
     from sqlglot import errors, parse_one
 
     try:
@@ -101,10 +102,12 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _numbered(text: str, tokens: list[Token]) -> str:
+def _numbered(statement: Statement) -> str:
     """The text with ``$1``, ``$2`` ... for ``?``, because its parts will change places."""
-    pieces, last = [], 0
-    parameters = [token for token in tokens if token.kind == "parameter"]
+    text = statement.original
+    pieces: list[str] = []
+    last = 0
+    parameters = [token for token in statement.tokens if token.kind == "parameter"]
     for number, token in enumerate(parameters, 1):
         pieces += [text[last : token.start], f"${number}"]
         last = token.end

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.text.statement import Statement
 
 #: Stands for the name of lent data in the texts that statements build.
 LENT = "lance_sql_rows"
@@ -43,7 +44,7 @@ class Session(Protocol):
     def catalog(self) -> Catalog:
         """Finds the datasets that a statement names."""
 
-    def select(self, text: str, params: Parameters = None) -> Rows:
+    def select(self, text: str | Statement, params: Parameters = None) -> Rows:
         """The rows of a query."""
 
     def computing(self) -> Session:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.types as at
 
-from lance_sql.text.tokens import Token, closing, tokenize
+from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import Token, closing
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
@@ -28,9 +29,9 @@ class Aggregate(NamedTuple):
     column: Token | None
 
 
-def whole_table_aggregates(text: str) -> list[Aggregate] | None:
-    """The aggregates of a text that selects nothing but these, of all rows of one table; None for others."""
-    tokens = tokenize(text)
+def whole_table_aggregates(statement: Statement) -> list[Aggregate] | None:
+    """The aggregates of a statement that selects only these, of all rows of one table; None for others."""
+    tokens = list(statement.tokens)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     if not tokens or tokens[0].upper != "SELECT":

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, tokenize
 
 
-def split(text: str) -> list[str]:
-    """The statements of `text`, which semicolons separate; empty ones are left out."""
-    statements: list[str] = []
+def split(text: str) -> list[Statement]:
+    """The statements of `text`, which semicolons separate; empty ones are left out.
+
+    A text without any is one statement that is empty.
+    """
+    statements: list[Statement] = []
     part: list[Token] = []
     for token in tokenize(text):
         if token.text == ";":
@@ -15,8 +21,12 @@ def split(text: str) -> list[str]:
             part = []
         else:
             part.append(token)
-    return statements + _joined(text, part)
+    return statements + _joined(text, part) or [Statement(text, [])]
 
 
-def _joined(text: str, tokens: list[Token]) -> list[str]:
-    return [text[tokens[0].start : tokens[-1].end]] if tokens else []
+def _joined(text: str, tokens: list[Token]) -> list[Statement]:
+    if not tokens:
+        return []
+    start = tokens[0].start
+    moved = tokens if start == 0 else [replace(token, start=token.start - start) for token in tokens]
+    return [Statement(text[start : tokens[-1].end], moved)]

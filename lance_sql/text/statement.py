@@ -13,7 +13,8 @@ import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -51,32 +52,61 @@ class Edit:
     parameter: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL text with the Lance references and system columns it names."""
+    """One SQL statement; its tokens, and what it names, are read off it when first asked for, and kept."""
 
-    original: str
-    edits: tuple[Edit, ...]
-    references: tuple[Reference, ...]
-    system_columns: tuple[str, ...]
+    def __init__(self, original: str, tokens: list[Token] | None = None) -> None:
+        self.original = original
+        if tokens is not None:
+            self.tokens = tokens
+
+    @classmethod
+    def of(cls, text: str | Statement) -> Statement:
+        """A text as a statement."""
+        return text if isinstance(text, Statement) else cls(text)
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The tokens of the text."""
+        return tokenize(self.original)
+
+    @cached_property
+    def _names(self) -> _Names:
+        return _read(self.original, self.tokens)
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What may name a Lance table.
+
+        Raises `UnsupportedFeatureError` for a time travel clause that says nothing known,
+        `InvalidFilterError` for a time that is none.
+        """
+        return self._names.references
+
+    @property
+    def system_columns(self) -> tuple[str, ...]:
+        """The system columns among the words of the text."""
+        return self._names.system_columns
 
     def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
         """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?``."""
         pieces, last = [], 0
-        for edit in self.edits:
+        for edit in self._names.edits:
             if (edit.name is None or edit.name in found) and (numbered or not edit.parameter):
                 pieces += [self.original[last : edit.start], edit.replacement]
                 last = edit.end
         return "".join([*pieces, self.original[last:]])
 
 
-def parse(text: str) -> Statement:
-    """Read the references of `text`.
+class _Names(NamedTuple):
+    """What a statement names, and how its text is changed for an engine that knows these names."""
 
-    Raises `UnsupportedFeatureError` for a time travel clause that says nothing known, `InvalidFilterError`
-    for a time that is none.
-    """
-    tokens = tokenize(text)
+    edits: tuple[Edit, ...]
+    references: tuple[Reference, ...]
+    system_columns: tuple[str, ...]
+
+
+def _read(text: str, tokens: list[Token]) -> _Names:
     tables = table_positions(tokens)
     references: dict[str, Reference] = {}
     edits: list[Edit] = []
@@ -100,8 +130,7 @@ def parse(text: str) -> Statement:
                 edits.append(edit)
         position += consumed
     words = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
-    return Statement(
-        original=text,
+    return _Names(
         edits=tuple(edits),
         references=tuple(references.values()),
         system_columns=tuple(column for column in SYSTEM_FIELDS if column in words),

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import datetime
 
+import pyarrow as pa
 import pytest
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
+import lance_sql
+from lance_sql.catalog import catalog
+from lance_sql.text import script, statement, tokens
 from lance_sql.text.reference import VersionChoice, split_suffix
-from lance_sql.text.statement import parse
+from lance_sql.text.script import split
+from lance_sql.text.statement import Statement
 
 
 def certain(text: str) -> list[tuple[str, int | None]]:
-    return [(found.location, found.choice.version) for found in parse(text).references if found.certain]
+    return [(found.location, found.choice.version) for found in Statement(text).references if found.certain]
 
 
 def choice(text: str) -> VersionChoice:
-    (reference,) = (found for found in parse(text).references if found.certain)
+    (reference,) = (found for found in Statement(text).references if found.certain)
     return reference.choice
 
 
@@ -55,7 +60,7 @@ def test_tables(text, expected):
 
 def test_a_string_elsewhere_is_no_certain_table():
     (reference,) = (
-        found for found in parse("SELECT * FROM t WHERE x = 'a.lance'").references if found.quoted
+        found for found in Statement("SELECT * FROM t WHERE x = 'a.lance'").references if found.quoted
     )
     assert reference.location == "a.lance"
     assert not reference.certain
@@ -81,22 +86,22 @@ def test_a_string_elsewhere_is_no_certain_table():
     ],
 )
 def test_rewriting(text, expected):
-    assert parse(text).text() == expected
+    assert Statement(text).text() == expected
 
 
 def test_system_columns_are_those_the_statement_names():
-    assert parse("SELECT x FROM 'a.lance'").system_columns == ()
-    assert parse("SELECT '_rowid' FROM 'a.lance'").system_columns == ()
-    assert parse("SELECT t._ROWID FROM 'a.lance' t").system_columns == ("_rowid",)
-    assert parse('SELECT "_rowaddr", _rowid FROM t').system_columns == ("_rowid", "_rowaddr")
+    assert Statement("SELECT x FROM 'a.lance'").system_columns == ()
+    assert Statement("SELECT '_rowid' FROM 'a.lance'").system_columns == ()
+    assert Statement("SELECT t._ROWID FROM 'a.lance' t").system_columns == ("_rowid",)
+    assert Statement('SELECT "_rowaddr", _rowid FROM t').system_columns == ("_rowid", "_rowaddr")
 
 
 def test_metadata_of_a_name_that_is_a_dataset():
-    assert parse("FROM sales.versions").text({"sales.versions"}) == 'FROM "sales.versions" AS "versions"'
+    assert Statement("FROM sales.versions").text({"sales.versions"}) == 'FROM "sales.versions" AS "versions"'
 
 
 def test_parameters_keep_their_form_where_the_engine_knows_it():
-    assert parse("WHERE x = ? AND y = ?").text(numbered=False) == "WHERE x = ? AND y = ?"
+    assert Statement("WHERE x = ? AND y = ?").text(numbered=False) == "WHERE x = ? AND y = ?"
 
 
 @pytest.mark.parametrize(
@@ -139,10 +144,35 @@ def test_suffixes():
 )
 def test_what_says_no_version_is_refused_with_a_remedy(text):
     with pytest.raises(UnsupportedFeatureError) as caught:
-        parse(text)
+        _ = Statement(text).references
     assert caught.value.remedy
 
 
 def test_no_time():
     with pytest.raises(InvalidFilterError, match="constant time"):
-        parse("SELECT * FROM s AT (TIMESTAMP => day)")
+        _ = Statement("SELECT * FROM s AT (TIMESTAMP => day)").references
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("last", ["SELECT count(*) AS n FROM '{0}'", "SELECT x FROM '{0}' WHERE x > 1"])
+def test_a_text_is_read_once(tmp_path, monkeypatch, engine, last):
+    """Its tokens, what it names, and the datasets behind these names are found once for all who ask."""
+    uri = str(tmp_path / "t.lance")
+    lance_sql.write(pa.table({"x": range(3)}), uri)
+    texts, opened = [], []
+    for module in (statement, script):
+        monkeypatch.setattr(module, "tokenize", lambda text: texts.append(text) or tokens.tokenize(text))
+    opens = catalog.Catalog._open
+    monkeypatch.setattr(catalog.Catalog, "_open", lambda *given: opened.append(given) or opens(*given))
+    text = f"SELECT 1; {last.format(uri)} -- that is all"
+    with lance_sql.connect(engine=engine) as connection:
+        assert connection.sql(text).arrow().num_rows == 1
+    assert texts == [text]
+    assert len(opened) == 1
+
+
+def test_tokens_of_a_part_have_their_places_in_it():
+    first, second = split("SELECT 1 ; SELECT * FROM 'a.lance' AT (VERSION => 2) ;")
+    assert first.tokens == tokens.tokenize("SELECT 1")
+    assert second.tokens == tokens.tokenize(second.original)
+    assert second.text() == Statement("SELECT * FROM 'a.lance' AT (VERSION => 2)").text()

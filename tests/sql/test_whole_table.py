@@ -11,6 +11,7 @@ from lance_engine.errors import ColumnNotFoundError
 
 import lance_sql
 from lance_sql.statements.whole_table import whole_table_aggregates
+from lance_sql.text.statement import Statement
 
 ROWS = 50_000
 
@@ -81,7 +82,7 @@ def test_left_to_the_engine(directory, engine, text):
     "text", ["", "SELECT", "SELECT min(", "SELECT min(x)", "SELECT min(x) FROM", "FROM t", "SELECT min(x),"]
 )
 def test_fragments_of_statements(text):
-    assert whole_table_aggregates(text) is None
+    assert whole_table_aggregates(Statement(text)) is None
 
 
 def test_missing_columns_are_told_by_the_engine(directory, engine):

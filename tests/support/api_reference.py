@@ -33,7 +33,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 #: What engines call, and parts of our own: no interface for users.
 _INTERNAL = {
-    "Connection": {"computing", "lend", "select"},
+    "Connection": {"capabilities", "computing", "execute", "lend", "select"},
     "Dataset": {"accepts", "obj", "rows", "stream"},
     "QueryResult": {"run"},
     "ScanMetrics": {"add_read", "add_time", "count_pages", "counts", "phase", "touch"},

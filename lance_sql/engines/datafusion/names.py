@@ -18,6 +18,7 @@ from lance_sql.catalog.metadata import metadata_table
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.table import EngineTable
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import spellings
 
 if TYPE_CHECKING:
@@ -199,6 +200,6 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
-        return SessionContext.sql(this(), binding.bind(query), *arguments, **options)
+        return SessionContext.sql(this(), binding.bind(Statement(query)).text, *arguments, **options)
 
     context.sql = sql

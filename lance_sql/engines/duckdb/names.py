@@ -19,6 +19,7 @@ from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.duckdb.table import register
+from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.dataset import Dataset
@@ -104,9 +105,9 @@ class _Method:
 
 def _call(_method: Callable[..., Any], _binding: Binding, *_arguments: Any, **_options: Any) -> Any:
     if _arguments and isinstance(_arguments[0], str):
-        _arguments = (_binding.bind(_arguments[0]), *_arguments[1:])
+        _arguments = (_binding.bind(Statement(_arguments[0])).text, *_arguments[1:])
     elif isinstance(_options.get("query"), str):
-        _options["query"] = _binding.bind(_options["query"])
+        _options["query"] = _binding.bind(Statement(_options["query"])).text
     return _method(*_arguments, **_options)
 
 
