@@ -433,14 +433,17 @@ class Dataset:
         name: str | None = None,
         replace: bool = False,
         progress: ProgressOption = None,
-        **options: int,
+        **options: Any,
     ) -> Self:
         """Build an index on a column, or with ``a.b`` on a field of a struct.
 
-        `kind` is btree, bitmap, zonemap or bloomfilter, `name` is ``<column>_idx`` unless given;
+        `kind` is btree, bitmap, zonemap or bloomfilter, or for vectors IVF_FLAT, IVF_PQ, IVF_SQ,
+        IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`). `name` is ``<column>_idx`` unless given;
         IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
-        scanned until `optimize_indices`. Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap
-        or bloomfilter.
+        scanned until `optimize_indices`.
+        Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap or bloomfilter; of vector indices
+        ``metric``, ``num_partitions``, ``num_sub_vectors``, ``num_bits``, ``m``, ``ef_construction``,
+        ``sample_rate`` and ``max_iters``.
         UnsupportedTypeError if the values have no order, or no hash.
         """
         from lance_engine.operations.indices import create_index

@@ -13,6 +13,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "search/graph_builder.hpp"
 #include "search/partition.hpp"
 #include "search/query.hpp"
 #include "search/rotated.hpp"
@@ -115,6 +116,97 @@ void search_partitions(Nearest& nearest, size_t number, const std::vector<const 
 using Levels = InputArray<uint64_t>;
 using Nodes = InputArray<uint32_t>;
 using Offsets = InputArray<int32_t>;
+
+// Centroids, packed for finding the nearest one.
+class Centroids {
+ public:
+  Centroids(Floats values, size_t dim, bool dot) : dim_(dim), dot_(dot) {
+    if (dim == 0 || values.size() % dim || values.size() == 0)
+      throw std::invalid_argument("no whole centroids");
+    count_ = values.size() / dim;
+    panels_ = pack_panels(values.data(), count_, dim, distances().panel_width);
+  }
+
+  std::tuple<OutputArray<uint32_t>, OutputArray<float>> assign(Floats vectors) const {
+    const size_t rows = whole(vectors);
+    Owned<uint32_t> labels(rows);
+    Owned<float> found(rows);
+    {
+      nb::gil_scoped_release nogil;
+      distances().nearest_centroids(vectors.data(), rows, dim_, panels_.data(), count_, dot_, labels.data(),
+                                    found.data());
+    }
+    return {labels.array(), found.array()};
+  }
+
+  std::tuple<OutputArray<double>, OutputArray<int64_t>, OutputArray<double>> step(Floats vectors) const {
+    const size_t rows = whole(vectors);
+    Owned<double> sums(count_ * dim_), losses(count_);
+    Owned<int64_t> counts(count_);
+    {
+      nb::gil_scoped_release nogil;
+      std::vector<uint32_t> labels(rows);
+      std::vector<float> found(rows);
+      distances().nearest_centroids(vectors.data(), rows, dim_, panels_.data(), count_, dot_, labels.data(),
+                                    found.data());
+      std::fill_n(sums.data(), count_ * dim_, 0.0);
+      std::fill_n(losses.data(), count_, 0.0);
+      std::fill_n(counts.data(), count_, int64_t{0});
+      for (size_t r = 0; r < rows; ++r) {
+        double* sum = sums.data() + labels[r] * dim_;
+        const float* row = vectors.data() + r * dim_;
+        for (size_t d = 0; d < dim_; ++d) sum[d] += row[d];
+        losses.data()[labels[r]] += found[r];
+        counts.data()[labels[r]] += 1;
+      }
+    }
+    return {sums.array({count_, dim_}), counts.array(), losses.array()};
+  }
+
+ private:
+  size_t whole(const Floats& vectors) const {
+    if (vectors.size() % dim_) throw std::invalid_argument("vectors that are not whole");
+    return vectors.size() / dim_;
+  }
+
+  size_t dim_, count_ = 0;
+  bool dot_;
+  std::vector<float> panels_;
+};
+
+template <typename T>
+OutputArray<T> copied(const std::vector<T>& values) {
+  Owned<T> out(values.size());
+  std::copy(values.begin(), values.end(), out.data());
+  return out.array();
+}
+
+using GraphArrays = std::tuple<uint32_t, OutputArray<uint64_t>, OutputArray<uint32_t>, OutputArray<int32_t>,
+                               OutputArray<uint32_t>, OutputArray<float>>;
+
+GraphArrays graph_of(Metric metric, size_t dim, Floats vectors, uint32_t neighbours, uint32_t candidates,
+                     uint32_t levels) {
+  BuiltGraph graph;
+  {
+    nb::gil_scoped_release nogil;
+    graph = build_graph(metric, dim, span_of(vectors), {neighbours, candidates, levels});
+  }
+  return {graph.entry,           copied(graph.level_ends), copied(graph.ids),
+          copied(graph.offsets), copied(graph.neighbours), copied(graph.distances)};
+}
+
+void bind_building(nb::module_& m) {
+  nb::class_<Centroids>(m, "Centroids",
+                        "Centroids, of which the nearest one is found by L2, or by inner product.")
+      .def(nb::init<Floats, size_t, bool>(), "values"_a, "dim"_a, "dot"_a)
+      .def("assign", &Centroids::assign, "vectors"_a,
+           "Per vector the number of the nearest one, and its distance.")
+      .def("step", &Centroids::step, "vectors"_a,
+           "Per centroid the sum and the number of its vectors, and the sum of their distances.");
+  m.def("build_graph", &graph_of, "metric"_a, "dim"_a, "vectors"_a, "neighbours"_a, "candidates"_a,
+        "levels"_a,
+        "Entry, ends of levels, rows of nodes, offsets of neighbours, neighbours and their distances.");
+}
 
 void bind_partitions(nb::module_& m) {
   nb::class_<RowSet>(m, "RowSet",
@@ -223,6 +315,7 @@ void bind_search(nb::module_& m) {
       .def_prop_ro("count", &VectorQuery::count)
       .def("distances", &pairwise, "vectors"_a, "Of every query (rows) to every stored vector (columns).");
   bind_partitions(m);
+  bind_building(m);
   nb::class_<Nearest>(
       m, "Nearest",
       "The `k` nearest rows of several queries with lower <= distance < upper; ties go to the lower row id.")

@@ -23,6 +23,14 @@ const DistanceTable* distances_at(const char* level) {
   return &distance_table_baseline;
 }
 
+std::vector<float> pack_panels(const float* centroids, size_t count, size_t dim, size_t width) {
+  std::vector<float> panels((count + width - 1) / width * width * dim);
+  for (size_t c = 0; c < count; ++c)
+    for (size_t d = 0; d < dim; ++d)
+      panels[(c / width * dim + d) * width + c % width] = centroids[c * dim + d];
+  return panels;
+}
+
 const DistanceTable& distances() {
   static const DistanceTable& table = []() -> const DistanceTable& {
     const DistanceTable* found = distances_at(unpack_table().level);

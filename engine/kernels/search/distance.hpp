@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace lance {
 
@@ -48,6 +49,11 @@ struct DistanceTable {
   void (*code_dot)(const float* query, const uint8_t* rows, size_t num_rows, size_t dim, float* out);
   // out[r] += table[column[r]] for codes of one column.
   void (*add_looked_up)(const float* table, const uint8_t* column, size_t num_rows, float* out);
+  // For every row the centroid that is nearest by L2, or with `dot` by inner product, and how near: the
+  // squared distance, or minus the product. `panels` are centroids as `pack_panels` lays them out.
+  void (*nearest_centroids)(const float* rows, size_t num_rows, size_t dim, const float* panels, size_t count,
+                            bool dot, uint32_t* labels, float* found);
+  size_t panel_width;  // centroids of a panel
   // The number of bits that differ, per row of `bytes` bytes.
   void (*hamming)(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out);
 };
@@ -56,5 +62,8 @@ struct DistanceTable {
 const DistanceTable& distances();
 // A certain level, for tests; nullptr where the processor lacks it.
 const DistanceTable* distances_at(const char* level);
+
+// Centroids as panels: [count / width, rounded up][dim][width].
+std::vector<float> pack_panels(const float* centroids, size_t count, size_t dim, size_t width);
 
 }  // namespace lance

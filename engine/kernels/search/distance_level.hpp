@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "search/distance.hpp"
 
@@ -174,6 +175,88 @@ void add_looked_up(const float* table, const uint8_t* column, size_t num_rows, f
   for (; r < num_rows; ++r) out[r] += table[column[r]];
 }
 
+constexpr size_t kPanelVectors = 4;
+constexpr size_t kPanelWidth = kPanelVectors * Lanes<float>::kCount;
+
+// The distances of `Rows` rows to the centroids of a panel.
+template <bool kDot, size_t Rows>
+inline void panel_distances(const float* rows, size_t dim, const float* panel,
+                            Lanes<float>::Vector (&sums)[Rows][kPanelVectors]) {
+  using L = Lanes<float>;
+  for (auto& row : sums)
+    for (auto& sum : row) sum = L::Vector{};
+  for (size_t d = 0; d < dim; ++d) {
+    L::Vector loaded[kPanelVectors];
+    for (size_t v = 0; v < kPanelVectors; ++v) loaded[v] = L::load(panel + d * kPanelWidth + v * L::kCount);
+    for (size_t r = 0; r < Rows; ++r) {
+      const L::Vector value = L::Vector{} + rows[r * dim + d];
+      for (size_t v = 0; v < kPanelVectors; ++v) {
+        if constexpr (kDot) {
+          sums[r][v] -= value * loaded[v];
+        } else {
+          const L::Vector difference = value - loaded[v];
+          sums[r][v] += difference * difference;
+        }
+      }
+    }
+  }
+}
+
+template <bool kDot, size_t Rows>
+inline void nearest_of(const float* rows, size_t dim, const float* panels, size_t count, uint32_t* labels,
+                       float* found) {
+  using L = Lanes<float>;
+  typedef int32_t Numbers __attribute__((vector_size(LANCE_VECTOR_BYTES)));
+  L::Vector best[Rows];
+  Numbers best_vector[Rows];
+  for (size_t r = 0; r < Rows; ++r) {
+    best[r] = L::Vector{} + std::numeric_limits<float>::infinity();
+    best_vector[r] = Numbers{};
+  }
+  int32_t number = 0;
+  for (size_t begin = 0; begin < count; begin += kPanelWidth, panels += dim * kPanelWidth) {
+    L::Vector sums[Rows][kPanelVectors];
+    panel_distances<kDot, Rows>(rows, dim, panels, sums);
+    for (size_t v = 0; v < kPanelVectors; ++v, ++number) {
+      const size_t first = begin + v * L::kCount;
+      if (first >= count) break;
+      if (first + L::kCount > count)  // what fills the last panel is no centroid
+        for (size_t r = 0; r < Rows; ++r)
+          for (size_t i = count - first; i < L::kCount; ++i)
+            sums[r][v][i] = std::numeric_limits<float>::infinity();
+      for (size_t r = 0; r < Rows; ++r) {
+        const auto nearer = sums[r][v] < best[r];
+        best[r] = nearer ? sums[r][v] : best[r];
+        best_vector[r] = nearer ? Numbers{} + number : best_vector[r];
+      }
+    }
+  }
+  for (size_t r = 0; r < Rows; ++r) {
+    found[r] = std::numeric_limits<float>::infinity();
+    labels[r] = 0;
+    for (size_t i = 0; i < L::kCount; ++i) {
+      if (best[r][i] < found[r]) {
+        found[r] = best[r][i];
+        labels[r] = static_cast<uint32_t>(static_cast<size_t>(best_vector[r][i]) * L::kCount + i);
+      }
+    }
+  }
+}
+
+template <bool kDot>
+void nearest_rows(const float* rows, size_t num_rows, size_t dim, const float* panels, size_t count,
+                  uint32_t* labels, float* found) {
+  size_t r = 0;
+  for (; r + 4 <= num_rows; r += 4)
+    nearest_of<kDot, 4>(rows + r * dim, dim, panels, count, labels + r, found + r);
+  for (; r < num_rows; ++r) nearest_of<kDot, 1>(rows + r * dim, dim, panels, count, labels + r, found + r);
+}
+
+void nearest_centroids(const float* rows, size_t num_rows, size_t dim, const float* panels, size_t count,
+                       bool dot, uint32_t* labels, float* found) {
+  (dot ? nearest_rows<true> : nearest_rows<false>)(rows, num_rows, dim, panels, count, labels, found);
+}
+
 void hamming(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out) {
   for (size_t r = 0; r < num_rows; ++r) {
     const uint8_t* row = rows + r * bytes;
@@ -203,6 +286,8 @@ const DistanceTable LANCE_DISTANCE_TABLE = {
     code_l2,
     code_dot,
     add_looked_up,
+    nearest_centroids,
+    kPanelWidth,
     hamming,
 };
 

@@ -15,15 +15,19 @@ from lance_engine.index.kind import RowIndexKind, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 from lance_engine.index.segments import CoveringSegment, holds_addresses
+from lance_engine.index.vector.listing import CoveringVectors, is_vector
 from lance_engine.io import delete_quietly
 from lance_engine.operations.index_build import Relocate, rebuild_moved
 from lance_engine.operations.rows import live_offsets
+from lance_engine.operations.vector_indices import move_vectors
 from lance_engine.progress import Reporter
 from lance_engine.table.snapshot import Snapshot, U64Array
 
 
 def follows_rows(snapshot: Snapshot, segment: IndexSegment) -> bool:
     """Whether the entries of a segment are row addresses that can be changed to others."""
+    if is_vector(segment):
+        return segment.base_id is None and not snapshot.has_stable_row_ids
     kind = kind_of(segment.kind)
     return (
         isinstance(kind, RowIndexKind)
@@ -55,16 +59,19 @@ def remap_indices(
                 continue
             moved = [fragment.id for group in followed for fragment in group.new_fragments]
             kind = kind_of(segment.kind)
-            assert isinstance(kind, RowIndexKind)
             reporter.begin(f"moving the rows of the index '{segment.name}'")
-            new, files = rebuild_moved(
-                snapshot,
-                CoveringSegment(segment, covered, SegmentFiles(snapshot, segment)),
-                kind,
-                _moves(snapshot, followed, old, covered),
-                (covered - old) | BitMap(moved),
-                reporter,
-            )
+            relocate = _moves(snapshot, followed, old, covered)
+            now_covered = (covered - old) | BitMap(moved)
+            place = SegmentFiles(snapshot, segment)
+            if isinstance(kind, RowIndexKind):
+                covering = CoveringSegment(segment, covered, place)
+                new, files = rebuild_moved(snapshot, covering, kind, relocate, now_covered, reporter)
+            else:
+                vectors = CoveringVectors(segment, covered, place)
+                found = move_vectors(snapshot, segment, vectors, relocate, now_covered, reporter)
+                if found is None:
+                    continue
+                new, files = found
             paths += files
             rewritten.append(RewrittenIndex(segment.uuid, new))
     except BaseException:

@@ -23,9 +23,12 @@ from lance_engine.index.segments import (
     holds_addresses,
     known_indices,
 )
+from lance_engine.index.vector.listing import vector_indices
+from lance_engine.index.vector.options import KINDS as VECTOR_KINDS
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Target, build_segment
 from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.vector_indices import create_vector_index, optimize_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
 
@@ -43,7 +46,7 @@ def create_index(
     name: str | None = None,
     replace: bool = False,
     progress: ProgressOption = None,
-    **options: int,
+    **options: Any,
 ) -> Snapshot:
     """Build an index on a column, or with ``a.b`` on a field of a struct, over all rows of this version.
 
@@ -54,6 +57,10 @@ def create_index(
     index_name = name or f"{column}_idx"
 
     def once(snapshot: Snapshot) -> Snapshot:
+        if kind.upper() in VECTOR_KINDS:
+            replaced = replaced_segments(snapshot, index_name, replace)
+            reporter = Reporter(progress)
+            return create_vector_index(snapshot, column, kind, index_name, options, replaced, reporter)
         target = index_target(snapshot, column, kind, index_name, **options)
         existing = replaced_segments(snapshot, index_name, replace)
         return _build_and_commit(snapshot, target, list(snapshot.fragments), (), existing, Reporter(progress))
@@ -61,12 +68,13 @@ def create_index(
     return redo_on_conflict(snapshot, once)
 
 
-def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **options: int) -> Target:
+def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **options: Any) -> Target:
     """What is to be built for an index; the errors are those of `create_index`."""
     chosen = KINDS.get(kind.lower())
     if chosen is None:
         raise UnsupportedFeatureError(
-            f"An index of kind '{kind}' cannot be built", remedy="Choose " + ", ".join(KINDS)
+            f"An index of kind '{kind}' cannot be built",
+            remedy="Choose " + ", ".join([*KINDS, *VECTOR_KINDS]),
         )
     unknown = options.keys() - chosen.options.keys()
     if unknown:
@@ -115,6 +123,12 @@ def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> 
             return _optimize(snapshot, name, reporter)
 
         snapshot = redo_on_conflict(snapshot, once)
+    for vectors in vector_indices(snapshot):
+
+        def extend(snapshot: Snapshot, name: str = vectors.name) -> Snapshot:
+            return optimize_vector_index(snapshot, name, reporter)
+
+        snapshot = redo_on_conflict(snapshot, extend)
     return snapshot
 
 

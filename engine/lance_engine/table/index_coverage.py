@@ -17,7 +17,7 @@ from lance_engine.format.operations import DataReplacement, Rewrite, Update
 from lance_engine.format.row_ids import count_row_ids
 from lance_engine.schema_tree import Schema
 
-_ROW_ID_KINDS: Final = frozenset({"bitmap", "labellist", "ngram", "inverted"})
+_ROW_ID_KINDS: Final = frozenset({"bitmap", "labellist", "ngram", "inverted", "vector"})
 
 
 def uses_row_ids(segment: IndexSegment) -> bool:

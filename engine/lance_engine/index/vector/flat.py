@@ -28,9 +28,9 @@ class FlatCodec:
         kind = stored.field(COLUMN).type if COLUMN in stored.names else None
         if kind is None or not pa.types.is_fixed_size_list(kind) or kind.value_type not in _ELEMENTS:
             raise UnsupportedFeatureError(f"The index holds vectors of type {kind}")
-        self._item, self._metric, self._dim = kind.value_type, metric, dim
-        if (metric is kernels.Metric.HAMMING) != (self._item == pa.uint8()):
-            raise UnsupportedFeatureError(f"The index has the metric {metric.name} on {self._item}")
+        self.item, self._metric, self._dim = kind.value_type, metric, dim
+        if (metric is kernels.Metric.HAMMING) != (self.item == pa.uint8()):
+            raise UnsupportedFeatureError(f"The index has the metric {metric.name} on {self.item}")
 
     @property
     def columns(self) -> list[str]:
@@ -39,5 +39,5 @@ class FlatCodec:
     def partition(
         self, ids: U64Array, columns: list[pa.Array], centroid: F32Array, by_row: bool
     ) -> kernels.Partition:
-        values = lists_in(columns[0], self._item, self._dim)
-        return kernels.Partition.flat(self._metric, _ELEMENTS[self._item], self._dim, ids, values)
+        values = lists_in(columns[0], self.item, self._dim)
+        return kernels.Partition.flat(self._metric, _ELEMENTS[self.item], self._dim, ids, values)

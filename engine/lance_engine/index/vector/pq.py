@@ -33,7 +33,7 @@ class ProductCodec:
             raise UnsupportedFeatureError(
                 f"The index has {self.parts} codes of {self.bits} bits for {dim} dimensions"
             )
-        self._transposed = bool(entries.get("transposed", False))
+        self.transposed = bool(entries.get("transposed", False))
         inline = entries.get("codebook_tensor") or []
         if inline:
             try:
@@ -55,4 +55,4 @@ class ProductCodec:
         self, ids: U64Array, columns: list[pa.Array], centroid: F32Array, by_row: bool
     ) -> kernels.Partition:
         codes = lists_in(columns[0], pa.uint8(), self.parts * self.bits // 8)
-        return kernels.Partition.product(self._compiled, centroid, ids, codes, self._transposed, by_row)
+        return kernels.Partition.product(self._compiled, centroid, ids, codes, self.transposed, by_row)

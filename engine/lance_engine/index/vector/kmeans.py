@@ -1,0 +1,95 @@
+"""Centroids of vectors: k-means by Lloyd's algorithm from k-means++ seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+
+from lance_engine import kernels
+from lance_engine.index.vector.codec import F32Array
+
+# Rounds end when the sum of distances shrinks by less than this share.
+_LEAST_GAIN: Final = 1e-4
+# Vectors per centroid that seeds are chosen from.
+_SEED_ROWS: Final = 32
+# Vectors that a thread compares at once.
+_STEP_ROWS: Final = 8192
+
+
+def kmeans(
+    vectors: F32Array,
+    count: int,
+    rounds: int,
+    random: np.random.Generator,
+    told: Callable[[], None] = lambda: None,
+) -> F32Array:
+    """`count` centroids of the rows of a matrix, by L2; fewer rows give centroids that are rows.
+
+    `told` is called after each round, and may raise to end this.
+    """
+    dim = vectors.shape[1]
+    if len(vectors) <= count:
+        filled = np.resize(vectors, (count, dim)) if len(vectors) else np.zeros((count, dim))
+        return np.ascontiguousarray(filled, dtype=np.float32)
+    centroids = _seeds(vectors, count, random)
+    chunks = [vectors[begin : begin + _STEP_ROWS].reshape(-1) for begin in range(0, len(vectors), _STEP_ROWS)]
+    before = np.inf
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="lance-train") as executor:
+        for _ in range(rounds):
+            compiled = kernels.Centroids(centroids.reshape(-1), dim, False)
+            sums = np.zeros((count, dim))
+            members = np.zeros(count, dtype=np.int64)
+            losses = np.zeros(count)
+            for found in executor.map(compiled.step, chunks):
+                sums += found[0]
+                members += found[1]
+                losses += found[2]
+            kept = members > 0
+            centroids[kept] = (sums[kept] / members[kept, None]).astype(np.float32)
+            _reseed(centroids, members, losses, random)
+            told()
+            loss = float(losses.sum())
+            if kept.all() and before - loss <= _LEAST_GAIN * loss:
+                break
+            before = loss
+    return centroids
+
+
+def _seeds(vectors: F32Array, count: int, random: np.random.Generator) -> F32Array:
+    """Vectors that are far from each other: each is taken with a chance that grows with its distance."""
+    if len(vectors) > _SEED_ROWS * count:
+        vectors = vectors[np.sort(random.choice(len(vectors), _SEED_ROWS * count, replace=False))]
+    flat, dim = np.ascontiguousarray(vectors).view(np.uint8).reshape(-1), vectors.shape[1]
+    chosen = np.empty(count, dtype=np.int64)
+    nearest = np.full(len(vectors), np.inf)
+    chosen[0] = random.integers(len(vectors))
+    for number in range(1, count):
+        last = vectors[chosen[number - 1]]
+        query = kernels.VectorQuery(
+            kernels.Metric.L2, kernels.Element.FLOAT32, dim, np.ascontiguousarray(last).view(np.uint8)
+        )
+        nearest = np.minimum(nearest, query.distances(flat)[0])
+        ends = np.cumsum(nearest)
+        if not ends[-1] > 0:  # all that is left are copies of what was chosen
+            chosen[number:] = random.integers(len(vectors), size=count - number)
+            break
+        chosen[number] = min(np.searchsorted(ends, random.random() * ends[-1], "right"), len(vectors) - 1)
+    return vectors[chosen].copy()
+
+
+def _reseed(
+    centroids: F32Array, members: np.ndarray, losses: np.ndarray, random: np.random.Generator
+) -> None:
+    """Put centroids without members next to those with the farthest ones."""
+    empty = np.flatnonzero(members == 0)
+    if not len(empty):
+        return
+    crowded = np.argsort(-losses, kind="stable")[: len(empty)]
+    crowded = np.resize(crowded[members[crowded] > 1], len(empty)) if (members[crowded] > 1).any() else empty
+    scale = np.abs(centroids[crowded]).mean() * 1e-3 + 1e-12
+    noise = random.normal(size=(len(empty), centroids.shape[1])) * scale
+    centroids[empty] = (centroids[crowded] + noise).astype(np.float32)

@@ -1,0 +1,87 @@
+"""Going on with what a segment stores: the encoder that made it, and its rows as that encoder gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.message import DecodeError
+
+from lance_engine.format.pb import index_pb2
+from lance_engine.index.vector.codec import U8Array, U64Array, lists_in, numbers_in
+from lance_engine.index.vector.encoder import Coder, Encoder, ProductCoder, ScalarCoder
+from lance_engine.index.vector.flat import FlatCodec
+from lance_engine.index.vector.options import KINDS, VectorOptions
+from lance_engine.index.vector.pq import ProductCodec
+from lance_engine.index.vector.segment import VectorSegment
+from lance_engine.index.vector.sq import ScalarCodec
+
+
+def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
+    """What encodes rows as a segment has them; None if it is of a kind that is not written."""
+    if segment.kind not in KINDS:
+        return None
+    codec = segment.codec
+    neighbours, candidates = _graph_options(details)
+    options = VectorOptions(
+        kind=segment.kind,
+        metric=segment.metric,
+        value_type=codec.item if isinstance(codec, FlatCodec) else pa.float32(),
+        dim=segment.dim,
+        partitions=len(segment.centroids),
+        parts=codec.parts if isinstance(codec, ProductCodec) else 0,
+        bits=codec.bits if isinstance(codec, ProductCodec) else 0,
+        rounds=50,
+        sample_rate=256,
+        neighbours=neighbours,
+        candidates=candidates,
+    )
+    if isinstance(codec, FlatCodec):
+        return Encoder(options, segment.centroids, Coder(options))
+    if isinstance(codec, ScalarCodec):
+        return Encoder(options, segment.centroids, ScalarCoder(options, codec.low, codec.high))
+    if isinstance(codec, ProductCodec):
+        shape = (codec.parts, 1 << codec.bits, segment.dim // codec.parts)
+        return Encoder(options, segment.centroids, ProductCoder(options, codec.codebook.reshape(shape)))
+    return None
+
+
+def same_codes(segment: VectorSegment, encoder: Encoder) -> bool:
+    """Whether a segment has the partitions and codes of an encoder."""
+    other = encoder_of(segment, b"")
+    if other is None or segment.metric is not encoder.options.metric:
+        return False
+    return (
+        other.options.coding == encoder.options.coding
+        and np.array_equal(other.centroids, encoder.centroids)
+        and other.coder.entries() == encoder.coder.entries()
+        and other.coder.column_type == encoder.coder.column_type
+    )
+
+
+def stored_rows(segment: VectorSegment) -> Iterator[tuple[U64Array, U8Array]]:
+    """The ids and codes of each partition."""
+    codec = segment.codec
+    for number in range(len(segment.centroids)):
+        batch = segment.rows(number)
+        ids = numbers_in(batch.column(0), pa.uint64())
+        column = batch.column(1)
+        codes = lists_in(column, column.type.value_type, column.type.list_size)
+        if isinstance(codec, ProductCodec) and codec.transposed:
+            yield (
+                ids,
+                np.ascontiguousarray(codes.reshape(-1, len(ids)).T) if len(ids) else codes.reshape(0, 1),
+            )
+        else:
+            yield ids, codes.reshape(len(ids), -1) if len(ids) else codes.reshape(0, 1)
+
+
+def _graph_options(details: bytes) -> tuple[int, int]:
+    """Neighbours and candidates that a graph was built with, or what is usual."""
+    try:
+        hnsw = index_pb2.VectorIndexDetails.FromString(details).hnsw
+    except DecodeError:
+        return 20, 150
+    neighbours = hnsw.max_connections if 4 <= hnsw.max_connections <= 1024 else 20
+    return neighbours, max(neighbours, hnsw.construction_ef if hnsw.construction_ef < 1 << 16 else 150, 1)

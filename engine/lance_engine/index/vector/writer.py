@@ -1,0 +1,179 @@
+"""Writing the two files of a segment of a vector index."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine import kernels
+from lance_engine.index.kind import IndexOutput
+from lance_engine.index.vector import graph
+from lance_engine.index.vector.codec import ROW_ID, U8Array, U64Array
+from lance_engine.index.vector.encoder import Encoder, Stages
+from lance_engine.index.vector.ivf import serialize_ivf
+from lance_engine.index.vector.metadata import METRIC_NAMES
+from lance_engine.index.vector.options import GRAPH_LEVELS
+from lance_engine.index.vector.segment import INDEX_FILE, VECTORS_FILE
+
+# More bytes than this of vectors or codes wait in a temporary file.
+_MEMORY: Final = 256 << 20
+_BATCH_ROWS: Final = 1 << 16
+_BATCH_BYTES: Final = 16 << 20
+
+_MARKER: Final = pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
+_NODES: Final = pa.schema(
+    [
+        (graph.NODE, pa.uint32()),
+        (graph.NEIGHBOURS, pa.list_(pa.uint32())),
+        (graph.DISTANCES, pa.list_(pa.float32())),
+    ]
+)
+
+
+class EncodedRows:
+    """Rows with their partitions and what is stored of them, in any order; in a temporary file if many."""
+
+    def __init__(self, width: int, memory: int = _MEMORY) -> None:
+        self._width, self._memory = width, memory
+        self._ids: list[U64Array] = []
+        self._labels: list[npt.NDArray[np.uint32]] = []
+        self._codes: list[U8Array] = []
+        self._bytes = 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> EncodedRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, ids: U64Array, labels: npt.NDArray[np.uint32], codes: U8Array) -> None:
+        """Rows, one row of `codes` for each."""
+        self._ids.append(ids)
+        self._labels.append(labels)
+        self._bytes += codes.nbytes
+        if self._file is not None:
+            self._file.write(codes.tobytes())
+            return
+        self._codes.append(codes)
+        if self._bytes > self._memory:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the block around all rows
+            for held in self._codes:
+                self._file.write(held.tobytes())
+            self._codes = []
+
+    def partitions(self, count: int) -> Iterator[tuple[U64Array, U8Array]]:
+        """The ids and codes of the rows of each partition, in the order of the ids' arrival."""
+        ids = np.concatenate([np.empty(0, dtype=np.uint64), *self._ids])
+        labels = np.concatenate([np.empty(0, dtype=np.uint32), *self._labels])
+        order = np.argsort(labels, kind="stable")
+        ends = np.cumsum(np.bincount(labels, minlength=count))
+        codes = self._all_codes()
+        begin = 0
+        for end in ends.tolist():
+            rows = order[begin:end]
+            yield ids[rows], np.ascontiguousarray(codes[rows])
+            begin = end
+
+    def _all_codes(self) -> npt.NDArray[np.uint8]:
+        if self._file is None:
+            return np.concatenate([np.empty((0, self._width), dtype=np.uint8), *self._codes])
+        self._file.flush()
+        rows = os.fstat(self._file.fileno()).st_size // self._width
+        return np.memmap(self._file, dtype=np.uint8, mode="r", shape=(rows, self._width))
+
+
+class _Graph(NamedTuple):
+    entry: str
+    rows: pa.RecordBatch
+
+
+def write_segment(encoder: Encoder, rows: EncodedRows, output: IndexOutput, stages: Stages) -> None:
+    """Write the files of a segment with these rows."""
+    options, coder = encoder.options, encoder.coder
+    count = options.partitions
+    schema = pa.schema([(ROW_ID, pa.uint64()), (coder.column, coder.column_type)])
+    lengths = np.zeros(count, dtype=np.int64)
+    graphs: list[_Graph] = []
+    vectors = output.create(VECTORS_FILE, schema)
+    stages.begin("writing the index", count, "partitions")
+    pending: list[pa.RecordBatch] = []
+    for number, (ids, codes) in enumerate(rows.partitions(count)):
+        lengths[number] = len(ids)
+        pending.append(_batch(schema, ids, coder.partition(codes)))
+        if options.has_graph:
+            graphs.append(_graph(encoder, codes))
+        if sum(batch.nbytes for batch in pending) >= _BATCH_BYTES:
+            vectors.write(pa.concat_batches(pending))
+            pending = []
+        stages.advance(1)
+    vectors.write(pa.concat_batches(pending) if pending else schema.empty_table().to_batches()[0])
+    storage, buffers = coder.metadata()
+    vectors.finish(
+        {
+            "distance_type": METRIC_NAMES[options.metric],
+            "lance:ivf": "1",
+            "storage_metadata": storage,
+        },
+        [serialize_ivf(lengths, None), *buffers],
+    )
+    _write_index(encoder, graphs, output)
+    stages.end()
+
+
+def _write_index(encoder: Encoder, graphs: list[_Graph], output: IndexOutput) -> None:
+    options = encoder.options
+    described = {"type": options.kind, "distance_type": METRIC_NAMES[options.metric]}
+    metadata = {"lance:index": json.dumps(described, separators=(",", ":")), "lance:ivf": "1"}
+    index = output.create(INDEX_FILE, _NODES if options.has_graph else _MARKER)
+    if options.has_graph:
+        for built in graphs:
+            index.write(built.rows)
+        metadata["lance:hnsw"] = json.dumps([built.entry for built in graphs], separators=(",", ":"))
+        lengths = np.array([built.rows.num_rows for built in graphs], dtype=np.int64)
+    else:
+        metadata["lance:flat"] = json.dumps([""] * options.partitions, separators=(",", ":"))
+        lengths = np.zeros(options.partitions, dtype=np.int64)
+    index.finish(metadata, [serialize_ivf(lengths, encoder.stored_centroids)])
+
+
+def _batch(schema: pa.Schema, ids: U64Array, codes: U8Array) -> pa.RecordBatch:
+    kind = schema.field(1).type
+    items = pa.Array.from_buffers(
+        kind.value_type, len(codes) * 8 // kind.value_type.bit_width, [None, pa.py_buffer(codes)]
+    )
+    lists = pa.FixedSizeListArray.from_arrays(items, kind.list_size)
+    return pa.RecordBatch.from_arrays([pa.array(ids), lists], schema=schema)
+
+
+def _graph(encoder: Encoder, codes: U8Array) -> _Graph:
+    """The graph over the rows of a partition."""
+    options = encoder.options
+    metric = kernels.Metric.DOT if options.metric is kernels.Metric.DOT else kernels.Metric.L2
+    values = np.ascontiguousarray(encoder.coder.decoded(codes)).reshape(-1)
+    entry, ends, ids, offsets, neighbours, distances = kernels.build_graph(
+        metric, options.dim, values, options.neighbours, options.candidates, GRAPH_LEVELS
+    )
+    described = {
+        "entry_point": int(entry),
+        "params": {
+            "max_level": GRAPH_LEVELS,
+            "m": options.neighbours,
+            "ef_construction": options.candidates,
+            "prefetch_distance": 2,
+        },
+        "level_offsets": [0, *ends.tolist()],
+    }
+    lists = [
+        pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)) for values in (neighbours, distances)
+    ]
+    nodes = pa.RecordBatch.from_arrays([pa.array(ids), *lists], schema=_NODES)
+    return _Graph(json.dumps(described, separators=(",", ":")), nodes)

@@ -1,0 +1,132 @@
+"""Creating vector indices: what is refused, few rows, and the files of builds that fail."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.errors import (
+    IndexExistsError,
+    InvalidSearchError,
+    UnsupportedFeatureError,
+    UnsupportedTypeError,
+)
+from lance_engine.index.vector.kmeans import kmeans
+from lance_engine.index.vector.writer import EncodedRows
+from vector_tables import clustered, vector_table
+
+import lance_sql
+
+
+@pytest.fixture
+def ds(tmp_path):
+    return lance_sql.write(vector_table(clustered(600)), str(tmp_path / "t"))
+
+
+@pytest.mark.parametrize(
+    ("error", "column", "kind", "options"),
+    [
+        (UnsupportedFeatureError, "v", "IVF_XY", {}),
+        (InvalidSearchError, "v", "IVF_PQ", {"num_sub_vectors": 5}),
+        (InvalidSearchError, "v", "IVF_PQ", {"num_bits": 7}),
+        (InvalidSearchError, "v", "IVF_FLAT", {"num_partitions": 0}),
+        (InvalidSearchError, "v", "IVF_FLAT", {"metric": "taxi"}),
+        (UnsupportedTypeError, "v", "IVF_FLAT", {"metric": "hamming"}),
+        (InvalidSearchError, "id", "IVF_FLAT", {}),
+        (TypeError, "v", "IVF_FLAT", {"num_sub_vectors": 4}),
+        (InvalidSearchError, "v", "IVF_HNSW_SQ", {"m": 1}),
+    ],
+)
+def test_what_makes_no_sense_is_refused(ds, error, column, kind, options):
+    with pytest.raises(error):
+        ds.create_index(column, kind, **options)
+    assert ds.inspect.indices().num_rows == 0
+
+
+def test_an_index_of_the_name_is_not_replaced_unless_asked(ds):
+    ds = ds.create_index("v", "ivf_flat")
+    with pytest.raises(IndexExistsError):
+        ds.create_index("v", "IVF_PQ")
+    ds = ds.create_index("v", "IVF_SQ", replace=True)
+    assert len(ds.index_statistics("v_idx")["segments"]) == 1
+    assert ds.drop_index("v_idx").inspect.indices().num_rows == 0
+
+
+@pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
+@pytest.mark.parametrize("rows", [0, 1, 3, 40])
+def test_few_rows(tmp_path, kind, rows):
+    values = clustered(max(rows, 1))[:rows]
+    ds = lance_sql.write(vector_table(values), str(tmp_path / "t"))
+    ds = ds.create_index("v", kind, num_partitions=4)
+    found = ds.nearest("v", clustered(1)[0], columns=["id"], refine_factor=10)
+    assert found.equals(ds.nearest("v", clustered(1)[0], columns=["id"], use_index=False))
+    assert found.num_rows == min(rows, 10)
+
+
+def test_equal_vectors(tmp_path):
+    ds = lance_sql.write(vector_table(np.ones((700, 8), np.float32)), str(tmp_path / "t"))
+    for kind in ("IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ"):
+        ds = ds.create_index("v", kind, num_partitions=2, replace=True)
+        assert ds.nearest("v", [1.0] * 8, 5, nprobes=2).num_rows == 5
+
+
+def test_cancelling_leaves_no_files(ds, tmp_path):
+    class StopHereError(Exception):
+        pass
+
+    def stop(event):
+        if event.stage == "writing the index":
+            raise StopHereError
+
+    with pytest.raises(StopHereError):
+        ds.create_index("v", "IVF_PQ", progress=stop)
+    assert not list((tmp_path / "t").rglob("*.idx"))
+    assert lance_sql.open(ds.uri).version == ds.version
+
+
+def test_progress_tells_the_stages(ds):
+    stages = []
+    ds.create_index("v", "IVF_PQ", progress=lambda event: stages.append(event.stage))
+    assert list(dict.fromkeys(stages)) == [
+        "reading a sample",
+        "training partitions",
+        "training codes",
+        "reading the column",
+        "writing the index",
+    ]
+
+
+def test_rows_beyond_memory_wait_in_a_file():
+    random = np.random.default_rng(0)
+    parts = [
+        (
+            random.integers(0, 1 << 40, 50, dtype=np.uint64),
+            random.integers(0, 7, 50, dtype=np.uint32),
+            random.integers(0, 255, (50, 12), dtype=np.uint8),
+        )
+        for _ in range(8)
+    ]
+    found = []
+    for memory in (1 << 20, 1000):
+        with EncodedRows(12, memory) as rows:
+            for part in parts:
+                rows.add(*part)
+            found.append([(ids.tolist(), codes.tolist()) for ids, codes in rows.partitions(9)])
+    assert found[0] == found[1]
+    assert [len(ids) for ids, _ in found[0]][7:] == [0, 0]
+    assert sum(len(ids) for ids, _ in found[0]) == 400
+
+
+def test_centroids_are_in_the_middle_of_clusters():
+    random = np.random.default_rng(3)
+    centres = random.normal(size=(20, 6)) * 50
+    values = (centres[random.integers(0, 20, 4000)] + random.normal(size=(4000, 6))).astype(np.float32)
+    found = kmeans(values, 20, 50, random)
+    distances = np.linalg.norm(centres[:, None] - found[None], axis=2)
+    assert (distances.min(axis=1) < 1).mean() >= 0.9
+    spread = np.linalg.norm(values[:, None] - found[None], axis=2).min(axis=1)
+    assert spread.mean() < 4
+
+
+def test_options_of_arrow(tmp_path):
+    table = pa.table({"id": [1, 2], "s": ["a", "b"]})
+    with pytest.raises(InvalidSearchError, match="no vectors"):
+        lance_sql.write(table, str(tmp_path / "s")).create_index("s", "IVF_PQ")
