@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--first-seed", default="0", help="the first seed of random sequences of operations")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from workers import FilesAndOneJvm

@@ -166,3 +166,37 @@ def test_paths_that_are_no_columns(dataset: lance_sql.Dataset) -> None:
 
 def test_the_least_and_the_greatest(dataset: lance_sql.Dataset) -> None:
     assert [bound.as_py() for bound in dataset.min_max("s.i.x")] == [0, 9]
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_a_cast_within_lists_of_structs(tmp_path: Path, version: str) -> None:
+    """The new file has nulls in the places of deleted rows, where the old one has lists."""
+    uri = str(tmp_path / "t.lance")
+    kind = pa.list_(pa.struct([("a", pa.int32()), ("b", pa.string())]))
+    lists = [[{"a": 1, "b": "x"}, None], None, [], [{"a": 2, "b": None}] * 3, [None], [{"a": 3, "b": "y"}]]
+    table = pa.table({"id": range(6), "l": pa.array(lists, kind), "s": [{"l": held} for held in lists]})
+    lance.write_dataset(table, uri, data_storage_version=version)
+    lance.dataset(uri).delete("id = 3")
+    lance.dataset(uri).alter_columns({"path": "l.item.a", "data_type": pa.int64()})
+    lance.dataset(uri).alter_columns({"path": "s.l.item.b", "data_type": pa.large_string()})
+    expected = lance.dataset(uri).to_table()
+    ours = lance_sql.open(uri)
+    assert ours.scan().to_table().equals(expected)
+    assert ours.take([5, 0], columns=["l"])["l"].to_pylist() == [lists[5], lists[0]]
+    assert ours.scan(filter="array_length(l) = 2").count() == 1
+    assert ours.compact(deleted_share=0.0).scan().to_table().equals(expected)
+
+
+def test_fields_of_other_files_fill_null_structs(tmp_path: Path) -> None:
+    """A struct is null where it is in every file; fields of files in which it is null are null."""
+    uri = str(tmp_path / "t.lance")
+    table = pa.table({"s": pa.array([{"a": 1}, None, None], pa.struct([("a", pa.int64())]))})
+    lance.write_dataset(table, uri, data_storage_version="2.2")
+    added = pa.table({"s": pa.array([None, {"b": 5}, None], pa.struct([("b", pa.int64())]))})
+    lance.dataset(uri).add_columns(added.to_reader())
+    expected = lance.dataset(uri).to_table()
+    assert expected["s"].to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": 5}, None]
+    ours = lance_sql.open(uri)
+    assert ours.scan().to_table().equals(expected)
+    assert ours.scan(filter="s IS NULL").count() == 1
+    assert ours.scan(columns=["s.b"]).to_table()["s.b"].to_pylist() == [None, 5, None]

@@ -31,10 +31,10 @@ class OutputColumn(NamedTuple):
     """As the scan promises it."""
     wanted: Field | None
     """The top-level field that it is, or is below of; None for a column of the system."""
-    stored: Field | None
-    """What of it this layout stores; None where all its values are null."""
+    stored: tuple[Field, ...]
+    """What of it this layout stores, by file; nothing where all its values are null."""
     decoded: int
-    """The number of the decoded column with that."""
+    """The number of the first of the decoded columns with that."""
     depth: int
     """How many structs are around it in that column."""
 
@@ -85,6 +85,23 @@ class FragmentLayout:
             return None
         return field if children == field.children else replace(field, children=children)
 
+    def _by_file(self, field: Field) -> tuple[Field, ...]:
+        """A stored field as one field for each file with some of its leaves.
+
+        Every leaf tells which structs around it are null, and those of different files may disagree.
+        """
+        numbers = dict.fromkeys(self.places[leaf.id][0] for leaf in field.leaves())
+        if len(numbers) == 1:
+            return (field,)
+        return tuple(part for number in numbers if (part := self._in_file(field, number)) is not None)
+
+    def _in_file(self, field: Field, number: int) -> Field | None:
+        if field.is_leaf:
+            return field if self.places[field.id][0] == number else None
+        children = (self._in_file(child, number) for child in field.children)
+        held = tuple(child for child in children if child is not None)
+        return replace(field, children=held) if held else None
+
     def _stored_part(self, wanted: Field, full: Field) -> Field | None:
         """`stored` of a field with some of the children of `full`.
 
@@ -132,7 +149,7 @@ class FragmentLayout:
         parts: list[tuple[Field, bool]] = []
         for name in names:
             if isinstance(name, str) and name in SYSTEM_FIELDS:
-                outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, None, -1, 0))
+                outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, 0))
                 continue
             path = field_path(self._schema, name) if isinstance(name, str) else (name,)
             wanted = narrowed(path)
@@ -144,10 +161,11 @@ class FragmentLayout:
             else:
                 (full,) = self._schema.path(name.name, [name.name])
                 part = self._stored_part(name, full)
-            outputs.append(OutputColumn(arrow, wanted, part, len(decoded), len(path) - 1))
-            if part is not None:
-                parts.append((part, name in coded))
-                decoded.append(arrow if name in coded else part.to_arrow().with_type(stored_type(part)))
+            stored = self._by_file(part) if part is not None else ()
+            outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), len(path) - 1))
+            for held in stored:
+                parts.append((held, name in coded))
+                decoded.append(arrow if name in coded else held.to_arrow().with_type(stored_type(held)))
         schema, stored_schema = pa.schema([output.arrow for output in outputs]), pa.schema(decoded)
         return ProjectedColumns(
             schema,

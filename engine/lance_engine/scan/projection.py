@@ -185,20 +185,21 @@ class Projection:
         for output in self._decoders.outputs:
             if output.wanted is None:
                 arrays.append(system(output.arrow.name))
-            elif output.stored is None:
+            elif not output.stored:
                 arrays.append(pa.nulls(rows, output.arrow.type))
             else:
-                arrays.append(self._declared(batch.column(output.decoded), output))
+                last = output.decoded + len(output.stored)
+                arrays.append(self._declared(batch.columns[output.decoded : last], output))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _declared(self, array: pa.Array, output: OutputColumn) -> pa.Array:
-        if array.type.equals(output.arrow.type):
-            return array
+    def _declared(self, held: Sequence[pa.Array], output: OutputColumn) -> pa.Array:
+        if len(held) == 1 and held[0].type.equals(output.arrow.type):
+            return held[0]
         assert output.wanted is not None
-        assert output.stored is not None
         with self._reader.placed():
             try:
-                array = to_declared(array, output.stored, output.wanted, self._reader.blobs)
+                parts = list(zip(held, output.stored, strict=True))
+                array = to_declared(parts, output.wanted, self._reader.blobs)
             except kernels.InvalidJsonError as error:
                 raise kernels.CorruptDataError(
                     f"A JSON value contradicts itself: {error.args[0]}", output.arrow.name, None, None

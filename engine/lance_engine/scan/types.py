@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text
 from lance_engine.logical_types import to_arrow_type
 from lance_engine.scan.blobs import DESCRIPTOR
 from lance_engine.schema_tree import Field
+
+#: Values as they are stored, and the field that they are: maybe without some of its children.
+Part = tuple[pa.Array, Field]
+ReadBlobs = Callable[[Field, pa.StructArray], pa.Array]
 
 
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
@@ -44,57 +52,96 @@ def stored_type(field: Field) -> pa.DataType:
     return to_arrow_type(field.name, field.logical_type, children)
 
 
-def to_declared(
-    array: pa.Array, stored: Field, wanted: Field, blobs: Callable[[Field, pa.StructArray], pa.Array]
-) -> pa.Array:
-    """The values of `wanted`, of which `array` holds what is `stored`: all of it but some fields of structs.
+def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Array:
+    """The values of `wanted`, of which the arrays hold what is stored: all of it but some fields of structs.
 
-    These are null. `blobs` reads what descriptors lead to. `kernels.InvalidJsonError` where a JSON value is
-    damaged. `kernels.BatchTooLargeError` asks for fewer rows: the codes are too narrow for the values, which
-    may come from several pages with dictionaries of their own.
+    These are null. A struct is null where it is in every part. `blobs` reads what descriptors lead to.
+    `kernels.InvalidJsonError` where a JSON value is damaged. `kernels.BatchTooLargeError` asks for fewer
+    rows: the codes are too narrow for the values, which may come from pages with dictionaries of their own.
+    `kernels.CorruptDataError` where lists differ in length between parts.
     """
+    array = parts[0][0]
     if wanted.is_blob_v2:
         return blobs(wanted, array)
     arrow_type = wanted.arrow_type
-    if array.type.equals(arrow_type):
+    if len(parts) == 1 and array.type.equals(arrow_type):
         return array
     if wanted.is_json:
         return json_text(array)
     if pa.types.is_dictionary(arrow_type):
         return _coded(array, arrow_type)
     if pa.types.is_struct(arrow_type):
-        return _struct(array, stored, wanted, blobs)
-    ((stored_child,), (child,)) = stored.children, wanted.children
+        return _struct(parts, wanted, blobs)
+    mask = _null_in_all([held for held, _ in parts])
+    (child,) = wanted.children
     if pa.types.is_map(arrow_type):
-        entries = pa.StructArray.from_arrays(
-            [array.keys, array.items], fields=list(stored_type(stored_child))
-        )
-        items = _struct(entries, stored_child, child, blobs)
+        if len(parts) > 1:
+            raise kernels.CorruptDataError(
+                "Keys and values of a map are in different files", wanted.name, None
+            )
+        entry = parts[0][1].children[0]
+        entries = pa.StructArray.from_arrays([array.keys, array.items], fields=list(stored_type(entry)))
+        items = _struct([(entries, entry)], child, blobs)
         return pa.MapArray.from_arrays(
-            array.offsets, items.field(0), items.field(1), type=arrow_type, mask=array.is_null()
+            array.offsets, items.field(0), items.field(1), type=arrow_type, mask=mask
         )
-    items = to_declared(array.values, stored_child, child, blobs)
     if pa.types.is_fixed_size_list(arrow_type):
-        return pa.FixedSizeListArray.from_arrays(items, type=arrow_type, mask=array.is_null())
+        held = [(part.values, stored.children[0]) for part, stored in parts]
+        return pa.FixedSizeListArray.from_arrays(to_declared(held, child, blobs), type=arrow_type, mask=mask)
     kind = pa.LargeListArray if pa.types.is_large_list(arrow_type) else pa.ListArray
-    return kind.from_arrays(array.offsets, items, type=arrow_type, mask=array.is_null())
+    if len(parts) == 1:
+        items = to_declared([(array.values, parts[0][1].children[0])], child, blobs)
+        return kind.from_arrays(array.offsets, items, type=arrow_type, mask=mask)
+    lengths, held = _aligned_items([part for part, _ in parts], wanted.name)
+    stored_items = [stored.children[0] for _, stored in parts]
+    items = to_declared(list(zip(held, stored_items, strict=True)), child, blobs)
+    ends = np.append(0, np.cumsum(lengths))
+    offsets = pa.array(ends.astype(np.int64 if kind is pa.LargeListArray else np.int32))
+    return kind.from_arrays(offsets, items, type=arrow_type, mask=mask)
 
 
-def _struct(
-    array: pa.StructArray,
-    stored: Field,
-    wanted: Field,
-    blobs: Callable[[Field, pa.StructArray], pa.Array],
-) -> pa.StructArray:
-    held = {child.id: (number, child) for number, child in enumerate(stored.children)}
-    children = []
-    for child in wanted.children:
-        if child.id in held:
-            number, part = held[child.id]
-            children.append(to_declared(array.field(number), part, child, blobs))
-        else:
-            children.append(pa.nulls(len(array), child.arrow_type))
-    return pa.StructArray.from_arrays(children, fields=list(wanted.arrow_type), mask=array.is_null())
+def _aligned_items(parts: Sequence[pa.Array], name: str) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+    """The lengths of lists in several parts, and for each part as many items: null where it has none.
+
+    Where a part has null, at a deleted row for instance, another one tells the length.
+    """
+    own = [pc.fill_null(pc.list_value_length(part), 0).to_numpy(zero_copy_only=False) for part in parts]
+    valid = [part.is_valid().to_numpy(zero_copy_only=False) for part in parts]
+    lengths: npt.NDArray[np.int64] = np.select(valid, own, 0).astype(np.int64)
+    if any((known & (length != lengths)).any() for known, length in zip(valid, own, strict=True)):
+        raise kernels.CorruptDataError("Lists differ in length between the files", name, None)
+    starts = np.cumsum(lengths) - lengths
+    items = []
+    for part, known, length in zip(parts, valid, own, strict=True):
+        first = np.cumsum(length) - length - starts
+        index = np.arange(lengths.sum()) + np.repeat(first, lengths)
+        items.append(part.flatten().take(pa.array(index, mask=np.repeat(~known, lengths))))
+    return lengths, items
+
+
+def _null_in_all(arrays: Sequence[pa.Array]) -> pa.BooleanArray:
+    return reduce(pc.and_, (array.is_null() for array in arrays))
+
+
+def _struct(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.StructArray:
+    # What stands below the nulls of one part is no value of a struct that another part has.
+    columns = [
+        array.flatten()
+        if len(parts) > 1
+        else [array.field(number) for number in range(array.type.num_fields)]
+        for array, _ in parts
+    ]
+    held: dict[int, list[Part]] = {}
+    for (_, stored), values in zip(parts, columns, strict=True):
+        for child, array in zip(stored.children, values, strict=True):
+            held.setdefault(child.id, []).append((array, child))
+    rows = len(parts[0][0])
+    children = [
+        to_declared(held[child.id], child, blobs) if child.id in held else pa.nulls(rows, child.arrow_type)
+        for child in wanted.children
+    ]
+    mask = _null_in_all([array for array, _ in parts])
+    return pa.StructArray.from_arrays(children, fields=list(wanted.arrow_type), mask=mask)
 
 
 def _coded(array: pa.Array, arrow_type: pa.DictionaryType) -> pa.DictionaryArray:

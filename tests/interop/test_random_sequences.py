@@ -1,0 +1,44 @@
+"""Random sequences of pylance's operations, of which every version must read as pylance reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from compared_versions import differences
+from random_sequences import Sequence
+
+QUICK, MANY, BLOCK = 30, 10_000, 250
+
+
+def check(folder: Path, seeds: range) -> None:
+    found = {}
+    for seed in seeds:
+        sequence = Sequence(folder, seed)
+        try:
+            sequence.run()
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            continue  # pylance could not write it
+        different = differences(sequence.uri, seed)
+        if different:
+            found[seed] = different
+    assert not found
+
+
+def first_seed(config: pytest.Config) -> int:
+    return int(config.getoption("--first-seed"))
+
+
+def test_some_sequences(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    first = first_seed(pytestconfig)
+    check(tmp_path, range(first, first + QUICK))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("block", range(MANY // BLOCK))
+def test_many_sequences(tmp_path: Path, pytestconfig: pytest.Config, block: int) -> None:
+    first = first_seed(pytestconfig) + block * BLOCK
+    check(tmp_path, range(first, first + BLOCK))
