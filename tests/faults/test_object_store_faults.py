@@ -24,7 +24,7 @@ TABLE = pa.table({"id": range(1000), "s": [f"s{i}" for i in range(1000)]})
 @pytest.fixture
 def proxy(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Proxy]:
     # What takes seconds in earnest.
-    monkeypatch.setattr(obstore_client, "_HASTY", (0.2, 0.3))
+    monkeypatch.setattr(obstore_client, "_HASTY", (0.2, 0.2, 0.3))
     with s3_proxy(object_store.endpoint) as proxy:
         proxy.stall_seconds = 1.0
         yield proxy

@@ -44,6 +44,7 @@ _MORE: Final = {
         }
     ),
     "gs": frozenset({"bearer_token"}),
+    "http": frozenset(),
     "az": frozenset(
         {
             *("account_name", "account_key", "client_id", "client_secret", "tenant_id", "authority_host"),
@@ -52,7 +53,7 @@ _MORE: Final = {
         }
     ),
 }
-_PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_", "azure_")}
+_PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_", "azure_"), "http": ()}
 # Options of fsspec whose values are objects or settings of another client: then that client is used.
 _ONLY_FSSPEC: Final = frozenset({"session", "credential", "config_kwargs", "client_kwargs", "use_ssl"})
 _CLIENT: Final = ("user_agent", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "root_certificate")
@@ -60,6 +61,7 @@ _CLOUDS: Final = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "gs"),
     **dict.fromkeys(("az", "abfs", "abfss", "adl"), "az"),
+    **dict.fromkeys(("http", "https"), "http"),
 }
 
 
@@ -77,9 +79,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class CloudConfig:
-    """A bucket or container, and how to reach it. It can be compared: equal ones share a client."""
+    """A bucket, container or server, and how to reach it. It can be compared: equal ones share a client."""
 
     cloud: str
+    #: of a server its address
     bucket: str
     #: (name, value) as obstore knows them, sorted
     config: tuple[tuple[str, str | bool], ...]
@@ -108,8 +111,10 @@ def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudC
             config = _s3_config(given, bucket, insecure)
         case "gs":
             config = _google_config(given)
-        case _:
+        case "az":
             config = _azure_config(given)
+        case _:
+            config = {}
     if config is None or any(name in given for name in _ONLY_FSSPEC):
         return None
     for name, value in given.items():

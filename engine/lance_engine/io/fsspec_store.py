@@ -10,7 +10,7 @@ from typing import Any
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained, codes
 from lance_engine.io.storage_options import fsspec_options
-from lance_engine.io.store import Sink, checked_path, checked_range
+from lance_engine.io.store import Sink, checked_path, checked_range, not_atomic
 
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
@@ -147,13 +147,7 @@ class FsspecStore:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         if not self._protocols & CONDITIONAL_PUT:
-            raise UnsupportedFeatureError(
-                "Commits are not safe on this kind of storage: it cannot create a file only if it is absent",
-                path=self._uri,
-                remedy="Name a database that decides instead, which all writers reach: "
-                "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to a local "
-                "folder, S3, Google Cloud Storage or Azure Blob Storage",
-            )
+            raise not_atomic(self._uri)
         try:
             with self._explained():
                 self._fs.pipe_file(self._full(path), bytes(data), mode="create")

@@ -35,6 +35,7 @@ class IncompleteAnswerError(Exception):
 
 RETRIED: Final = frozenset({Outcome.BUSY, Outcome.UNREACHABLE, Outcome.STALLED, Outcome.INTERRUPTED})
 
+_NO_RANGES: Final = re.compile(r"non-partial response|Range request not supported")
 _STATUS: Final = re.compile(r"\bstatus: (\d{3})")
 _KIND: Final = re.compile(r"HttpError \{\s*kind: (\w+)")
 _CODE: Final = re.compile(r"<Code>([\w.-]{1,100})</Code>")
@@ -94,7 +95,7 @@ def _outcome(error: Exception, text: str, status: int, code: str) -> Outcome:
         return named or by_status.get(status, Outcome.FAILED)
     if named is not None:
         return named
-    if "non-partial response" in text:
+    if _NO_RANGES.search(text):
         return Outcome.WHOLE
     kind = match[1] if (match := _KIND.search(text)) else ""
     return _TRANSPORT.get(kind, Outcome.FAILED)
@@ -106,6 +107,8 @@ def _reason(text: str, status: int, code: str) -> str:
         return f"{code}: {message}" if message else code
     if status:
         return f"status {status}"
+    if _NO_RANGES.search(text):
+        return "the server does not answer with parts of files"
     if "ConnectionRefused" in text:
         return "the connection was refused"
     if "dns error" in text:

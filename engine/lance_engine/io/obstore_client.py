@@ -16,7 +16,7 @@ from lance_engine.io.obstore_library import keep_inherited, obstore
 from lance_engine.io.retries import Retries
 
 # In seconds without any byte, after which the first attempts are given up.
-_HASTY: Final = (2.0, 5.0)
+_HASTY: Final = (2.0, 2.0, 5.0)
 # Bytes that a slow line may need longer for than the first attempt takes.
 _LARGE_BODY: Final = 1 << 20
 _CREDENTIALS_FOR: Final = timedelta(minutes=5)
@@ -36,8 +36,8 @@ class Client:
         connect = timedelta(seconds=min(waiting.connect, waiting.request))
         times = {"timeout": request, "connect_timeout": connect}
         hasty = [timedelta(seconds=min(seconds, waiting.request)) for seconds in _HASTY]
-        self._ladder = [self._make({**times, "read_timeout": step}, _NO_RETRIES) for step in hasty]
-        self._ladder.append(self._make(times, _NO_RETRIES))
+        stores = {step: self._make({**times, "read_timeout": step}, _NO_RETRIES) for step in hasty}
+        self._ladder = [*(stores[step] for step in hasty), self._make(times, _NO_RETRIES)]
         # Uploads in parts run inside the library, which asks again by itself.
         self.uploading = self._make(
             times, {"max_retries": 10, "retry_timeout": timedelta(seconds=waiting.retry)}
@@ -88,16 +88,15 @@ def _factory(config: CloudConfig) -> Any:
         provider = _no_google_token
     if config.cloud == "s3":
         provider = _s3_identity(config, settings)
-    kind = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}[config.cloud]
+    kind = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore", "http": "HTTPStore"}[config.cloud]
+    more: dict[str, Any] = {} if provider is None else {"credential_provider": provider}
+    if config.cloud != "http":
+        more["config"] = settings
 
     def make(times: dict[str, timedelta], retry: dict[str, Any]) -> Any:
         try:
             return getattr(library.store, kind)(
-                config.bucket,
-                config=settings,
-                client_options={**options, **times},
-                retry_config=retry,
-                **({} if provider is None else {"credential_provider": provider}),
+                config.bucket, client_options={**options, **times}, retry_config=retry, **more
             )
         except library.exceptions.BaseError as error:
             # Its text can hold the values.

@@ -23,9 +23,9 @@ _PAGE: Final = 1000
 
 
 def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
-    """The store for a URI, None if that or an option is a matter of fsspec."""
+    """The store for a URI of a bucket, None if that or an option is a matter of fsspec."""
     scheme, _, location = uri.partition("://")
-    if cloud_of(scheme.lower()) is None:
+    if cloud_of(scheme.lower()) in (None, "http"):
         return None
     bucket, _, root = location.partition("/")
     container, at, host = bucket.partition("@")
@@ -228,8 +228,14 @@ class ObstoreStore:
         key = self._key(path)
         return self._run("look", path, lambda here, number: here.library.head(here.store(number), key))
 
+    def read_root(self) -> bytes:
+        """What the store answers for the folder itself."""
+        return self._read_key(self._root, "", 0)
+
     def _read_rest(self, path: str, offset: int) -> bytes:
-        key = self._key(path)
+        return self._read_key(self._key(path), path, offset)
+
+    def _read_key(self, key: str, path: str, offset: int) -> bytes:
         options: dict[str, Any] = {"range": {"offset": offset}} if offset else {}
 
         def attempt(here: Client, number: int) -> bytes:

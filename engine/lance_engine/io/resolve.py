@@ -72,9 +72,15 @@ def _plain_store(text: str, options: Mapping[str, Any], access: ExternalAccess) 
 
 
 def _remote_store(text: str, options: Mapping[str, Any]) -> Store:
-    from lance_engine.io.obstore_store import object_store
+    store: Store | None
+    if text.lower().startswith(("http://", "https://")):
+        from lance_engine.io.http_store import http_store
 
-    store: Store | None = object_store(text, options)
+        store = http_store(text, options)
+    else:
+        from lance_engine.io.obstore_store import object_store
+
+        store = object_store(text, options)
     if store is None:
         from lance_engine.io.fsspec_store import FsspecStore
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 
 
 class Sink(ABC):
@@ -127,6 +127,17 @@ def delete_quietly(store: Store, paths: Iterable[str]) -> None:
     for path in paths:
         with suppress(Exception):
             store.delete(path)
+
+
+def not_atomic(uri: str) -> UnsupportedFeatureError:
+    """The error for storage that cannot create a file only if it is absent."""
+    return UnsupportedFeatureError(
+        "Commits are not safe on this kind of storage: it cannot create a file only if it is absent",
+        path=uri,
+        remedy="Name a database that decides instead, which all writers reach: "
+        "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to a local "
+        "folder, S3, Google Cloud Storage or Azure Blob Storage",
+    )
 
 
 # What paths of datasets look like, which needs no closer look.

@@ -1,0 +1,81 @@
+"""Datasets on web servers, to read: folders are known by the pages that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from lance_engine.io.cloud_options import cloud_config
+from lance_engine.io.obstore_store import ObstoreStore
+from lance_engine.io.store import not_atomic
+
+
+def http_store(uri: str, options: Mapping[str, Any]) -> HttpStore | None:
+    """The store for a URI, None if that or an option is a matter of fsspec."""
+    parts = urlsplit(uri)
+    if parts.query or "@" in parts.netloc:
+        return None
+    config = cloud_config(parts.scheme, f"{parts.scheme}://{parts.netloc}", options)
+    return None if config is None else HttpStore(uri, options, config, unquote(parts.path))
+
+
+class HttpStore(ObstoreStore):
+    """A folder of a web server that answers with parts of files, such as ``https://host/table.lance``."""
+
+    def __repr__(self) -> str:
+        return f"HttpStore({self.uri!r})"
+
+    def list(self, prefix: str) -> list[str]:
+        start = f"{prefix}/" if prefix else ""
+        found: list[str] = []
+        for name in self._entries(prefix):
+            if name.endswith("/"):
+                found += self.list(f"{start}{name[:-1]}")
+            else:
+                found.append(f"{start}{name}")
+        return sorted(found)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return [name.rstrip("/") for name in self._entries(folder)]
+
+    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
+        return self.names(folder), True
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        raise not_atomic(self.uri)
+
+    def _entries(self, folder: str) -> set[str]:
+        """What the page of a folder links to in it; names of folders end with a slash."""
+        try:
+            page = self.read(folder) if folder else self.read_root()
+        except FileNotFoundError:
+            return set()
+        links = _Links()
+        links.feed(page.decode(errors="replace"))
+        here = f"{self.uri}/{folder}".rstrip("/") + "/"
+        found: set[str] = set()
+        for link in links.found:
+            target = urlsplit(urljoin(here, link))
+            name = unquote(target.path).removeprefix(unquote(urlsplit(here).path))
+            if (
+                name
+                and target.netloc == urlsplit(here).netloc
+                and "/" not in name[:-1]
+                and name[0] not in "/?"
+            ):
+                found.add(name)
+        return found
+
+
+class _Links(HTMLParser):
+    """The targets of the links of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.found += [value for name, value in attrs if name == "href" and value]

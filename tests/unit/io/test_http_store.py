@@ -1,0 +1,106 @@
+"""Datasets on a web server that lists folders and answers with parts of files."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from lance_engine.dataset import Dataset
+from lance_engine.errors import DatasetNotFoundError, StorageUnavailableError, UnsupportedFeatureError
+from lance_engine.io import open_store
+from lance_engine.io.http_store import HttpStore
+from lance_engine.write.dataset import write_dataset
+
+TABLE = pa.table({"id": range(1000), "s": [f"s{i}" for i in range(1000)]})
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """As web servers do it; that of Python answers with whole files only."""
+
+    protocol_version = "HTTP/1.1"
+    ranges = True
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if not self.ranges or wanted is None or not path.is_file():
+            super().do_GET()
+            return
+        content = path.read_bytes()
+        if wanted[1]:
+            start, stop = int(wanted[1]), min(len(content), int(wanted[2] or len(content)) + 1)
+        else:
+            start, stop = max(0, len(content) - int(wanted[2])), len(content)
+        body = content[start:stop]
+        self.send_response(206 if body else 416)
+        self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(content)}")
+        self.send_header("Last-Modified", self.date_time_string(int(path.stat().st_mtime)))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _WholeFiles(_Handler):
+    ranges = False
+
+
+@pytest.fixture(params=[_Handler])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    handler = partial(request.param, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_dataset_is_read(address: str, tmp_path: Path) -> None:
+    path = tmp_path / "with space" / "t.lance"
+    ds = Dataset(write_dataset(TABLE, path))
+    ds.delete("id < 10")
+    for uri in (f"{address}/with space/t.lance", f"{address}/with%20space/t.lance/"):
+        remote = Dataset.open(uri)
+        assert (remote.version, remote.count_rows()) == (2, 990)
+        assert remote.scan(["s"], filter="id = 500").to_table().to_pylist() == [{"s": "s500"}]
+    store = open_store(uri)
+    assert isinstance(store, HttpStore)
+    assert store.list("") == open_store(path).list("")
+    assert "_versions" in store.names("")
+    (data,) = store.list("data")
+    content = (path / data).read_bytes()
+    assert store.read_tail(data, 7) == (content[-7:], len(content))
+    assert store.size(data) == len(content)
+
+
+def test_nothing_is_committed_to_it(address: str, tmp_path: Path) -> None:
+    write_dataset(TABLE, tmp_path / "t.lance")
+    with pytest.raises(UnsupportedFeatureError, match="manifest_store"):
+        open_store(f"{address}/t.lance").put_if_absent("_versions/2.manifest", b"")
+    with pytest.raises(StorageUnavailableError, match="status 501"):
+        Dataset.open(f"{address}/t.lance").delete("id = 1")
+    assert Dataset.open(tmp_path / "t.lance").version == 1
+
+
+def test_there_is_no_dataset(address: str) -> None:
+    with pytest.raises(DatasetNotFoundError):
+        Dataset.open(f"{address}/t.lance")
+
+
+@pytest.mark.parametrize("address", [_WholeFiles], indirect=True)
+def test_servers_that_know_no_ranges_are_told_of(address: str, tmp_path: Path) -> None:
+    write_dataset(TABLE, tmp_path / "t.lance")
+    store = open_store(f"{address}/t.lance")
+    (data,) = store.list("data")
+    with pytest.raises(StorageUnavailableError, match="parts of files"):
+        store.read(data, 10, 20)
