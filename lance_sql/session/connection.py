@@ -26,6 +26,7 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.session.explanation import Explanation
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
+from lance_sql.session.searching import Searches
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
@@ -65,6 +66,8 @@ class Connection:
         )
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        #: tables of searches whose results are gone
+        self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
 
@@ -128,12 +131,16 @@ class Connection:
     ) -> QueryResult:
         """Plan one statement of the engine, such as a query, and return its result."""
         statement = Statement.of(text)
+        with self._explained(statement):
+            searches = Searches(self, statement, params)
         with self._explained(statement), self._engine.lock:
-            bound = self._prepare(statement)
-            query = self._engine.query(bound.text, params)
-            query = self._from_metadata(statement, bound, query) or query
+            bound = self._prepare(searches.statement, searches.tables)
+            query = self._engine.query(bound.text, searches.parameters)
+            query = self._from_metadata(searches.statement, bound, query) or query
         result = self._result(query, statement, params, progress)
         self._results.add(result)
+        if searches.tables:
+            weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
 
     def _from_metadata(self, statement: Statement, bound: Bound, query: Query) -> MetadataQuery | None:
@@ -180,9 +187,11 @@ class Connection:
         Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
         what every part of the plan did and what was read.
         """
-        statement = Statement.of(text)
+        searches = Searches(self, Statement.of(text), params)
+        statement, params = searches.statement, searches.parameters
         with self._engine.lock:
-            bound = self._prepare(statement)
+            bound = self._prepare(statement, searches.tables)
+            self._unused.extend(searches.tables)
             if whole_table_aggregates(statement) is not None:
                 known = self._from_metadata(statement, bound, self._engine.query(bound.text, params))
                 if known is not None:
@@ -206,10 +215,14 @@ class Connection:
         """The names of the datasets in the directory."""
         return list(self.catalog.tables())
 
-    def _prepare(self, statement: Statement) -> Bound:
-        """Make the engine know what `statement` names."""
+    def _prepare(self, statement: Statement, searched: Mapping[str, Any] | None = None) -> Bound:
+        """Make the engine know what `statement` names, and what its searches found."""
         self._check_open()
         self._finish_streams()
+        while self._unused:
+            self._engine.unregister(self._unused.pop())
+        for name, table in (searched or {}).items():
+            self._engine.register_other(name, table)
         return self._binding.bind(statement)
 
     def _settle(self) -> None:

@@ -21,7 +21,7 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
-from lance_sql.text.tokens import Token, closing, quote, table_positions, tokenize
+from lance_sql.text.tokens import Token, arguments, closing, quote, table_positions, tokenize
 
 #: Words that can follow a table and are no alias for it.
 _AFTER_TABLE = re.compile(
@@ -158,7 +158,7 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
     if length == 1:
         return reference, 1, None
     following = tokens[position + length] if position + length < len(tokens) else None
-    named = following is not None and _is_alias(following)
+    named = following is not None and is_alias(following)
     alias = "" if named else f" AS {quote(part or location)}"
     # sales.versions may as well be the table `versions` in a schema `sales` of the engine.
     only_if = None if choice or reference.quoted else name
@@ -183,7 +183,8 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
     return None
 
 
-def _is_alias(token: Token) -> bool:
+def is_alias(token: Token) -> bool:
+    """Whether a token behind a table is a name for it."""
     return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))
 
 
@@ -194,7 +195,7 @@ def _time_travel(text: str, tokens: list[Token], position: int) -> tuple[Version
     end = closing(tokens, position + 1)
     if end is None or position + 3 >= len(tokens) or tokens[position + 3].text not in ("=>", ":="):
         return None
-    choices = [_choice(text, argument) for argument in _arguments(tokens[position + 2 : end])]
+    choices = [_choice(text, argument) for argument in arguments(tokens[position + 2 : end])]
     return _merged(choices), end - position + 1
 
 
@@ -206,7 +207,7 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
     end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
     if end is None or tokens[position + 1].text != "(":
         return None
-    path, *others = _arguments(tokens[position + 2 : end])
+    path, *others = arguments(tokens[position + 2 : end])
     if len(path) != 1 or path[0].kind != "string":
         raise UnsupportedFeatureError(
             f"{function} needs a path that is written out", remedy=f"Write {function}('x.lance')"
@@ -222,19 +223,6 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
     name = reference_name(path[0].value, choice, part)
     reference = Reference(name, path[0].value, choice, part, certain=True, quoted=True)
     return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, quote(name))
-
-
-def _arguments(tokens: list[Token]) -> list[list[Token]]:
-    """The tokens between two brackets, cut at their commas."""
-    arguments: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if token.text == "," and depth == 0:
-            arguments.append([])
-        else:
-            arguments[-1].append(token)
-    return arguments
 
 
 def _choice(text: str, argument: list[Token]) -> VersionChoice:

@@ -79,6 +79,19 @@ def closing(tokens: list[Token], position: int) -> int | None:
     return None
 
 
+def arguments(tokens: list[Token]) -> list[list[Token]]:
+    """The tokens between two brackets, cut at their commas."""
+    arguments: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if token.text == "," and depth == 0:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    return arguments
+
+
 def table_positions(tokens: list[Token]) -> set[int]:
     """The places where only a table can stand: behind FROM and JOIN, and behind commas between tables."""
     found: set[int] = set()

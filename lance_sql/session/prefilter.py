@@ -1,0 +1,54 @@
+"""``prefilter := true``: the condition of the query is applied before the nearest rows are chosen."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from lance_engine.errors import LanceError, UnsupportedFeatureError
+
+from lance_sql.text.searches import VECTOR_SEARCH, SearchCall
+
+_REMEDY = "Give the condition as an argument: filter := 'price < 5'"
+
+
+def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
+    """The WHERE condition of the query around `call`, over the columns of the dataset; None without one.
+
+    UnsupportedFeatureError where it is not clear, or says something that cannot be tested before the search.
+    """
+    import sqlglot
+    from lance_engine.expr.from_sql import parse_sql
+    from sqlglot import exp
+
+    marked = f"{text[: call.start]}__search__{text[call.end :]}"
+    try:
+        tree = sqlglot.parse_one(marked, dialect="duckdb")
+    except sqlglot.ParseError as error:
+        raise UnsupportedFeatureError(
+            "The query cannot be parsed to find its condition", remedy=_REMEDY
+        ) from error
+    select = next(
+        (
+            table.parent_select
+            for table in tree.find_all(exp.Table)
+            if table.name == "__search__" and table.parent_select is not None
+        ),
+        None,
+    )
+    if select is None or select.args.get("joins"):
+        raise UnsupportedFeatureError(
+            f"prefilter needs a query over {VECTOR_SEARCH} alone, without joins", remedy=_REMEDY
+        )
+    where = select.args.get("where")
+    if where is None:
+        return None
+    condition = where.this.copy()
+    for column in condition.find_all(exp.Column):
+        column.set("table", None)
+    found: str = condition.sql(dialect="duckdb")
+    try:
+        parse_sql(found, schema)
+    except LanceError as error:
+        raise UnsupportedFeatureError(
+            f"prefilter cannot test {found!r} before the search: {error}", remedy=_REMEDY
+        ) from error
+    return found

@@ -1,0 +1,141 @@
+"""Search functions in SQL, on both engines: the same rows as `Dataset.nearest`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.errors import DatasetNotFoundError, UnsupportedFeatureError
+
+import lance_sql
+
+ROWS, DIMENSIONS = 500, 8
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    found = tmp_path_factory.mktemp("search") / "t.lance"
+    vectors = np.random.default_rng(0).normal(size=(ROWS, DIMENSIONS)).astype(np.float32)
+    table = pa.table(
+        {
+            "id": range(ROWS),
+            "group": [number % 5 for number in range(ROWS)],
+            "v": pa.FixedSizeListArray.from_arrays(vectors.ravel(), DIMENSIONS),
+        }
+    )
+    lance_sql.write(table, found)
+    return str(found)
+
+
+@pytest.fixture(params=["duckdb", "datafusion"])
+def session(request: pytest.FixtureRequest) -> lance_sql.Connection:
+    return lance_sql.connect(engine=request.param)
+
+
+def nearest(path: str, number: int, k: int, **options: Any) -> list[int]:
+    dataset = lance_sql.open(path)
+    query = dataset.take([number], ["v"])["v"][0].as_py()
+    ids: list[int] = dataset.nearest("v", query, k, **options)["id"].to_pylist()
+    return ids
+
+
+def vector(path: str, number: int) -> list[float]:
+    found: list[float] = lance_sql.open(path).take([number], ["v"])["v"][0].as_py()
+    return found
+
+
+def test_parameters_literals_and_queries(session: lance_sql.Connection, path: str) -> None:
+    expected = [(number,) for number in nearest(path, 7, 3)]
+    query = vector(path, 7)
+    function = f"SELECT id FROM lance_vector_search('{path}', 'v'"
+    assert session.sql(f"{function}, ?, k := 3)", [query]).fetchall() == expected
+    assert session.sql(f"{function}, $q, k => $k)", {"q": query, "k": 3}).fetchall() == expected
+    assert session.sql(f"{function}, {query}, 3)").fetchall() == expected
+    assert session.sql(f"{function}, (SELECT v FROM '{path}' WHERE id = 7), k := 3)").fetchall() == expected
+    assert session.sql(f"{function}, ?, k := 3) WHERE id <> ?", [query, 7]).fetchall() == expected[1:]
+
+
+def test_several_vectors_are_searched_at_once(session: lance_sql.Connection, path: str) -> None:
+    found = session.sql(
+        f"SELECT query_index, id FROM lance_vector_search('{path}', 'v', "
+        f"(SELECT v FROM '{path}' WHERE id < 4 ORDER BY id), k := 2) ORDER BY query_index, _distance"
+    ).fetchall()
+    assert found == [(number, row) for number in range(4) for row in nearest(path, number, 2)]
+
+
+def test_conditions_before_and_behind_the_search(session: lance_sql.Connection, path: str) -> None:
+    query = vector(path, 7)
+    text = f"SELECT id FROM lance_vector_search('{path}', 'v', ?, k := 4{{}}) AS s WHERE \"group\" = 2"
+    behind = session.sql(text.format(""), [query]).fetchall()
+    before = session.sql(text.format(", prefilter := true"), [query]).fetchall()
+    assert len(before) == 4
+    assert set(behind) < set(before)
+    assert before == [(row,) for row in nearest(path, 7, 4, filter="group = 2")]
+    given = f"SELECT id FROM lance_vector_search('{path}', 'v', ?, k := 4, filter := '\"group\" = 2')"
+    assert session.sql(given, [query]).fetchall() == before
+
+
+def test_answers_are_tables(session: lance_sql.Connection, path: str, tmp_path: Path) -> None:
+    session.register("things", path)
+    query = vector(path, 3)
+    joined = session.sql(
+        "SELECT count(*), min(s._distance) FROM lance_vector_search(things, 'v', $q, k := 20) s "
+        "JOIN things t ON s.id = t.id",
+        {"q": query},
+    )
+    assert joined.fetchall() == [(20, 0.0)]
+    twice = session.sql(
+        "SELECT a.id, b.id FROM lance_vector_search(things, 'v', $q, k := 1) a, "
+        "lance_vector_search(things, 'v', $q, k := 2) b ORDER BY b._distance",
+        {"q": query},
+    )
+    assert twice.fetchall() == [(3, 3), (3, nearest(path, 3, 2)[1])]
+    if session.engine == "duckdb":
+        session.sql(
+            f"CREATE TABLE '{tmp_path}/near.lance' AS "
+            f"SELECT id FROM lance_vector_search('{path}', 'v', {query}, k := 5)"
+        )
+        assert lance_sql.open(tmp_path / "near.lance").count_rows() == 5
+
+
+def test_the_names_of_answers_are_forgotten(path: str) -> None:
+    session = lance_sql.connect()
+    result = session.sql(f"SELECT id FROM lance_vector_search('{path}', 'v', {vector(path, 1)}, k := 1)")
+    assert result.fetchall() == [(1,)]
+    del result
+    names = session.sql("SELECT view_name FROM duckdb_views() WHERE view_name LIKE 'lance_search%'")
+    assert names.fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("'v', [1, 2], nprob := 4", "nprobes"),
+        ("'v'", "takes a table, a column, a vector"),
+        ("'v', ? || [1]", "computes with a parameter"),
+        ("'v', (SELECT v, id FROM '{path}')", "returns 2 columns"),
+        ("'v', (SELECT v FROM '{path}' WHERE id < 0)", "returns no vector"),
+        ("'v', $missing", "has no value"),
+    ],
+)
+def test_mistakes_are_explained(
+    session: lance_sql.Connection, path: str, arguments: str, message: str
+) -> None:
+    text = f"SELECT * FROM lance_vector_search('{path}', {arguments.format(path=path)})"
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        session.sql(text).fetchall()
+
+
+def test_prefilter_refuses_what_it_cannot_test(session: lance_sql.Connection, path: str) -> None:
+    text = f"SELECT * FROM lance_vector_search('{path}', 'v', {vector(path, 1)}, prefilter := true)"
+    for rest in (" s JOIN (SELECT 1 AS id) t ON s.id = t.id WHERE t.id = 1", " WHERE _distance < 3"):
+        with pytest.raises(UnsupportedFeatureError, match="prefilter"):
+            session.sql(text + rest)
+
+
+def test_no_such_dataset(session: lance_sql.Connection) -> None:
+    with pytest.raises(DatasetNotFoundError):
+        session.sql("SELECT * FROM lance_vector_search('missing.lance', 'v', [1.0])")
