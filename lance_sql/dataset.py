@@ -14,7 +14,7 @@ from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.legible import legible_line, without_secrets
 from pyarrow.fs import LocalFileSystem
 
-import lance_sql.catalog.dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
@@ -30,7 +30,7 @@ _NOT_NATIVE = (
 )
 
 
-class Dataset(lance_sql.catalog.dataset.Dataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
+class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
@@ -48,7 +48,7 @@ class Dataset(lance_sql.catalog.dataset.Dataset, pads.UnionDataset, ArrowScanSou
     schema_is_stable = True
 
     def __init__(self, snapshot: Any) -> None:
-        lance_sql.catalog.dataset.Dataset.__init__(self, snapshot)
+        SqlDataset.__init__(self, snapshot)
         schema = self.schema
         file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "DatasetVersion"]
 
 
-class Dataset:
+class DatasetVersion:
     """One version of a dataset. Immutable; threads may share it, and sharing keeps decoded metadata warm.
 
     Operations that change the dataset leave this object as it is: they return the dataset at its new version.
@@ -540,3 +540,7 @@ class Dataset:
             reader = FragmentReader(self.snapshot, self.snapshot.fragment(fragment_id))
             found = self._readers.setdefault(fragment_id, reader)
         return found
+
+
+#: What those call it who use the engine without SQL, whose datasets have no other face.
+Dataset = DatasetVersion

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 
 from lance_sql.catalog.catalog import Catalog
@@ -18,7 +18,7 @@ from lance_sql.text.statement import Statement
 class Registry(Protocol):
     """Where an engine looks names up."""
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""
 
     def register_other(self, name: str, data: Any) -> None:
@@ -32,7 +32,7 @@ class Bound(NamedTuple):
     """The text of a statement for an engine that knows the datasets which it names."""
 
     text: str
-    datasets: Mapping[str, Dataset]
+    datasets: Mapping[str, DatasetVersion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Known:
     """What a name was registered for; `system_columns` are those that the table was declared with."""
 
     reference: Reference
-    dataset: Dataset
+    dataset: DatasetVersion
     system_columns: tuple[str, ...]
 
 
@@ -80,7 +80,9 @@ class Binding:
             self._renew_others(found)
         return Bound(statement.text(found, self._numbers_parameters), found)
 
-    def _register(self, reference: Reference, dataset: Dataset, system_columns: tuple[str, ...]) -> None:
+    def _register(
+        self, reference: Reference, dataset: DatasetVersion, system_columns: tuple[str, ...]
+    ) -> None:
         name = reference.name
         known = self._known.get(name)
         unchanged = known is not None and known.dataset is dataset and known.system_columns == system_columns

@@ -10,7 +10,7 @@ from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 from lance_engine.io import open_store
 from lance_engine.table.refs import root_store
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
 
@@ -25,8 +25,8 @@ class Catalog:
     ) -> None:
         self.directory = directory
         self.storage_options = storage_options
-        self._registered: dict[str, Dataset | str] = {}
-        self._opened: dict[tuple[str, VersionChoice], Dataset] = {}
+        self._registered: dict[str, SqlDataset | str] = {}
+        self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
         if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
                 "no such directory of datasets",
@@ -41,7 +41,7 @@ class Catalog:
         copied._opened = dict(self._opened)
         return copied
 
-    def register(self, name: str, dataset: Dataset | str) -> None:
+    def register(self, name: str, dataset: SqlDataset | str) -> None:
         """Make `name` mean a dataset, or whatever version is the newest at a location, which must exist."""
         if isinstance(dataset, str):
             self._open(dataset, NEWEST)
@@ -50,16 +50,16 @@ class Catalog:
     def forget(self, name: str) -> None:
         self._registered.pop(name, None)
 
-    def renew(self, dataset: Dataset) -> None:
+    def renew(self, dataset: SqlDataset) -> None:
         """A statement made `dataset`: names that mean an object for an earlier version now mean this one."""
         for name, known in self._registered.items():
-            if isinstance(known, Dataset) and known.uri == dataset.uri:
+            if isinstance(known, SqlDataset) and known.uri == dataset.uri:
                 self._registered[name] = dataset
 
-    def dropped(self, dataset: Dataset) -> None:
+    def dropped(self, dataset: SqlDataset) -> None:
         """The dataset is gone, or has another name."""
         for name, known in list(self._registered.items()):
-            if (known.uri if isinstance(known, Dataset) else known) == dataset.uri:
+            if (known.uri if isinstance(known, SqlDataset) else known) == dataset.uri:
                 del self._registered[name]
 
     def names(self) -> list[str]:
@@ -80,7 +80,7 @@ class Catalog:
             if name.endswith(_SUFFIX)
         }
 
-    def resolve(self, statement: Statement) -> dict[str, Dataset]:
+    def resolve(self, statement: Statement) -> dict[str, SqlDataset]:
         """The datasets that `statement` names, each at the version asked for or the newest there is now.
 
         Raises `DatasetNotFoundError` for a path that stands where only a table can and holds no dataset.
@@ -89,18 +89,18 @@ class Catalog:
         found = ((reference.name, self._find(reference, tables)) for reference in statement.references)
         return {name: dataset for name, dataset in found if dataset is not None}
 
-    def open(self, reference: Reference) -> Dataset | None:
+    def open(self, reference: Reference) -> SqlDataset | None:
         """The dataset that `reference` names, None if it is no name of one; errors as in `resolve`."""
         return self._find(reference, self.tables())
 
-    def _find(self, reference: Reference, tables: Mapping[str, str]) -> Dataset | None:
+    def _find(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
         choices = [(reference.location, reference.choice)]
         suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
         if suffix is not None:
             choices.append(suffix)
         for location, choice in choices:
             known = _lookup(self._registered, location)
-            if isinstance(known, Dataset):
+            if isinstance(known, SqlDataset):
                 if not choice:
                     return known
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
@@ -120,7 +120,7 @@ class Catalog:
                         raise
         return None
 
-    def _open_choice(self, location: str, choice: VersionChoice, *, suffixed: bool) -> Dataset:
+    def _open_choice(self, location: str, choice: VersionChoice, *, suffixed: bool) -> SqlDataset:
         """A name behind ``@`` is a tag, or else a branch."""
         try:
             return self._open(location, choice)
@@ -141,9 +141,9 @@ class Catalog:
                 return inside
         return location
 
-    def _open(self, location: str, choice: VersionChoice) -> Dataset:
+    def _open(self, location: str, choice: VersionChoice) -> SqlDataset:
         """The dataset as it is now; if nothing changed the one opened before, with its metadata at hand."""
-        dataset = Dataset.open(location, **choice.arguments(), storage_options=self.storage_options)
+        dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.storage_options)
         known = self._opened.get((location, choice))
         if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:
             return known

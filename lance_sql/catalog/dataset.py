@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import lance_engine.dataset
 import pyarrow as pa
+from lance_engine.dataset import DatasetVersion
 from lance_engine.expr import external
 
 from lance_sql.catalog.values import compile_value
@@ -22,7 +22,7 @@ def _compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
 external.provide(_compute)
 
 
-class Dataset(lance_engine.dataset.Dataset):
+class SqlDataset(DatasetVersion):
     """A dataset of the engine whose operations compute any SQL expression."""
 
     @staticmethod

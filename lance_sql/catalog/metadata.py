@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 from lance_sql.text.metadata_tables import TAGS
 
 _TAGS_SCHEMA = pa.schema([("name", pa.string()), ("version", pa.uint64()), ("branch", pa.string())])
 
 
-def metadata_table(dataset: Dataset, name: str) -> pa.Table:
+def metadata_table(dataset: DatasetVersion, name: str) -> pa.Table:
     """One of `METADATA_TABLES`, of the version that `dataset` is; versions and tags are those of now."""
     if name == TAGS and not hasattr(dataset.inspect, TAGS):
         rows: list[dict[str, Any]] = [

@@ -11,7 +11,7 @@ from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import dataset_options, json_option, open_dataset
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 #: Parts of the report, which are inspections of the engine.
 _PARTS = ("versions", "fragments", "files", "columns", "pages", "indices", "refs")
@@ -54,7 +54,7 @@ def inspect_command(path: str, as_json: bool, everything: bool, html: str | None
         click.echo("\n".join(_tree(report, None if everything else _SHOWN)))
 
 
-def _report(dataset: Dataset) -> dict[str, Any]:
+def _report(dataset: DatasetVersion) -> dict[str, Any]:
     """Everything as plain values; see `_PARTS`."""
     inspect = dataset.inspect
     report: dict[str, Any] = {

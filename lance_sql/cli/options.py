@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,8 +96,8 @@ def open_dataset(
     tag: str | None = None,
     branch: str | None = None,
     storage_options: Mapping[str, str] | None = None,
-) -> Dataset:
+) -> DatasetVersion:
     """The dataset that the options of `dataset_options` name."""
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
-    return Dataset.open(path, version, tag=tag, branch=branch, storage_options=storage_options or None)
+    return DatasetVersion.open(path, version, tag=tag, branch=branch, storage_options=storage_options or None)

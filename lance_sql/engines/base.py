@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.pushdown import Decision
@@ -28,7 +28,7 @@ class ScanReport:
     """
 
     name: str
-    dataset: Dataset
+    dataset: DatasetVersion
     columns: tuple[str, ...] | None
     pushed: tuple[str, ...]
     residual: tuple[str, ...]
@@ -56,7 +56,7 @@ class Engine(Protocol):
     #: held while a statement is planned
     lock: AbstractContextManager[bool]
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         """Make `name` mean `dataset`; what the name meant before is forgotten."""
 
     def unregister(self, name: str) -> None:

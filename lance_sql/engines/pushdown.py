@@ -15,7 +15,7 @@ from lance_engine.scan.system import ROW_NUMBERS
 from lance_engine.scan.width import estimated_row_bytes
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Node
     from lance_engine.scan.plan import FilterPlan
 
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
     share: float = 1.0
 
 
-def is_small(dataset: Dataset) -> bool:
+def is_small(dataset: DatasetVersion) -> bool:
     """Whether reading all of `dataset` takes no longer than deciding what to read."""
     return dataset.count_rows() * estimated_row_bytes(dataset.schema) < _SMALL_BYTES
 
@@ -62,7 +62,7 @@ class _Pruned(NamedTuple):
 class Condition:
     """A condition over `dataset`; what indices and zone maps say of it is found once."""
 
-    def __init__(self, dataset: Dataset, tree: Node) -> None:
+    def __init__(self, dataset: DatasetVersion, tree: Node) -> None:
         self.dataset = dataset
         self.tree = tree
         self._plan: FilterPlan | None = None
@@ -139,7 +139,7 @@ def sampled_share(condition: Condition) -> float:
     return dataset.scan(columns=[], filter=condition.plan, splits=sample).count() / max(rows, 1)
 
 
-def _is_local(dataset: Dataset) -> bool:
+def _is_local(dataset: DatasetVersion) -> bool:
     return dataset.snapshot.store.local_path("data") is not None
 
 

@@ -15,7 +15,7 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_sql.engines.statement_run import StatementRun
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.scanner import Scanner
 
 
@@ -30,7 +30,7 @@ class EngineTable:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: DatasetVersion,
         name: str = "",
         system_columns: Sequence[str] = (),
         declare: Callable[[pa.DataType], pa.DataType] | None = None,
@@ -133,7 +133,7 @@ def _fits_64_bits(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal128(kind) and kind.precision <= 18)
 
 
-def _stored_as_dictionaries(dataset: Dataset) -> frozenset[str]:
+def _stored_as_dictionaries(dataset: DatasetVersion) -> frozenset[str]:
     try:
         return frozenset(dataset.dictionary_columns())
     except LanceError:  # a damaged file: the scan itself will say so

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
@@ -19,14 +19,14 @@ from lance_sql.report.zones import ZonePicture, zone_pictures
 _COLOURS = 8
 
 
-def write_report(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+def write_report(dataset: DatasetVersion, path: str | os.PathLike[str]) -> None:
     """Write the report of this version to the file `path`."""
     text = report_page(dataset)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def report_page(dataset: Dataset) -> str:
+def report_page(dataset: DatasetVersion) -> str:
     """The report of this version as an HTML page that needs nothing else, no network either.
 
     Reads metadata only.
@@ -73,7 +73,7 @@ def _section(title: str, body: str, note: str = "") -> str:
     return f"<section><h2>{_text(title)}</h2>{told}{body}</section>"
 
 
-def _cards(dataset: Dataset, fragments: Sequence[dict[str, Any]]) -> str:
+def _cards(dataset: DatasetVersion, fragments: Sequence[dict[str, Any]]) -> str:
     deleted = sum(fragment["deleted_rows"] for fragment in fragments)
     size = sum(fragment["bytes"] or 0 for fragment in fragments)
     branch = f" of {dataset.branch}" if dataset.branch else ""
@@ -90,7 +90,7 @@ def _cards(dataset: Dataset, fragments: Sequence[dict[str, Any]]) -> str:
     return f'<div class="cards">{items}</div>'
 
 
-def _columns(dataset: Dataset) -> list[dict[str, Any]]:
+def _columns(dataset: DatasetVersion) -> list[dict[str, Any]]:
     known = {row["column"]: row for row in dataset.inspect.statistics().to_pylist()}
     return [row | known[row["column"]] for row in dataset.inspect.columns().to_pylist()]
 
@@ -178,7 +178,7 @@ def _encodings(pages: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _tags(dataset: Dataset) -> dict[int, list[str]]:
+def _tags(dataset: DatasetVersion) -> dict[int, list[str]]:
     tags: dict[int, list[str]] = {}
     for tag in dataset.tags.list():
         if tag.branch == dataset.branch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.file.zone_map import ZoneMap
 from lance_engine.inspection.zones import all_zone_maps, as_text
 
@@ -42,7 +42,7 @@ class ZonePicture:
         return float((self.ends - self.starts)[touched].sum())
 
 
-def zone_pictures(dataset: Dataset) -> list[ZonePicture]:
+def zone_pictures(dataset: DatasetVersion) -> list[ZonePicture]:
     """One for every column with zone maps whose values have places on a line."""
     firsts, position = {}, 0
     for fragment in dataset.snapshot.fragments:

@@ -17,7 +17,7 @@ from lance_engine.progress import ProgressOption
 
 from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
@@ -169,7 +169,7 @@ class Connection:
         """A name that means a dataset or Arrow data while the block runs."""
         name = f"{LENT}_{next(_lent)}"
         with self._engine.lock:
-            if isinstance(data, Dataset):
+            if isinstance(data, SqlDataset):
                 self._engine.register(name, data, system_columns)
             else:
                 self._engine.register_other(name, data)
@@ -205,8 +205,8 @@ class Connection:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""
         self._check_open()
         self._binding.forget(name)
-        if isinstance(data, Dataset | str | os.PathLike):
-            self.catalog.register(name, data if isinstance(data, Dataset) else os.fspath(data))
+        if isinstance(data, SqlDataset | str | os.PathLike):
+            self.catalog.register(name, data if isinstance(data, SqlDataset) else os.fspath(data))
         else:
             self.catalog.forget(name)
             self._engine.register_other(name, data)

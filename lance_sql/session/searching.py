@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, UnsupportedFeatureError
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.session.prefilter import condition_of
 from lance_sql.text.reference import Reference
@@ -62,7 +62,7 @@ class Searches:
         query = self._vectors(call.query)
         return dataset.nearest(str(column), query, **options)
 
-    def _dataset(self, call: SearchCall) -> Dataset:
+    def _dataset(self, call: SearchCall) -> SqlDataset:
         found = self._session.catalog.open(
             Reference(call.location, call.location, certain=True, quoted=call.quoted)
         )

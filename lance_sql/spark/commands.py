@@ -22,7 +22,7 @@ from lance_engine.write.dataset import write_dataset
 from pyspark.sql.types import NullType, StructField, StructType
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.options import Options
@@ -78,9 +78,9 @@ def _at(options: Options, path: str) -> Options:
     return dataclasses.replace(options, path=path, catalog_command=None)
 
 
-def _open(options: Options, path: str) -> Dataset | None:
+def _open(options: Options, path: str) -> SqlDataset | None:
     try:
-        return Dataset.open(path, storage_options=options.storage_options)
+        return SqlDataset.open(path, storage_options=options.storage_options)
     except DatasetNotFoundError:
         return None
 
@@ -168,7 +168,7 @@ def _create(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
     except DatasetExistsError:
         return _EXISTS
     if properties:
-        Dataset.open(created.uri, storage_options=options.storage_options).update_config(properties)
+        SqlDataset.open(created.uri, storage_options=options.storage_options).update_config(properties)
     return None
 
 
@@ -203,7 +203,7 @@ def _alter(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | 
     return None
 
 
-def _changed(dataset: Dataset, change: Mapping[str, Any]) -> Dataset:
+def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
     column = ".".join(change.get("column", ()))
     match change["do"]:
         case "add":

@@ -7,13 +7,13 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from pyspark.sql.types import StructField, StructType
 
 KEY: Final = "lance_sql"  # as in TableFacts.java
 
 
-def with_facts(schema: StructType, dataset: Dataset) -> StructType:
+def with_facts(schema: StructType, dataset: DatasetVersion) -> StructType:
     """`schema` with the facts as metadata of its first field, where a JSON schema has room for them."""
     if not schema.fields:
         return schema

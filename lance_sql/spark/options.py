@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError
 from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
 from lance_engine.io.resolve import open_store
@@ -102,9 +102,9 @@ class Options:
         )
         return cls(**values)
 
-    def open(self) -> Dataset:
+    def open(self) -> DatasetVersion:
         """The version of the dataset that was asked for."""
-        return Dataset.open(
+        return DatasetVersion.open(
             self.path,
             self.version,
             tag=self.tag,
@@ -113,7 +113,7 @@ class Options:
             storage_options=self.storage_options,
         )
 
-    def at(self, dataset: Dataset) -> Options:
+    def at(self, dataset: DatasetVersion) -> Options:
         """The same options, for exactly this version of the dataset whatever is committed later."""
         return dataclasses.replace(self, version=dataset.version, tag=None, as_of=None, branch=dataset.branch)
 

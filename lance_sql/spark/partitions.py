@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.operations.rows import rows_that_may_pass, shared_readers
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot
@@ -40,7 +40,7 @@ class PlannedSplits:
         )
 
 
-def plan_splits(dataset: Dataset, options: Options) -> PlannedSplits:
+def plan_splits(dataset: DatasetVersion, options: Options) -> PlannedSplits:
     """Ranges of the rows that may pass the filters, by zone maps and indices; as few as a limit needs."""
     snapshot = dataset.snapshot
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in snapshot.fragments]

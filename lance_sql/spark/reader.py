@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError
 from lance_engine.metrics import ScanMetrics
 from lance_engine.scan.splits import ScanSplit
@@ -33,12 +33,12 @@ from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema
 DEFAULT_BATCH_ROWS: Final = 65_536
 
 
-def schema_of(options: Options, dataset: Dataset) -> StructType:
+def schema_of(options: Options, dataset: DatasetVersion) -> StructType:
     """The Spark schema of what the options ask of a dataset."""
     return spark_schema(dataset.scan(columns=_columns(options, dataset)).schema)
 
 
-def _columns(options: Options, dataset: Dataset) -> list[str]:
+def _columns(options: Options, dataset: DatasetVersion) -> list[str]:
     names = list(options.columns or dataset.schema.names)
     return [*names, ROW_ID] if options.row_id and ROW_ID not in names else names
 
@@ -117,7 +117,7 @@ def read_summary(metrics: ScanMetrics) -> str:
     return ", ".join(parts)
 
 
-def require_columns(dataset: Dataset, schema: StructType, path: str, also: Iterable[str] = ()) -> None:
+def require_columns(dataset: DatasetVersion, schema: StructType, path: str, also: Iterable[str] = ()) -> None:
     """ColumnNotFoundError if the dataset lost a column since the DataFrame was made."""
     known = ROW_NUMBER_COLUMNS.union(dataset.schema.names, also)
     missing = [name for name in schema.names if name not in known]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import IncompatibleChangeError, VersionNotFoundError
 from lance_engine.format.operations import OperationKind
 from lance_engine.format.transaction import Transaction
@@ -183,7 +183,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             remedy="Begin a new stream, or pass over such versions with the option ignore_changes=true",
         )
 
-    def _partitions(self, dataset: Dataset, before: frozenset[int] | None) -> list[InputPartition]:
+    def _partitions(self, dataset: DatasetVersion, before: frozenset[int] | None) -> list[InputPartition]:
         require_columns(dataset, self._schema, self._options.path)
         fragments = [f for f in dataset.snapshot.fragments if before is None or f.id not in before]
         splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments]
@@ -192,9 +192,9 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         return [SplitPartition(part, dataset.version) for part in parts]
 
-    def _at(self, version: int) -> Dataset:
+    def _at(self, version: int) -> DatasetVersion:
         try:
-            return Dataset.open(
+            return DatasetVersion.open(
                 self._options.path,
                 version,
                 branch=self._options.branch,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations.whole import rename_dataset
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
@@ -53,7 +53,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     return done()
 
 
-def _rename(session: Session, dataset: Dataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
+def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
     others = statement.args.get("options") or []
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
         changed = dataset.rename_column(column_name(dataset.schema, action.this.name), others[0].this.name)
@@ -65,7 +65,7 @@ def _rename(session: Session, dataset: Dataset, statement: exp.Alter, action: ex
     return done()
 
 
-def _add(dataset: Dataset, definitions: list[exp.ColumnDef]) -> Dataset:
+def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
     from sqlglot import exp
 
     fields: list[pa.Field] = []
@@ -110,7 +110,7 @@ def _add(dataset: Dataset, definitions: list[exp.ColumnDef]) -> Dataset:
     return dataset.add_columns(compute, read=needed)
 
 
-def _drop(dataset: Dataset, actions: list[exp.Drop]) -> Dataset:
+def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
     names = []
     for action in actions:
         for column in action.args["tables"]:
@@ -127,7 +127,7 @@ def _drop(dataset: Dataset, actions: list[exp.Drop]) -> Dataset:
     return dataset.drop_columns(names) if names else dataset
 
 
-def _alter(dataset: Dataset, action: exp.AlterColumn) -> Dataset:
+def _alter(dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
     name = column_name(dataset.schema, action.this.name)
     options: dict[str, Any] = action.args
     if options.get("dtype"):

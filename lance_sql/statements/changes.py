@@ -13,7 +13,7 @@ from lance_engine.operations.change_rows import RowChanges, change_rows
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.scan.system import ROW_ADDRESS
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.fitting import column_name, conformed
@@ -52,7 +52,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     columns = list(dataset.schema.names) if returning is not None else []
     found: dict[str, pa.Table] = {}
 
-    def rows_of(target: Dataset) -> RowChanges:
+    def rows_of(target: SqlDataset) -> RowChanges:
         text = _select(statement, [quote(name_of(table)) + "." + quote(name) for name in columns], using)
         rows = _distinct(computed(session, target, text, params))
         found["rows"] = rows.drop_columns([ROW_ADDRESS])
@@ -93,7 +93,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     ]
     found: dict[str, pa.Table] = {}
 
-    def rows_of(target: Dataset) -> RowChanges:
+    def rows_of(target: SqlDataset) -> RowChanges:
         sources = [others.this, *(others.this.args.get("joins") or ())] if others is not None else None
         rows = _distinct(computed(session, target, _select(statement, columns, sources), params))
         batches = list(conformed(rows.drop_columns([ROW_ADDRESS]).to_batches(), schema))
@@ -108,7 +108,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
 
 def _update_in_place(
     session: Session,
-    dataset: Dataset,
+    dataset: SqlDataset,
     values: dict[str, exp.Expression],
     where: exp.Where | None,
     name: str,
@@ -199,7 +199,7 @@ def _select(statement: exp.Expression, columns: list[str], sources: list[exp.Exp
     )
 
 
-def computed(session: Session, target: Dataset, text: str, params: Parameters) -> pa.Table:
+def computed(session: Session, target: SqlDataset, text: str, params: Parameters) -> pa.Table:
     """The rows of a query over `target`, lent with the addresses of its rows."""
     computing = session.computing()
     with computing.lend(target, (ROW_ADDRESS,)) as lent:
@@ -220,7 +220,7 @@ def addresses(rows: pa.Table) -> Any:
     return rows.column(ROW_ADDRESS).to_numpy().astype(np.uint64)
 
 
-def commit(session: Session, dataset: Dataset, rows_of: Callable[[Dataset], RowChanges]) -> Dataset:
+def commit(session: Session, dataset: SqlDataset, rows_of: Callable[[SqlDataset], RowChanges]) -> SqlDataset:
     """Commit what `rows_of` says of the newest version; asked again when others changed the same rows."""
     kind = type(dataset)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, UnsupportedFeatureError
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, find_named
@@ -61,5 +61,5 @@ def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:
     return done()
 
 
-def _names(dataset: Dataset) -> list[str]:
+def _names(dataset: SqlDataset) -> list[str]:
     return list(dataset.inspect.indices().column("name").to_pylist())

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.write.dataset import write_dataset
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
@@ -58,7 +58,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     return returned(session, returning, table_rows, name_of(table))
 
 
-def append(session: Session, dataset: Dataset, rows: pa.RecordBatchReader) -> None:
+def append(session: Session, dataset: SqlDataset, rows: pa.RecordBatchReader) -> None:
     """Add rows as one version."""
     snapshot = dataset.snapshot
     written = write_dataset(rows, snapshot.store, "append", storage_options=snapshot.storage_options)

@@ -13,7 +13,7 @@ from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations.change_rows import RowChanges
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
@@ -56,7 +56,7 @@ def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Tabl
     kept: list[pa.Table] = []
     total = [0]
 
-    def rows_of(target: Dataset) -> RowChanges:
+    def rows_of(target: SqlDataset) -> RowChanges:
         rows = computed(session, target, text, params)
         actions = pa.array([clause.action for clause in clauses]).take(rows.column(_CLAUSE).combine_chunks())
         parts = {name: rows.filter(pc.equal(actions, name)) for name in ("delete", "update", "insert")}

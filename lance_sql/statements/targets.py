@@ -9,7 +9,7 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations.retry import latest
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.text.reference import Reference, split_suffix
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SUFFIX = ".lance"
 
 
-def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> Dataset | None:
+def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> SqlDataset | None:
     """The newest version of the dataset that `table` names; None if it names a table of the engine.
 
     DatasetNotFoundError for the path of a dataset that does not exist, or None without `must_exist`.
@@ -30,7 +30,7 @@ def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> Data
 
 def find_named(
     catalog: Catalog, name: str, *, quoted: bool = True, must_exist: bool = True
-) -> Dataset | None:
+) -> SqlDataset | None:
     """As `find`, for a name that is no part of a parsed statement."""
     suffix = split_suffix(name) if quoted else None
     if suffix is not None and suffix[0].endswith(_SUFFIX):

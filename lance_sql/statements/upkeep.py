@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import done
@@ -124,32 +124,32 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     return done()
 
 
-def _restore(dataset: Dataset, version: int | str) -> Dataset:
+def _restore(dataset: SqlDataset, version: int | str) -> SqlDataset:
     return dataset.restore(version if isinstance(version, int) else dataset.tags.get(version).version)
 
 
-def _create_tag(dataset: Dataset, name: str, version: int | None = None) -> None:
+def _create_tag(dataset: SqlDataset, name: str, version: int | None = None) -> None:
     dataset.tags.create(name, version)
 
 
-def _update_tag(dataset: Dataset, name: str, version: int | None = None) -> None:
+def _update_tag(dataset: SqlDataset, name: str, version: int | None = None) -> None:
     dataset.tags.update(name, version)
 
 
-def _delete_tag(dataset: Dataset, name: str) -> None:
+def _delete_tag(dataset: SqlDataset, name: str) -> None:
     dataset.tags.delete(name)
 
 
-def _create_branch(dataset: Dataset, name: str, version: int | None = None) -> None:
+def _create_branch(dataset: SqlDataset, name: str, version: int | None = None) -> None:
     dataset.branches.create(name, version)
 
 
-def _delete_branch(dataset: Dataset, name: str) -> None:
+def _delete_branch(dataset: SqlDataset, name: str) -> None:
     dataset.branches.delete(name)
 
 
 #: Procedure -> the names of its arguments after the table, and what it does.
-_PROCEDURES: Mapping[str, tuple[tuple[str, ...], Callable[..., Dataset | None]]] = {
+_PROCEDURES: Mapping[str, tuple[tuple[str, ...], Callable[..., SqlDataset | None]]] = {
     "restore": (("version",), _restore),
     "create_tag": (("name", "version"), _create_tag),
     "update_tag": (("name", "version"), _update_tag),
@@ -177,5 +177,5 @@ def _finished(tokens: Sequence[Token], usage: str) -> None:
         raise SqlError(f"{tokens[0].text!r} is not understood here", remedy=f"Write {usage}")
 
 
-def _find(session: Session, name: Token) -> Dataset | None:
+def _find(session: Session, name: Token) -> SqlDataset | None:
     return find_named(session.catalog, name.value, quoted=name.kind != "word")

@@ -16,7 +16,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
     from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
@@ -69,7 +69,9 @@ def _aggregate(tokens: Sequence[Token], position: int) -> tuple[Aggregate | None
 class MetadataQuery:
     """The aggregates of `dataset`; computed by the engine where its result has other types."""
 
-    def __init__(self, query: Query, dataset: Dataset, values: Sequence[tuple[str, str | None]]) -> None:
+    def __init__(
+        self, query: Query, dataset: DatasetVersion, values: Sequence[tuple[str, str | None]]
+    ) -> None:
         self._query = query
         self._dataset = dataset
         #: function and column of each result
@@ -111,7 +113,7 @@ def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def named_columns(
-    aggregates: Sequence[Aggregate], dataset: Dataset, folds: bool
+    aggregates: Sequence[Aggregate], dataset: DatasetVersion, folds: bool
 ) -> list[tuple[str, str | None]] | None:
     """Function and column of each aggregate, None if the engine has to answer.
 

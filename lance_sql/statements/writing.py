@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 from lance_engine.write.dataset import write_dataset
 
-from lance_sql.catalog.dataset import Dataset
+from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import Counter, counted
@@ -88,4 +88,4 @@ def write_rows(session: Session, rows: Any, location: str, mode: Mode, options: 
     """Write Arrow rows to the dataset at `location`, as one version."""
     storage_options = session.catalog.storage_options
     written = write_dataset(rows, location, mode, storage_options=storage_options, **options)
-    session.catalog.renew(Dataset(written))
+    session.catalog.renew(SqlDataset(written))

@@ -22,7 +22,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import spellings
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 #: The schema of a directory's catalog.
 _SCHEMA = "public"
@@ -142,7 +142,7 @@ def _table(catalog: Catalog, reference: Reference) -> Table:
     return Table(DataFusionTable(EngineTable(_dataset(catalog, reference), reference.name)))
 
 
-def _dataset(catalog: Catalog, reference: Reference) -> Dataset:
+def _dataset(catalog: Catalog, reference: Reference) -> DatasetVersion:
     dataset = catalog.open(reference)
     if dataset is None:
         raise LanceError(f"{reference.location} is no dataset", remedy="Name one that ends in .lance")
@@ -178,7 +178,7 @@ class _Names:
             raise LanceError("the context is gone")
         return context
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         context = self._open()
         table = DataFusionTable(EngineTable(dataset, name, system_columns), target_partitions(context))
         for spelling in spellings(name):

@@ -23,7 +23,7 @@ from lance_sql.engines.table import EngineTable
 from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 
 def start(context: SessionContext | None, materialize_bytes: int | None = None) -> DataFusionEngine:
@@ -50,7 +50,7 @@ class DataFusionEngine:
         #: names mean something else while a statement is planned over tables in memory
         self.lock = threading.RLock()
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         table = DataFusionTable(
             EngineTable(dataset, name, system_columns), self._partitions, self._planning, self._runs
         )

@@ -22,7 +22,7 @@ from lance_sql.engines.duckdb.table import register
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 #: Methods of a connection whose first argument is a statement.
 _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_names")
@@ -63,7 +63,7 @@ class _Names:
             raise LanceError("the connection is closed")
         return connection
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         register(self._open(), name, dataset, system_columns=system_columns)
 
     def register_other(self, name: str, data: Any) -> None:

@@ -21,7 +21,7 @@ from lance_sql.engines.errors import translated
 from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 
 #: Statements of which it is kept what their scans leave, so that they are planned once when they run again.
@@ -59,7 +59,7 @@ class DuckDBEngine:
         self.call = Interruptible(self.connection.interrupt)
         self.lock = threading.RLock()
 
-    def register(self, name: str, dataset: Dataset, system_columns: Sequence[str]) -> None:
+    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
         self._counted.clear()
         self._tables.pop(name, None)
         self._others.pop(name, None)
