@@ -58,7 +58,7 @@ FLOORS = {
         schema_tree
         logical_types
         cache
-        kernels
+        kernels  interrupts
         errors
         legible
         __init__

@@ -3,6 +3,12 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#ifdef __APPLE__
+#include <pthread.h>
+#else
+#include <sys/syscall.h>
+#endif
+#include <unistd.h>
 
 #include "bindings/bindings.hpp"
 #include "stream/batch_stream.hpp"
@@ -28,6 +34,7 @@ class PythonHost : public StreamHost {
       return;
     }
     nb::gil_scoped_acquire lock;
+    nb::error_scope pending;  // streams end while exceptions are on their way
     kept_.clear();
     ranges_.reset();
   }
@@ -63,6 +70,15 @@ class PythonHost : public StreamHost {
     });
   }
 
+  // Signals are told to the main thread alone, and only if it asks.
+  void check() override {
+    if (!is_main_thread()) return;
+    locked([] {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      return 0;
+    });
+  }
+
   void unlocked(const std::function<void()>& wait) override {
     if (!Py_IsInitialized() || !PyGILState_Check()) return wait();
     nb::gil_scoped_release released;
@@ -70,14 +86,33 @@ class PythonHost : public StreamHost {
   }
 
  private:
-  // Runs `call` under the interpreter lock and turns Python exceptions into text.
+  static bool is_main_thread() {
+#ifdef __APPLE__
+    return pthread_main_np() != 0;
+#else
+    return static_cast<pid_t>(syscall(SYS_gettid)) == getpid();
+#endif
+  }
+
+  // Runs `call` under the interpreter lock and turns Python exceptions into text. What is no error, such as
+  // KeyboardInterrupt, is left where the owner of the stream finds it: text would not bring it back.
   template <typename Call>
   auto locked(Call call) -> decltype(call()) {
     if (streams_stopped()) throw std::runtime_error("the interpreter is exiting");
     nb::gil_scoped_acquire lock;
+    nb::error_scope pending;
     try {
       return call();
     } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) {
+        // Runs no Python code, which a signal could interrupt again.
+        PyObject_SetAttrString(ranges_.ptr(), "interruption", error.value().ptr());
+        // A consumer that knows nothing of it returns to the interpreter, which then raises it.
+        nb::object consumer = nb::steal(PyObject_GetAttrString(ranges_.ptr(), "handed_over"));
+        if (error.matches(PyExc_KeyboardInterrupt) && consumer.ptr() == Py_True) PyErr_SetInterrupt();
+        PyErr_Clear();
+        throw std::runtime_error("the stream was interrupted");
+      }
       throw std::runtime_error(nb::str(error.value()).c_str());
     }
   }

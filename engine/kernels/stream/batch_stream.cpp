@@ -28,6 +28,8 @@ constexpr uint64_t kSmallBatchBytes = 1 << 20;
 constexpr size_t kMostSlots = 64;
 
 // So many batches are decoded before somebody is told.
+// A consumer that waits looks this often whether it is to end.
+constexpr std::chrono::milliseconds kBetweenChecks{20};
 constexpr unsigned kBatchesToReport = 32;
 
 std::atomic<bool> stopping{false}, all_stopped{false};
@@ -103,6 +105,7 @@ Batch BatchStream::next() {
 }
 
 Batch BatchStream::take() {
+  host_->check();
   Lock lock(mutex_);
   if (process_ != static_cast<uint64_t>(getpid()))
     throw std::runtime_error("a stream of batches cannot be read on in a forked process");
@@ -133,8 +136,20 @@ Batch BatchStream::take() {
       continue;
     }
     if (alive_ == 0 && step(lock)) continue;
-    ready_.wait(lock);
+    if (ready_.wait_for(lock, kBetweenChecks) == std::cv_status::timeout) check(lock);
   }
+}
+
+// Ends the stream if whoever waits for it is not to wait on.
+void BatchStream::check(Lock& lock) {
+  lock.unlock();
+  try {
+    host_->check();
+  } catch (const std::exception&) {
+    cancel();
+    throw;
+  }
+  lock.lock();
 }
 
 // Applies `skip` and `limit`; false when nothing is left of the batch.

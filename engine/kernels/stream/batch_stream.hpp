@@ -66,6 +66,7 @@ class BatchStream : public std::enable_shared_from_this<BatchStream> {
   bool trim(Batch& batch);
   void end(Lock& lock) noexcept;
   void report(Lock& lock, bool last) noexcept;
+  void check(Lock& lock);
 
   std::unique_ptr<StreamHost> host_;
   const StreamOptions options_;

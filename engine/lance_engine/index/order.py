@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.interrupts import interruptible
+
 #: Bytes of values and rows that an `ExternalSorter` holds, sorting and merging included.
 SORT_BYTES: Final = 256 << 20
 # Copies of a chunk that exist while it is sorted: the pieces, their concatenation, its order, the result.
@@ -62,7 +64,7 @@ def sorted_by_value(batch: pa.RecordBatch) -> pa.RecordBatch:
             ranks = np.empty(len(coded.dictionary), dtype=np.int32)
             ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(ranks), dtype=np.int32)
             key = pa.array(ranks).take(coded.indices)
-    return batch.take(pc.array_sort_indices(key, null_placement="at_start"))
+    return interruptible(lambda: batch.take(pc.array_sort_indices(key, null_placement="at_start")))
 
 
 def equal_runs(values: pa.Array) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -62,6 +63,10 @@ class ScanStream:
         self.schema = scanner.schema if schema is None else schema
         #: the error that ended the stream
         self.failure: Exception | None = None
+        #: what ended the stream and is no error, such as Ctrl-C; set by the native side
+        self.interruption: BaseException | None = None
+        #: whether somebody else takes the batches, and gets to see the text of errors only
+        self.handed_over = True
         self._failed = failed
         self._scanner = scanner
         self._convert = convert
@@ -91,25 +96,32 @@ class ScanStream:
         """The stream as pyarrow reads it, instead of `capsule`."""
         return pa.RecordBatchReader._import_from_c_capsule(self.capsule())
 
+    @contextmanager
+    def _read(self) -> Iterator[pa.RecordBatchReader]:
+        """The stream for ourselves; what ends it is raised as it is."""
+        self.handed_over = False
+        try:
+            with self.reader() as reader:
+                yield reader
+        except pa.ArrowInvalid as error:
+            raise (self.interruption or self.failure or error) from None
+        if self.interruption is not None:
+            raise self.interruption
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, with our errors as they were raised."""
-        with self.reader() as reader:
+        with self._read() as reader:
             while True:
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
-                    return
-                except pa.ArrowInvalid as error:
-                    raise (self.failure or error) from None
+                    break
                 yield batch
 
     def table(self) -> pa.Table:
         """All batches, with our errors as they were raised."""
-        with self.reader() as reader:
-            try:
-                return reader.read_all()
-            except pa.ArrowInvalid as error:
-                raise (self.failure or error) from None
+        with self._read() as reader:
+            return reader.read_all()
 
     # What the native side calls, one call at a time for `more`, any number for `read`.
 

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
@@ -18,12 +18,16 @@ from lance_sql.engines.datafusion.materialize import Side, check_budget, planned
 from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.errors import translated
+from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
 from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+
+
+T = TypeVar("T")
 
 
 def start(context: SessionContext | None, materialize_bytes: int | None = None) -> DataFusionEngine:
@@ -47,6 +51,8 @@ class DataFusionEngine:
         self._runs = Runs(side_by_side=True)
         self._partitions = target_partitions(context)
         self._materialize_bytes = materialize_bytes
+        # DataFusion can be told to end where it scans only.
+        self._call = Interruptible(lambda: None, patience=0.1)
         #: names mean something else while a statement is planned over tables in memory
         self.lock = threading.RLock()
 
@@ -83,7 +89,9 @@ class DataFusionEngine:
             return DataFusionQuery(self, self._plan(text, params), improved)
 
     def _plan(self, text: str, params: Parameters) -> Any:
-        return self.context.sql(text, param_values=_named(params))
+        # On another thread than the main one: DataFusion panics where a signal interrupts what it calls.
+        run = self._runs.current or self.begin()
+        return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
 
     def _improved(self, text: str, params: Parameters, prefix: str = "") -> Any:
         """The statement planned over tables that are read ahead, None where that does not help."""
@@ -104,6 +112,15 @@ class DataFusionEngine:
 
     def begin(self) -> StatementRun:
         return StatementRun()
+
+    def call(self, run: StatementRun, call: Callable[[], T]) -> T:
+        """What `call` returns, which runs `run`; Ctrl-C ends it."""
+
+        def of_run() -> T:
+            with self._runs.during(run):
+                return call()
+
+        return self._call(of_run, run.cancel)
 
     @contextmanager
     def running(self, run: StatementRun) -> Iterator[None]:
@@ -156,7 +173,7 @@ class DataFusionEngine:
         return engine
 
     def close(self) -> None:
-        pass
+        self._call.close()
 
 
 _SCAN_BELOW_FILTER = re.compile(r"Filter: (?P<filter>.+)\n\s*TableScan: (?P<table>.+?) projection=")
@@ -192,7 +209,7 @@ class DataFusionQuery:
         if self._frame is None:
             return pa.table({})
         with self._engine.running(run):
-            return self._ready().to_arrow_table()
+            return self._engine.call(run, lambda: self._ready().to_arrow_table())
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         # Not RecordBatchReader.from_stream: pyarrow frees the native stream without the GIL, and with it
@@ -200,12 +217,13 @@ class DataFusionQuery:
         if self._frame is None:
             return pa.schema([]), iter(())
         with self._engine.running(run):
-            frame = self._ready()
+            frame = self._engine.call(run, self._ready)
             return frame.schema(), self._batches(frame.execute_stream(), run)
 
     def _batches(self, batches: Any, run: StatementRun) -> Iterator[pa.RecordBatch]:
+        rows = iter(batches)
         try:
-            for batch in batches:
+            while (batch := self._engine.call(run, lambda: next(rows, None))) is not None:
                 yield batch.to_pyarrow()
         except Exception as error:
             raise self._engine.translate(error, run) from None

@@ -14,10 +14,10 @@ from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
-from lance_sql.engines.duckdb.interrupt import Interruptible
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.table import DuckDBTable, source
 from lance_sql.engines.errors import translated
+from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
