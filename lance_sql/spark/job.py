@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 import pyarrow as pa
+from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
@@ -29,7 +30,6 @@ from lance_engine.write.check import check_writable
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import WriteOptions, ZoneIndexForm
-from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, conform
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from lance_engine.dataset import DatasetVersion
+from lance_engine.encodings.profile import PROFILES
+from lance_engine.encodings.settings import GENERAL_SCHEMES
 from lance_engine.errors import DatasetNotFoundError
 from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
 from lance_engine.io.resolve import open_store
@@ -19,8 +21,6 @@ from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.options import WriteOptions, ZoneIndexForm
-from lance_engine.write.profile import PROFILES
-from lance_engine.write.settings import GENERAL_SCHEMES
 
 _LIMITS = WriteOptions()
 # Bytes of data files for one task: as much as Spark gives a task of Parquet.

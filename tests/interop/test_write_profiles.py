@@ -12,10 +12,10 @@ import pytest
 from corpus import difference
 from lance_engine.dataset import Dataset
 from lance_engine.encodings.describe import describe_page
+from lance_engine.encodings.profile import PROFILES, ProfileName
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore
 from lance_engine.write.dataset import write_dataset
-from lance_engine.write.profile import PROFILES, ProfileName
 
 ROWS = 12_000
 

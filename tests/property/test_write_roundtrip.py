@@ -10,9 +10,9 @@ from corpus import difference
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lance_engine.dataset import Dataset
+from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.write.dataset import write_dataset
-from lance_engine.write.profile import ProfileName
 
 LEAVES: dict[pa.DataType, st.SearchStrategy[object]] = {
     pa.bool_(): st.booleans(),

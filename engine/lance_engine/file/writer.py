@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from lance_engine.encodings.v2_0.encode import struct_header
-from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
+from lance_engine.encodings.page import BlobPage, Buffer, EncodedPage
+from lance_engine.encodings.v2_0.column import struct_header
 from lance_engine.file.columns import columns_of, items_per_row, stored_schema
 from lance_engine.format.container import (
     ALIGNMENT,

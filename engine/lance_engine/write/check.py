@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lance_engine.encodings.packed_rows import MAX_ROW_BYTES, is_variable_packed, packed_bits
+from lance_engine.encodings.values import is_variable
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.schema_limits import check_limits
 from lance_engine.schema_tree import NO_PARENT, Field, Schema
-from lance_engine.write.packed import MAX_ROW_BYTES, is_variable_packed, packed_bits
-from lance_engine.write.values import is_variable
 
 _LISTS = ("list", "large_list", "map")
 

@@ -11,19 +11,19 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lance_engine.encodings.jsonb import stored_json
-from lance_engine.encodings.v2_1.encode import Buffer, Page
+from lance_engine.encodings.leaves import leaves_of
+from lance_engine.encodings.page import Buffer, Page
+from lance_engine.encodings.profile import PROFILES
+from lance_engine.encodings.v2_0 import column as v2_0
+from lance_engine.encodings.v2_1 import column as v2_1
+from lance_engine.encodings.zone_statistics import joined_statistics, zone_map, zone_statistics
 from lance_engine.file.columns import columns_of
 from lance_engine.file.writer import FileWriter
 from lance_engine.format.zone_map_place import ZoneMapPlace, serialize_zone_map_place
 from lance_engine.io.store import Sink
 from lance_engine.kernels import ZoneStatistics
 from lance_engine.schema_tree import Field, Schema
-from lance_engine.write import encode_2_0
-from lance_engine.write.encode import encode_column
-from lance_engine.write.leaves import leaves_of
 from lance_engine.write.options import WriteOptions
-from lance_engine.write.profile import PROFILES
-from lance_engine.write.zone_maps import joined_statistics, zone_map, zone_statistics
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
 _PENDING_PAGES = 6
@@ -180,9 +180,9 @@ def _encode(pieces: list[pa.Array], top: Field, first_row: int, options: WriteOp
     array = stored_json(_joined(pieces), top)
     leaves = leaves_of(array, top)
     if options.version >= (2, 1):
-        pages = encode_column(array, top, options.version, leaves, PROFILES[options.profile])
+        pages = v2_1.encode_column(array, top, options.version, leaves, PROFILES[options.profile])
     else:
-        pages = encode_2_0.encode_column(array, top)
+        pages = v2_0.encode_column(array, top)
     zones: list[ZoneStatistics | None] = [None] * len(leaves)
     if options.zone_maps:
         zones = [zone_statistics(leaf, options.zone_rows, first_row) for leaf in leaves]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
@@ -27,7 +28,6 @@ from lance_engine.table.versions import open_snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneIndexForm
-from lance_engine.write.profile import ProfileName
 from lance_engine.write.source import check_compatible, open_source
 
 WriteMode = Literal["create", "append", "overwrite"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from lance_engine.encodings.profile import PROFILES, ProfileName
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.write.profile import PROFILES, ProfileName
 
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.encodings.leaves import Leaf, leaves_of
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.kernels import LevelBuilder, Levels
 from lance_engine.schema_tree import Schema
-from lance_engine.write.leaves import Leaf, leaves_of
 
 ITEM, LIST, NULL_ITEM, NULL_LIST, EMPTY_LIST, NULL_EMPTY_LIST = 1, 2, 3, 4, 5, 6
 

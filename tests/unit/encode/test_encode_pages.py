@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.encodings.v2_1.encode import EncodedPage
+from lance_engine.encodings.page import EncodedPage
+from lance_engine.encodings.v2_1.column import encode_column
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.kernels import LevelBuilder, Levels
 from lance_engine.schema_tree import Schema
-from lance_engine.write.encode import encode_column
 from reference import bitpacking
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.encodings.leaves import leaves_of
+from lance_engine.encodings.zone_statistics import joined_statistics, zone_kind, zone_map, zone_statistics
 from lance_engine.kernels import ZoneStatistics
 from lance_engine.schema_tree import Field, Schema
-from lance_engine.write.leaves import leaves_of
-from lance_engine.write.zone_maps import joined_statistics, zone_kind, zone_map, zone_statistics
 
 NAN = math.nan
 

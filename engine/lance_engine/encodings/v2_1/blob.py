@@ -8,16 +8,25 @@ import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.encodings.v2_1 import encode as v2_1
-from lance_engine.encodings.v2_1.encode import BlobPage, Buffer, EncodedPage
-from lance_engine.write.packed import variable_packed_page
-from lance_engine.write.page_context import PageContext
+from lance_engine.encodings.blob_payloads import blob_payloads
+from lance_engine.encodings.page import BlobPage, EncodedPage
+from lance_engine.encodings.v2_1 import mini_block, packed_struct, variable_packed_struct
+from lance_engine.encodings.v2_1.context import PageContext
+from lance_engine.encodings.v2_1.layers import layers_of
+from lance_engine.format.pb import encodings21_pb2 as pb
 
 _DESCRIPTOR_BITS = (64, 64)
 _DEFINITION_SHIFT = 16
 
 
-def blob_page(context: PageContext, array: pa.Array) -> BlobPage:
+def page(context: PageContext) -> BlobPage | None:
+    """Of fields that are marked as blobs, of either kind."""
+    if context.leaf.field.is_blob_v2:
+        return _second_kind(context, context.leaf.array)
+    return _first_kind(context, context.leaf.array) if context.leaf.field.is_blob else None
+
+
+def _first_kind(context: PageContext, array: pa.Array) -> BlobPage:
     """Values of any size, null or empty ones included (format 2.1, blob layout)."""
     levels, count = context.levels, len(array)
     definitions = np.asarray(levels.def_).view(np.uint16)
@@ -33,13 +42,14 @@ def blob_page(context: PageContext, array: pa.Array) -> BlobPage:
         builder = kernels.LevelBuilder(count)
         builder.add_item(None, 0, count)
         values = kernels.FlatValues(descriptors, sum(_DESCRIPTOR_BITS), 0, count)
-        encoding = v2_1.packed_struct(_DESCRIPTOR_BITS)
-        return v2_1.blob_page(v2_1.mini_block_page(values, encoding, builder.finish()), levels)
+        inner = mini_block.layout(values, packed_struct.describe(_DESCRIPTOR_BITS), builder.finish())
+        layout = pb.BlobLayout(inner_layout=inner.layout, layers=layers_of(levels))
+        return EncodedPage(levels.rows, pb.PageLayout(blob_layout=layout), inner.buffers)
 
     return BlobPage(levels.rows, payloads, finish)
 
 
-def blob_v2_page(context: PageContext, array: pa.Array) -> BlobPage:
+def _second_kind(context: PageContext, array: pa.Array) -> BlobPage:
     """Values of any size in the data file itself (format 2.2, blob v2, inline)."""
     count = len(array)
     stored, payloads = blob_payloads(array)
@@ -51,17 +61,8 @@ def blob_v2_page(context: PageContext, array: pa.Array) -> BlobPage:
         places[stored] = positions
         nothing = pa.array([""]).take(pa.array(np.zeros(count, np.int8)))
         numbers = [np.zeros(count, np.uint8), places, sizes, np.zeros(count, np.uint32)]
-        return variable_packed_page(
+        return variable_packed_struct.rows_page(
             context, [*((None, pa.array(column)) for column in numbers), (None, nothing)]
         )
 
     return BlobPage(context.levels.rows, payloads, finish)
-
-
-def blob_payloads(array: pa.Array) -> tuple[np.ndarray, tuple[Buffer, ...]]:
-    """The numbers of the values that are neither null nor empty, and their bytes, which are not copied."""
-    _, offsets, data = array.buffers()
-    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    stored = np.flatnonzero((np.diff(ends) > 0) & np.asarray(array.is_valid()))
-    content = memoryview(data or b"")
-    return stored, tuple(content[ends[number] : ends[number + 1]] for number in stored)

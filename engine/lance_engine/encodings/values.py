@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.encodings.v2_1.encode import Buffer
+from lance_engine.encodings.leaves import validity
+from lance_engine.encodings.page import Buffer
 from lance_engine.kernels import Levels
-from lance_engine.write.leaves import validity
 
 # Widths that bit-packing and run lengths know.
 INTEGER_BITS = (8, 16, 32, 64)
 _ENTROPY_VALUES = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FixedValues:
     """`count` values of `bits` each, from value number `offset` of `buffer` on."""
 
@@ -26,6 +27,32 @@ class FixedValues:
     bits: int
     offset: int
     count: int
+
+    @property
+    def place(self) -> tuple[Buffer, int, int, int]:
+        """As the kernels take values."""
+        return self.buffer, self.bits, self.offset, self.count
+
+    @property
+    def nbytes(self) -> int:
+        return (self.count * self.bits + 7) // 8
+
+    @cached_property
+    def statistics(self) -> tuple[int, int]:
+        """Bytes of integers when bit-packed and as run lengths."""
+        return kernels.integer_statistics(*self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """Strings or binary values; symbols are tried on text."""
+
+    input: kernels.VariableInput
+    is_text: bool
+
+    @property
+    def nbytes(self) -> int:
+        return self.input.total_bytes + (self.input.count + 1) * self.input.offset_bits // 8
 
 
 def fixed_values(array: pa.Array) -> FixedValues:
@@ -93,9 +120,12 @@ def list_layers(array: pa.Array, levels: Levels) -> tuple[list[ListLayer], Fixed
     return layers, fixed_values(array)
 
 
-def variable_values(array: pa.Array, levels: Levels) -> kernels.VariableInput:
+def strings_of(array: pa.Array, levels: Levels | None) -> Strings:
+    """Values of variable width; `levels` say which of them are null."""
     _, offsets, data = array.buffers()
-    return kernels.VariableInput(offsets, data, offset_bits(array.type), array.offset, len(array), levels)
+    bits = offset_bits(array.type)
+    found = kernels.VariableInput(offsets, data, bits, array.offset, len(array), levels)
+    return Strings(found, pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
 
 
 def offset_bits(arrow_type: pa.DataType) -> int:

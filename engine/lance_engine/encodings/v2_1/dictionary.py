@@ -1,4 +1,4 @@
-"""Pages that store distinct values once and indices into them."""
+"""Dictionary: distinct values once, indices into them as the values of the page (format 2.1)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.encodings.v2_1 import encode as v2_1
-from lance_engine.encodings.v2_1.encode import Buffer, Dictionary, EncodedPage
-from lance_engine.errors import UnsupportedTypeError
-from lance_engine.format.pb import encodings21_pb2 as pb
-from lance_engine.write.candidate import Candidate
-from lance_engine.write.numbers import best_encoding
-from lance_engine.write.page_context import COMPRESS_MIN_BYTES, PageContext
-from lance_engine.write.settings import Settings
-from lance_engine.write.values import (
+from lance_engine.encodings.page import Buffer, EncodedPage
+from lance_engine.encodings.settings import Settings
+from lance_engine.encodings.v2_1 import flat, general, variable
+from lance_engine.encodings.v2_1.candidate import Candidate
+from lance_engine.encodings.v2_1.choice import best_in_chunks
+from lance_engine.encodings.v2_1.context import COMPRESS_MIN_BYTES, PageContext
+from lance_engine.encodings.v2_1.mini_block import Dictionary, mini_block
+from lance_engine.encodings.values import (
     FixedValues,
     fixed_values,
     is_variable,
@@ -23,6 +22,8 @@ from lance_engine.write.values import (
     value_bytes,
     without_nulls,
 )
+from lance_engine.errors import UnsupportedTypeError
+from lance_engine.format.pb import encodings21_pb2 as pb
 
 _MIN_VALUES = 100
 _MAX_ITEMS = 100_000
@@ -57,7 +58,9 @@ def dictionary_choice(
     items = found.take_items()
     dictionary = _dictionary(context, items, encoding, found.num_items)
     count = context.levels.slots
-    indices = best_encoding(context, FixedValues(found.take_indices(), _INDEX_BITS, 0, count))
+    indices = best_in_chunks(
+        context, context.table.numbers, FixedValues(found.take_indices(), _INDEX_BITS, 0, count)
+    )
     if len(items) > _CACHED_BYTES:
         ns_per_value += _UNCACHED_NS
     size = indices.size + memoryview(dictionary.items).nbytes
@@ -66,8 +69,11 @@ def dictionary_choice(
     )
 
 
-def dictionary_page(context: PageContext, array: pa.Array) -> EncodedPage:
+def page(context: PageContext) -> EncodedPage | None:
     """An Arrow dictionary array, stored with the dictionary it has."""
+    array = context.leaf.array
+    if not pa.types.is_dictionary(array.type):
+        return None
     if context.must_zip:
         raise UnsupportedTypeError(
             "A row of this dictionary column has too many list levels for any page",
@@ -81,15 +87,15 @@ def dictionary_page(context: PageContext, array: pa.Array) -> EncodedPage:
     keys = without_nulls(fixed_values(array.indices), context.levels)
     if is_variable(items.type):
         bits = offset_bits(items.type)
-        encoding = v2_1.variable(bits)
-        content: Buffer = v2_1.variable_block(
-            (memoryview(item.as_buffer()).tobytes() for item in items), bits
-        )
+        encoding = variable.describe(bits)
+        content: Buffer = variable.block((memoryview(item.as_buffer()).tobytes() for item in items), bits)
     else:
         values = fixed_values(items)
-        content, encoding = value_bytes(values), v2_1.flat(values.bits)
-    return context.mini_block(
-        best_encoding(context, keys), _dictionary(context, content, encoding, len(items))
+        content, encoding = value_bytes(values), flat.describe(values.bits)
+    return mini_block(
+        context,
+        best_in_chunks(context, context.table.numbers, keys),
+        _dictionary(context, content, encoding, len(items)),
     )
 
 
@@ -100,8 +106,7 @@ def _dictionary(
     size = memoryview(items).nbytes
     if context.version < (2, 2) or scheme == "none" or size < COMPRESS_MIN_BYTES:
         return Dictionary(items, encoding, count)
-    kind = kernels.Scheme.ZSTD if scheme == "zstd" else kernels.Scheme.LZ4
-    packed = kernels.compress_block(items, kind, level or 0)
+    packed = kernels.compress_block(items, general.kind_of(scheme), level or 0)
     if len(packed) > size * (1 - context.profile.least_gain):
         return Dictionary(items, encoding, count)
-    return Dictionary(packed, v2_1.general(encoding, scheme, level), count)
+    return Dictionary(packed, general.describe(encoding, scheme, level), count)

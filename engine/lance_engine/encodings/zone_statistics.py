@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.encodings.leaves import Leaf
 from lance_engine.encodings.zone_map import Bounds, serialize_zone_map
 from lance_engine.kernels import ZoneKind, ZoneStatistics
 from lance_engine.schema_tree import Field
-from lance_engine.write.leaves import Leaf
 
 _TEXT_AND_BYTES = (ZoneKind.TEXT, ZoneKind.BYTES)
 

@@ -1,0 +1,37 @@
+"""Encoded pages, ready for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from lance_engine.format.pb import encodings21_pb2 as pb
+from lance_engine.format.pb import encodings_pb2
+
+# Anything with the buffer protocol: numpy arrays that kernels return, or pyarrow buffers written as they are.
+Buffer: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPage:
+    """One page of one column, ready for the file: its rows, its encoding, its buffers in order.
+
+    `rows` are top-level rows; in version 2.0 they are items where the column lies below a list.
+    """
+
+    rows: int
+    layout: pb.PageLayout | encodings_pb2.ArrayEncoding
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPage:
+    """A page whose values lie outside of it: `finish` makes the page from the positions of the `payloads`."""
+
+    rows: int
+    payloads: tuple[Buffer, ...]
+    finish: Callable[[Sequence[int]], EncodedPage]
+
+
+Page: TypeAlias = EncodedPage | BlobPage

@@ -1,0 +1,58 @@
+"""The ways the values of a mini-block page could be stored, with the bytes and the decoding time of each.
+
+Times are nanoseconds on one core of an ordinary machine. They need not be exact: they keep a slow encoding
+from being chosen for a few bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lance_engine import kernels
+from lance_engine.encodings.profile import Profile
+from lance_engine.format.pb import encodings21_pb2 as pb
+
+_COPY_NS_PER_BYTE = 0.1
+
+Encoded = tuple[kernels.MiniBlockValues, pb.CompressiveEncoding]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`size` in bytes and `decoding` in nanoseconds, of the whole page; `build` makes what is stored.
+
+    `around` makes what a general compression may be put around, if anything; what is not `alone` is stored so
+    only. `asked` says that the field wishes for this encoding.
+    """
+
+    size: int
+    decoding: float
+    build: Callable[[], Encoded]
+    around: Callable[[], Encoded] | None = None
+    alone: bool = True
+    asked: bool = False
+
+    def cost(self, profile: Profile) -> float:
+        return self.size + profile.bytes_per_ns * self.decoding
+
+
+def cheapest(plain: list[Candidate], compressed: list[Candidate], profile: Profile) -> Candidate:
+    """The one with the least cost; a compressed one only where it saves bytes clearly."""
+    best = min(plain, key=lambda candidate: candidate.cost(profile))
+    gainful = [item for item in compressed if item.size <= best.size * (1 - profile.least_gain)]
+    return min([best, *gainful], key=lambda candidate: candidate.cost(profile))
+
+
+def stored(
+    encoded: Encoded,
+    size: int,
+    ns_per_value: float,
+    *,
+    around: Callable[[], Encoded] | None = None,
+    alone: bool = True,
+    asked: bool = False,
+) -> Candidate:
+    """Values of an encoding that is ready."""
+    decoding = encoded[0].count * ns_per_value + size * _COPY_NS_PER_BYTE
+    return Candidate(size, decoding, lambda: encoded, around, alone, asked)

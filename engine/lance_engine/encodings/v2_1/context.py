@@ -1,0 +1,87 @@
+"""What the choice for one page of a leaf depends on, beside the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from lance_engine.encodings.leaves import Leaf
+from lance_engine.encodings.page import Page
+from lance_engine.encodings.profile import Profile
+from lance_engine.encodings.settings import Settings
+from lance_engine.encodings.v2_1.candidate import Candidate
+from lance_engine.encodings.values import FixedValues, Strings
+from lance_engine.kernels import Levels
+
+# Pages with less than this are not compressed.
+COMPRESS_MIN_BYTES = 4096
+# What a chunk of the wish of a field may hold at most.
+_MAX_CHUNK_BYTES = 16 << 10
+
+_Values = TypeVar("_Values", contravariant=True)
+
+
+class ChunkEncoding(Protocol[_Values]):
+    """The module of an encoding of values in chunks.
+
+    It also has a function ``describe``, which makes the message that stands in the page for the encoding.
+    """
+
+    def estimate(self, context: PageContext, values: _Values, /) -> Candidate | None:
+        """What the values would take; None where the encoding does not suit them."""
+
+
+class PageKind(Protocol):
+    """The module of a kind of pages."""
+
+    def page(self, context: PageContext, /) -> Page | None:
+        """The rows of a leaf as a page; None where they are not of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The kinds of pages in the order in which they are asked, and the encodings of values in chunks.
+
+    Of these the first is the plain one.
+    """
+
+    pages: tuple[PageKind, ...]
+    numbers: tuple[ChunkEncoding[FixedValues], ...]
+    strings: tuple[ChunkEncoding[Strings], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """One leaf over one range of rows. With `must_zip` its levels do not fit into chunks."""
+
+    leaf: Leaf
+    version: tuple[int, int]
+    profile: Profile
+    settings: Settings
+    table: Table
+    must_zip: bool = False
+
+    @property
+    def levels(self) -> Levels:
+        return self.leaf.levels
+
+    @property
+    def full_zip(self) -> bool:
+        return self.must_zip or self.settings.structure == "fullzip"
+
+    @property
+    def wide_chunks(self) -> bool:
+        """Whether levels leave room in a chunk: so it is when every entry has a value."""
+        return self.levels.entries == self.levels.slots
+
+    def schemes(self, size: int) -> tuple[str, ...]:
+        """General compressions to try on `size` bytes."""
+        if size < COMPRESS_MIN_BYTES or self.settings.compression in ("none", "fsst"):
+            return ()
+        return (self.settings.general,) if self.settings.general else self.profile.schemes
+
+    @property
+    def string_chunk_bytes(self) -> int | None:
+        """How large the field wishes chunks of strings to be."""
+        wish = self.settings.chunk_bytes
+        return min(wish, _MAX_CHUNK_BYTES) if wish else None

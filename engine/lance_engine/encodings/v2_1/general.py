@@ -1,0 +1,40 @@
+"""General compression: LZ4 or zstd over the first buffer of another encoding (format 2.1, general)."""
+
+from __future__ import annotations
+
+from lance_engine import kernels
+from lance_engine.encodings.v2_1.candidate import Candidate
+from lance_engine.encodings.v2_1.context import PageContext
+from lance_engine.format.pb import encodings21_pb2 as pb
+
+# Chunks that a size is estimated from: a part of them, but not more than so many.
+_SAMPLE_PART, _SAMPLE_CHUNKS = 4, 8
+# Per byte that comes out, byte that goes in, and chunk.
+_LZ4_NS = (0.05, 0.25, 100)
+_ZSTD_NS = (0.5, 3.0, 4000)
+
+
+def describe(values: pb.CompressiveEncoding, scheme: str, level: int | None) -> pb.CompressiveEncoding:
+    """`values` compressed with ``lz4`` or ``zstd``; LZ4 has no level."""
+    compression = pb.BufferCompression(scheme=pb.BufferCompression.Scheme.Value(scheme.upper()))
+    if level is not None and scheme == "zstd":
+        compression.level = level
+    return pb.CompressiveEncoding(general=pb.General(compression=compression, values=values))
+
+
+def estimate(context: PageContext, inner: Candidate, scheme: str) -> Candidate:
+    """`inner` compressed chunk by chunk; the size comes from a sample."""
+    assert inner.around is not None
+    values, encoding = inner.around()
+    level = context.settings.level
+    wrapped = kernels.CompressedValues(values, kind_of(scheme), level or 0)
+    chunks = values.count / wrapped.chunk_length(0)
+    size = kernels.estimated_bytes(wrapped, min(_SAMPLE_CHUNKS, 1 + int(chunks / _SAMPLE_PART)))
+    out, into, chunk = _ZSTD_NS if scheme == "zstd" else _LZ4_NS
+    decoding = inner.decoding + out * inner.size + into * size + chunk * chunks
+    return Candidate(size, decoding, lambda: (wrapped, describe(encoding, scheme, level)))
+
+
+def kind_of(scheme: str) -> kernels.Scheme:
+    """What the kernels call ``lz4`` or ``zstd``."""
+    return kernels.Scheme.ZSTD if scheme == "zstd" else kernels.Scheme.LZ4

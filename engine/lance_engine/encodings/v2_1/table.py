@@ -1,0 +1,44 @@
+"""Everything that pages of versions 2.1 and 2.2 can be: the encodings of their values and the kinds of pages.
+
+Every encoding is a module of its own: ``describe`` makes the message that stands in a page for it,
+``estimate`` tells what values would take, and its candidate writes them. Those that only stand
+around or inside of others, such as ``general`` and ``out_of_line_bitpacking``, are called by these. A kind of
+pages is a module with ``page``. The kernels read what they write (``engine/kernels/page``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lance_engine.encodings.v2_1 import (
+    blob,
+    byte_stream_split,
+    constant,
+    dictionary,
+    fixed_size_list,
+    flat,
+    fsst,
+    inline_bitpacking,
+    numbers,
+    packed_struct,
+    rle,
+    strings,
+    variable,
+    variable_packed_struct,
+)
+from lance_engine.encodings.v2_1.context import Table
+
+TABLE: Final = Table(
+    pages=(
+        blob,
+        constant,
+        packed_struct,
+        variable_packed_struct,
+        dictionary,
+        fixed_size_list,
+        strings,
+        numbers,
+    ),
+    numbers=(flat, inline_bitpacking, rle, byte_stream_split),
+    strings=(variable, fsst),
+)
