@@ -26,7 +26,8 @@ from lance_engine.file.zone_map import parse_zone_map
 from lance_engine.format import deletion, index_section, manifest, row_ids, transaction
 from lance_engine.format.fragment import DeletionKind
 from lance_engine.format.fragment_list import FragmentList
-from lance_engine.format.pb import file_v2_pb2, table_pb2
+from lance_engine.format.pb import file_v2_pb2, index_pb2, table_pb2
+from lance_engine.index.vector.ivf import parse_ivf
 from lance_engine.io.local import LocalStore
 from lance_engine.io.memory import MemoryStore
 from lance_engine.schema_tree import Schema
@@ -259,6 +260,13 @@ def _target(
     return Target(name, seeds, allowed(read), native=False, load=lambda data: Blob(data, kind))
 
 
+def _partitions() -> list[Blob]:
+    tensor = index_pb2.Tensor(data_type=2, shape=[2, 4], data=np.arange(8, dtype=np.float32).tobytes())
+    new = index_pb2.IVF(offsets=[0, 3], lengths=[3, 4], centroids_tensor=tensor)
+    old = index_pb2.IVF(lengths=[3, 4], centroids=[0.5] * 8)
+    return [Blob(message.SerializeToString(), index_pb2.IVF) for message in (new, old)]
+
+
 TARGETS = [
     _target("container", _containers, _read_container),
     _target("column metadata", _column_metadata, _read_column_metadata, file_v2_pb2.ColumnMetadata),
@@ -273,6 +281,7 @@ TARGETS = [
         lambda data: _read_manifest(_framed(data)),
         table_pb2.Manifest,
     ),
+    _target("partitions", _partitions, lambda data: parse_ivf(data, 7), index_pb2.IVF),
     Target(
         "fragments",
         _fragment_lists,

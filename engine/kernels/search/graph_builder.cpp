@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -57,7 +58,9 @@ class Builder {
     const auto& kernels = distances().f32;
     (dot_ ? kernels.dot : kernels.squared_l2)(vectors_.data() + left * dim_, 1,
                                               vectors_.data() + right * dim_, 1, dim_, &found, 1);
-    return dot_ ? 1 - found : found;
+    if (dot_) found = 1 - found;
+    // Sums that overflow may be NaN, which has no place in an order.
+    return std::isnan(found) ? std::numeric_limits<float>::infinity() : found;
   }
 
   void insert(uint32_t row) {
