@@ -17,6 +17,7 @@ _COMMANDS = {
     "diff": "history",
     "head": "rows",
     "take": "rows",
+    "nearest": "rows",
     "convert": "convert",
     "compact": "upkeep",
     "cleanup": "upkeep",

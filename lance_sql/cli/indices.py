@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from lance_sql.cli.failures import reports_errors
-from lance_sql.cli.options import dataset_options, json_option, open_dataset, storage_option, yes_progress
+from lance_sql.cli.options import (
+    dataset_options,
+    json_option,
+    open_dataset,
+    pairs,
+    storage_option,
+    yes_progress,
+)
 
 _branch = click.option("--branch", help="Branch to change; the main history by default.")
 
@@ -25,7 +32,20 @@ def index_command() -> None:
 @index_command.command("create")
 @click.argument("path")
 @click.argument("column")
-@click.option("--kind", type=click.Choice(["btree", "bitmap", "zonemap", "bloomfilter"]), default="btree")
+@click.option(
+    "--kind",
+    default="btree",
+    help="btree (the default), bitmap, zonemap, bloomfilter; for vectors ivf_flat, ivf_pq, ivf_sq, "
+    "ivf_hnsw_flat, ivf_hnsw_sq.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=VALUE",
+    help="Option of the kind, such as num_partitions=64 or metric=cosine; may be repeated.",
+)
 @click.option("--name", help="Name of the index; COLUMN_idx by default.")
 @click.option("--replace", is_flag=True, help="Replace an index of that name.")
 @_branch
@@ -37,6 +57,7 @@ def create(
     path: str,
     column: str,
     kind: str,
+    options: dict[str, str],
     name: str | None,
     replace: bool,
     progress: bool | None,
@@ -47,9 +68,13 @@ def create(
     from lance_sql.progress import bar
 
     with bar(progress) as told:
-        changed = open_dataset(path, **which).create_index(
-            column, kind, name=name, replace=replace, progress=told
-        )
+        values = {key: int(value) if value.isdecimal() else value for key, value in options.items()}
+        try:
+            changed = open_dataset(path, **which).create_index(
+                column, kind, name=name, replace=replace, progress=told, **values
+            )
+        except TypeError as error:  # an option that this kind does not have
+            raise click.BadParameter(str(error), param_hint="--option") from error
     _tell(changed.version, f"index {name or column + '_idx'} created", as_json)
 
 

@@ -1,4 +1,4 @@
-"""``lance-sql head`` and ``lance-sql take``: some rows of a dataset."""
+"""``lance-sql head``, ``take`` and ``nearest``: some rows of a dataset."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lance_sql.cli.query import FORMATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lance_engine.dataset import Dataset
 
 _columns_option = click.option(
     "--columns", "-c", metavar="A,B", help="Columns to show, _rowid included; all by default."
@@ -71,6 +72,65 @@ def take_command(
     dataset = open_dataset(path, **which)
     missing: Any = "skip" if skip_missing else "error"
     _show(dataset.take(list(row_ids), _names(columns), missing=missing), format, as_json)
+
+
+@click.command("nearest")
+@dataset_options
+@click.argument("column")
+@click.argument("vector", metavar="VECTOR")
+@click.option("-k", "count", type=click.IntRange(min=1), default=10, help="Rows to show; 10 by default.")
+@click.option("--where", help="Condition that rows must meet, in SQL.")
+@click.option("--metric", type=click.Choice(["l2", "cosine", "dot", "hamming"]), help="Distance to use.")
+@click.option("--exact", is_flag=True, help="Compare all vectors, also where there is an index.")
+@_columns_option
+@_format_option
+@json_option
+@reports_errors
+def nearest_command(
+    path: str,
+    column: str,
+    vector: str,
+    count: int,
+    where: str | None,
+    metric: str | None,
+    exact: bool,
+    columns: str | None,
+    format: str,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Show the rows whose vectors are nearest to VECTOR: numbers in JSON, or row:ID for that of a row.
+
+    \b
+    lance-sql nearest items.lance embedding "[0.1, 0.7, 0.2]" -k 3 --columns id,title
+    lance-sql nearest items.lance embedding row:17
+    """
+    dataset = open_dataset(path, **which)
+    found = dataset.nearest(
+        column,
+        _vector(dataset, column, vector),
+        count,
+        metric,
+        filter=where,
+        columns=_names(columns),
+        use_index=not exact,
+    )
+    _show(found, format, as_json)
+
+
+def _vector(dataset: Dataset, column: str, text: str) -> Any:
+    import json
+
+    kind, _, number = text.partition(":")
+    if kind == "row" and number.isdecimal():
+        return dataset.take([int(number)], [column])[column][0].as_py()
+    try:
+        vector = json.loads(text)
+    except ValueError:
+        vector = None
+    if not isinstance(vector, list) or not vector:
+        raise click.BadParameter("Write a vector as [0.1, 0.2] or row:17", param_hint="VECTOR")
+    return vector
 
 
 def _names(columns: str | None) -> list[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, UnsupportedFeatureError
@@ -17,13 +18,18 @@ if TYPE_CHECKING:
 
 
 def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
-    """``CREATE [OR REPLACE] INDEX [IF NOT EXISTS] [name] ON t [USING kind] (column)``; a btree by default."""
+    """``CREATE [OR REPLACE] INDEX [IF NOT EXISTS] [name] ON t [USING kind] (column) [WITH (name = value)]``.
+
+    The kind is btree by default. Options are those of `Dataset.create_index`.
+    """
     index = statement.this
     dataset = find(session.catalog, index.args["table"])
     if dataset is None:
         return None
     parameters = index.args["params"]
-    columns = [part.this.name for part in parameters.args.get("columns") or ()]
+    columns = [
+        ".".join(name.name for name in part.this.parts) for part in parameters.args.get("columns") or ()
+    ]
     if statement.args.get("unique") or len(columns) != 1:
         raise UnsupportedFeatureError(
             "an index is on one column and not unique", remedy="Leave UNIQUE out and name one column"
@@ -33,9 +39,29 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     if statement.args.get("exists") and (name or f"{columns[0]}_idx") in _names(dataset):
         return done()
     kind = using.name.lower() if using is not None else "btree"
-    changed = dataset.create_index(columns[0], kind, name=name, replace=bool(statement.args.get("replace")))
+    replaces = bool(statement.args.get("replace"))
+    options = _options(parameters.args.get("with_storage") or ())
+    try:
+        changed = dataset.create_index(columns[0], kind, name=name, replace=replaces, **options)
+    except TypeError as error:  # an option that this kind does not have
+        raise UnsupportedFeatureError(str(error), path=dataset.uri) from error
     session.catalog.renew(changed)
     return done()
+
+
+def _options(properties: Sequence[exp.Property]) -> dict[str, Any]:
+    """``WITH (num_partitions = 16, metric = 'cosine')`` as keyword arguments."""
+    from sqlglot import exp
+
+    options: dict[str, Any] = {}
+    for given in properties:
+        value = given.args["value"]
+        if not isinstance(value, exp.Literal | exp.Boolean):
+            raise UnsupportedFeatureError(
+                f"the option {given.name} of an index must be a constant, not {value.sql(dialect='duckdb')}"
+            )
+        options[given.name.lower()] = value.to_py()
+    return options
 
 
 def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:

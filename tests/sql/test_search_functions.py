@@ -101,6 +101,20 @@ def test_answers_are_tables(session: lance_sql.Connection, path: str, tmp_path: 
         assert lance_sql.open(tmp_path / "near.lance").count_rows() == 5
 
 
+def test_an_index_made_in_sql_is_searched(path: str, tmp_path: Path) -> None:
+    session = lance_sql.connect(tmp_path)
+    session.sql(f"CREATE TABLE copied AS SELECT * FROM '{path}'")
+    session.sql("CREATE INDEX near ON copied USING ivf_flat (v) WITH (num_partitions = 4, metric = 'cosine')")
+    assert session.sql("SELECT name FROM copied.indices").fetchall() == [("near",)]
+    query = {"q": vector(path, 3)}
+    search = "SELECT id, _distance FROM lance_vector_search(copied, 'v', $q, k := 5, nprobes := 4{})"
+    found = session.sql(search.format(""), query).fetchall()
+    exact = session.sql(search.format(", metric := 'cosine', use_index := false"), query).fetchall()
+    assert [row for row, _ in found] == [row for row, _ in exact]
+    with pytest.raises(UnsupportedFeatureError, match="nonsense"):
+        session.sql("CREATE INDEX other ON copied USING ivf_flat (v) WITH (nonsense = 7)")
+
+
 def test_the_names_of_answers_are_forgotten(path: str) -> None:
     session = lance_sql.connect()
     result = session.sql(f"SELECT id FROM lance_vector_search('{path}', 'v', {vector(path, 1)}, k := 1)")
