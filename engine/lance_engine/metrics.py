@@ -60,9 +60,14 @@ class ScanMetrics:
     """Of these, ranges that the cache on disk held."""
     cache_bytes: int = 0
     """Of the bytes, those that the cache on disk held."""
+    bytes_over_read: int = 0
+    """Of the bytes read, those that were fetched only because a request for all is cheaper than two."""
     indices: list[IndexMetrics] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    """Per phase: `plan`, `filter` and `read`, which sum over threads, and `total`, by the clock."""
+    """Per phase: `plan`, `filter` and `read`, which sum over threads, and `total`, by the clock.
+
+    `wait` is the part of the others, also summed over threads, in which bytes had not arrived yet.
+    """
     _touched: list[Callable[[], Iterable[Touched]]] = field(default_factory=list, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -71,11 +76,12 @@ class ScanMetrics:
             for name, count in counts.items():
                 setattr(self, name, getattr(self, name) + count)
 
-    def add_read(self, requests: int, read: int) -> None:
-        """Add ranges fetched, and bytes read."""
+    def add_read(self, requests: int, read: int, over: int = 0) -> None:
+        """Add ranges fetched, and bytes read, of which `over` were not wanted."""
         with self._lock:
             self.requests += requests
             self.bytes_read += read
+            self.bytes_over_read += over
 
     def counts(self, *names: str) -> list[int]:
         """Counts as they are at one moment of a scan that may go on."""
@@ -139,11 +145,14 @@ class counting:  # noqa: N801 - a block, used like a function
         _current.metrics = self._outer
 
 
-def count_read(requests: int, read: int) -> None:
-    """Tell the scan at work, if any, of `requests` ranges fetched, of `read` bytes together."""
+def count_read(requests: int, read: int, over: int = 0) -> None:
+    """Tell the scan at work, if any, of `requests` ranges fetched, of `read` bytes together.
+
+    `over` of these were not wanted.
+    """
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)
     if metrics is not None:
-        metrics.add_read(requests, read)
+        metrics.add_read(requests, read, over)
 
 
 def count_wait(seconds: float) -> None:

@@ -71,14 +71,17 @@ class Fetcher:
     def _seconds(self, ranges: Sequence[tuple[int, int]]) -> float:
         return self.model.seconds(len(ranges), sum(length for _, length in ranges), self.most)
 
-    def read(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Several ranges of a file, in the order asked; counted towards the scan at work."""
+    def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[bytes]:
+        """Several ranges of a file, in the order asked; counted towards the scan at work.
+
+        `holes` of the bytes are only read because they lie between others.
+        """
         if not ranges:
             return []
         # Long ones arrive sooner in parts, side by side.
         parts = [list(_parts(*span, 2 * self.model.joined)) for span in ranges]
         requests = list(chain.from_iterable(parts))
-        count_read(len(requests), sum(length for _, length in ranges))
+        count_read(len(requests), sum(length for _, length in ranges), holes)
         begin = time.perf_counter()
         # The calling thread has nothing else to do: it makes one of the requests itself.
         under_way = [self.submit(path, *span) for span in requests[1:]]

@@ -19,6 +19,8 @@ class Span(NamedTuple):
     length: int
     first_row: int
     last_row: int
+    holes: int = 0
+    """Bytes among them that nobody wants."""
 
     @property
     def end(self) -> int:
@@ -43,6 +45,7 @@ def joined(spans: Iterable[Span], max_gap: int, max_joined: int) -> list[Span]:
                 max(last.end, span.end) - last.offset,
                 min(last.first_row, span.first_row),
                 max(last.last_row, span.last_row),
+                last.holes + span.holes + max(0, span.offset - last.end),
             )
         else:
             found.append(span)
@@ -64,4 +67,4 @@ def _split(span: Span, most: int) -> Iterator[Span]:
     parts = -(-span.length // most)
     edges = [span.length * part // parts for part in range(parts + 1)]
     for begin, end in pairwise(edges):
-        yield Span(span.offset + begin, end - begin, span.first_row, span.last_row)
+        yield Span(span.offset + begin, end - begin, span.first_row, span.last_row, span.holes // parts)

@@ -153,7 +153,7 @@ class ReadAhead:
     def _begin(self, request: PlannedRequest) -> Future[bytes]:
         self._held += request.span.length
         self._in_flight += 1
-        self._metrics.add_read(1, request.span.length)
+        self._metrics.add_read(1, request.span.length, request.span.holes)
         return request.begin()
 
     def _ended(self, _: Future[bytes]) -> None:

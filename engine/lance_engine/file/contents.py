@@ -12,6 +12,7 @@ from lance_engine import kernels
 from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
+from lance_engine.io.coalesce import coalesce
 from lance_engine.metrics import count_read
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ class FileContents:
         if planned is not None:
             wanted = [span for span in wanted if not self._add_planned(target, planned, span)]
         missing = self._fetcher.joined(wanted)
-        for (offset, length), data in zip(missing, self._fetcher.read(self.path, missing), strict=True):
+        holes = sum(length for _, length in missing) - sum(length for _, length in coalesce(wanted, 0))
+        answers = self._fetcher.read(self.path, missing, holes)
+        for (offset, length), data in zip(missing, answers, strict=True):
             if len(data) != length:
                 raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)
             target.share(offset, data)

@@ -42,6 +42,7 @@ def explain(
         lines.append(
             f"  pages: {metrics.pages_read} of {metrics.pages}, bytes read: {metrics.bytes_read}"
             f", requests: {metrics.requests}"
+            + (f", of the bytes not wanted: {metrics.bytes_over_read}" if metrics.requests else "")
         )
         if metrics.cache_hits:
             lines.append(

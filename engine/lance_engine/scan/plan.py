@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lance_engine.fetch import MOST_AHEAD, ordered_ahead
 from lance_engine.index.ranges import intersection
-from lance_engine.metrics import IndexMetrics, ScanMetrics
+from lance_engine.metrics import IndexMetrics, ScanMetrics, counting
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
@@ -127,11 +128,12 @@ class ScanPlan:
         return sum(int((match.ranges[:, 1] - match.ranges[:, 0]).sum()) for match in found.values()) <= rows
 
     def fragments(
-        self, least: int, metrics: ScanMetrics | None = None
+        self, least: int, metrics: ScanMetrics | None = None, first: int = MOST_AHEAD
     ) -> Iterator[tuple[Fragment, list[Part]]]:
         """What is left of each fragment or split; those with nothing left are not among them.
 
-        Rows on which the filter need not be tested make a part of their own from `least` rows on.
+        Rows on which the filter need not be tested make a part of their own from `least` rows on. Of
+        fragments that are not local, `first` are looked at together to begin with.
         """
         fragments, rows = self._extent()
         if metrics is not None:
@@ -140,9 +142,19 @@ class ScanPlan:
                 metrics.indices = [IndexMetrics(*use) for use in _uses(self._indexed)]
         seen: set[int] = set()
         many = (fragments if self._splits is None else len(self._splits)) > _FEW_FRAGMENTS
-        for fragment, start, stop in self._clamped():
+
+        def left(clamped: tuple[Fragment, int, int]) -> list[Part]:
+            fragment, start, stop = clamped
             cheap = many and fragment.physical_rows <= _SMALL_FRAGMENT and self._read_together(fragment)
-            parts = self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
+            with counting(metrics):
+                return self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
+
+        planned: Iterator[tuple[tuple[Fragment, int, int], list[Part]]]
+        if self._pruner is None or self._snapshot.store.local_path("data") is not None:
+            planned = ((clamped, left(clamped)) for clamped in self._clamped())
+        else:  # zone maps are fetched for many fragments at a time
+            planned = ordered_ahead(left, self._clamped(), first)
+        for (fragment, start, stop), parts in planned:
             if metrics is not None:
                 # Counted at once: who looks in between must not take rows for skipped.
                 metrics.add(

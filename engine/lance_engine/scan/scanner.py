@@ -257,7 +257,8 @@ class Scanner:
         to be counted or decoded.
         """
         # Rows that need no test are counted without reading them, however few.
-        plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics)
+        first = MOST_AHEAD if self.limit is None else 1
+        plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics, first)
         limit = None if self.limit is None else self.offset + self.limit
         coming = self._timed(together(plan, self._grouping, self._reader_for, limit), metrics)
         if not self._is_local:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
@@ -67,9 +68,14 @@ def take(
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
     found = lookups(snapshot, reader_for, wanted.names, addresses)
-    few = len(addresses) < PARALLEL_ROWS and snapshot.store.local_path("data") is not None
     read = partial(_read, names=wanted.names)
-    batches = map(read, found) if few else ordered_map(read, iter(found), len(found))
+    batches: Iterable[list[pa.RecordBatch]]
+    if snapshot.store.local_path("data") is None:
+        batches = (batch for _, batch in ordered_ahead(read, iter(found)))
+    elif len(addresses) < PARALLEL_ROWS:
+        batches = map(read, found)
+    else:
+        batches = ordered_map(read, iter(found), len(found))
     table = pa.Table.from_batches(chain.from_iterable(batches), schema=wanted.schema)
     if len(found) > 1:
         read_order = np.concatenate([lookup.places for lookup in found])

@@ -12,6 +12,7 @@ from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.format.deletion import decode_deletions, encode_deletions, preferred_kind
 from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
 from lance_engine.io import Store
+from lance_engine.metrics import count_read
 
 DELETIONS: Final = "_deletions"
 
@@ -26,6 +27,8 @@ def read_deletions(
     try:
         try:
             data = store.read(path)
+            if store.local_path(path) is None:
+                count_read(1, len(data))
         except FileNotFoundError:
             raise CorruptFileError("The deletion file does not exist") from None
         offsets = decode_deletions(data, deletion.kind, fragment.physical_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError
+from lance_engine.fetch import ordered_ahead
 from lance_engine.format.fragment import SPILLED_CREATED_AT, SPILLED_LAST_UPDATED_AT, SPILLED_ROW_IDS
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
@@ -95,6 +96,8 @@ class Snapshot:
             total = self.fragments.live_rows()
             if total is not None:
                 return total
+        uncounted = (fragment for fragment in self.fragments if fragment.num_deleted_rows is None)
+        self.fetch_deletions(uncounted)
         return sum(self.live_rows(fragment) for fragment in self.fragments)
 
     @cached_property
@@ -127,6 +130,18 @@ class Snapshot:
     def deleted_rows(self, fragment: Fragment) -> U32Array | None:
         """The physical offsets of the deleted rows, ascending; None when there are none."""
         return self._deleted_offsets(fragment) if fragment.deletion_file is not None else None
+
+    def fetch_deletions(self, fragments: Iterable[Fragment]) -> None:
+        """Read the deletion files of some fragments together, where they are not local."""
+        if self.store.local_path("data") is not None:
+            return
+        missing = [
+            fragment
+            for fragment in fragments
+            if fragment.deletion_file is not None and fragment.id not in self._deleted
+        ]
+        for _ in ordered_ahead(self._deleted_offsets, iter(missing)):
+            pass
 
     def _deleted_offsets(self, fragment: Fragment) -> U32Array:
         deletion = fragment.deletion_file
@@ -267,6 +282,7 @@ class Snapshot:
         order = order[np.argsort(positions[order], kind="stable")]
         touched, starts = np.unique(positions[order], return_index=True)
         bounds = [*starts.tolist(), len(order)]
+        self.fetch_deletions(self.fragments[position] for position in touched.tolist())
         for position, start, end in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
             here = order[start:end]
             live[here] = self._is_live_in(self.fragments[position], offsets[here])

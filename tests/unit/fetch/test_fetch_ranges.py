@@ -10,7 +10,7 @@ from lance_engine.fetch.ranges import MAX_REQUEST
 
 def test_neighbours_are_joined() -> None:
     spans = [Span(0, 100, 0, 10), Span(150, 100, 0, 10), Span(5000, 10, 0, 10)]
-    assert joined(spans, 64, 1000) == [Span(0, 250, 0, 10), Span(5000, 10, 0, 10)]
+    assert joined(spans, 64, 1000) == [Span(0, 250, 0, 10, 50), Span(5000, 10, 0, 10)]
 
 
 def test_long_spans_are_split() -> None:

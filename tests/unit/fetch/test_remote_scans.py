@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,66 @@ def test_a_scan_holds_no_more_than_it_may_read_ahead(one_file: Path) -> None:
     with dataset.scan(columns=["text", "amount"], read_ahead=1 << 20).to_reader() as reader:
         reader.read_next_batch()
         assert store.bytes_read < 6 << 20
+
+
+@pytest.mark.parametrize("count", [1, 10, 100, 1000])
+def test_lookups(one_file: Path, count: int) -> None:
+    """Cold: footer, chunk indices and data come one after the other, each of all columns together."""
+    store, dataset = opened(one_file, 0.0)
+    wanted = RNG.integers(0, ROWS, count)
+    expected = Dataset.open(str(one_file)).take(wanted)
+    assert dataset.take(wanted).equals(expected)
+    assert store.requests <= 3 + 6 * (2 + count)
+    assert store.bytes_read <= 700_000 + 120_000 * count
+    assert store.bytes_read <= 1.1 * size_of(one_file)
+    store.reset_counters()
+    assert dataset.take(wanted).equals(expected)
+    assert store.requests <= 6 * count
+    assert store.bytes_read <= min(120_000 * count, 1.1 * size_of(one_file))
+
+
+def test_a_lookup_in_many_files_opens_them_together(many_files: Path) -> None:
+    store, dataset = opened(many_files, 0.005)
+    wanted = np.arange(0, 200, 2, dtype=np.uint64) << np.uint64(32)
+    assert dataset.take(wanted, ["id"]).equals(Dataset.open(str(many_files)).take(wanted, ["id"]))
+    assert store.requests <= 100
+    assert store.most_in_flight >= 16
+
+
+def test_zone_maps_and_deletions_are_fetched_together(many_files: Path, tmp_path: Path) -> None:
+    shutil.copytree(many_files, tmp_path / "deleted.lance")
+    local = Dataset.open(str(tmp_path / "deleted.lance")).delete("id % 100 = 7")
+    store, dataset = opened(tmp_path / "deleted.lance", 0.005)
+    assert (
+        dataset.scan(columns=["id"], filter="flag = 3")
+        .to_table()
+        .equals(local.scan(columns=["id"], filter="flag = 3").to_table())
+    )
+    assert store.requests <= 2 * 200
+    assert store.most_in_flight >= 16
+    before = store.requests
+    assert dataset.count_rows("id >= 0") == 60_000 - 600
+    assert store.requests == before  # all that was needed is known
+
+
+def test_a_point_lookup_reads_the_zone_it_is_in(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    assert dataset.scan(filter="id = 12345").to_table()["id"].to_pylist() == [12345]
+    assert store.requests <= 14
+    assert store.bytes_read <= 1 << 20
+
+
+def test_metrics_tell_requests_bytes_and_waiting(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    scan = dataset.scan(columns=["price", "day"], filter="flag < 10")
+    scan.to_table()
+    metrics = scan.metrics
+    assert metrics is not None
+    assert metrics.requests == store.requests
+    assert metrics.bytes_read == store.bytes_read
+    assert 0 <= metrics.bytes_over_read < store.bytes_read
+    assert metrics.seconds["wait"] > 0
+    text = dataset.scan(columns=["price"]).explain(analyze=True)
+    assert "requests: " in text
+    assert "not wanted: " in text
+    assert "wait " in text
