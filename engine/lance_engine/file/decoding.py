@@ -18,16 +18,17 @@ Overlays = list[tuple[kernels.Source, kernels.Source]]
 
 def decode_fetched(
     files: Sequence[tuple[LeafSource, list[kernels.LeafColumn]]],
-    rows: npt.NDArray[np.int64],
+    rows: Callable[[], npt.NDArray[np.int64]],
     decode: Callable[[Overlays], kernels.DecodedBatch],
 ) -> kernels.DecodedBatch:
-    """Call `decode` with the bytes that ranges of `rows` of the leaves need; local files have theirs."""
+    """Call `decode` with the bytes that `rows` of the leaves, as ranges, need; local files have theirs."""
     remote = [
         (file, leaves) for file, leaves in files if isinstance(file, FileContents) and not file.is_local
     ]
     if not remote:
         return decode([])
-    overlays = [file.overlay(leaves, rows) for file, leaves in remote]
+    ranges = rows()
+    overlays = [file.overlay(leaves, ranges) for file, leaves in remote]
     readers = {
         source.identity: (file, source, batch)
         for (file, _), (source, batch) in zip(remote, overlays, strict=True)
@@ -45,3 +46,8 @@ def one_by_one(rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
     """Ascending rows as ranges of one row each."""
     first = rows.astype(np.int64)
     return np.stack([first, first + 1], axis=1)
+
+
+def one_range(begin: int, end: int) -> npt.NDArray[np.int64]:
+    """The rows [begin, end) as a range."""
+    return np.array([[begin, end]], dtype=np.int64)

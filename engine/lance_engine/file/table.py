@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.columns import columns_of
-from lance_engine.file.decoding import Overlays, decode_fetched, one_by_one
+from lance_engine.file.decoding import Overlays, decode_fetched, one_by_one, one_range
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.format.schema import schema_from_messages
@@ -47,13 +48,14 @@ class FileTable:
         """Rows [begin, end) of some columns."""
         stop = self.rows if end is None else end
         return self._projection(names).decode(
-            np.array([[begin, stop]]), lambda columns, overlays: columns.decode_range(begin, stop, overlays)
+            partial(one_range, begin, stop),
+            lambda columns, overlays: columns.decode_range(begin, stop, overlays),
         )
 
     def read_rows(self, names: Sequence[str], rows: npt.NDArray[np.uint32]) -> pa.RecordBatch:
         """The rows with these ascending numbers."""
         return self._projection(names).decode(
-            one_by_one(rows), lambda columns, overlays: columns.decode_rows(rows, overlays)
+            partial(one_by_one, rows), lambda columns, overlays: columns.decode_rows(rows, overlays)
         )
 
     def _projection(self, names: Sequence[str]) -> _Projection:
@@ -85,7 +87,7 @@ class _Projection:
 
     def decode(
         self,
-        ranges: npt.NDArray[np.int64],
+        ranges: Callable[[], npt.NDArray[np.int64]],
         decode: Callable[[kernels.Columns, Overlays], kernels.DecodedBatch],
     ) -> pa.RecordBatch:
         with self._file.placed():

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
-from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one
+from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one, one_range
 from lance_engine.metrics import count_read, note_pages
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.touched import PageMap
@@ -126,7 +126,7 @@ class Projection:
         ranges = selection.ranges
         with self._reader.placed():
             batch = self._decode(
-                ranges, lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
+                lambda: ranges, lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
             )
         if self._decoders.is_plain:
             return batch
@@ -141,7 +141,7 @@ class Projection:
         """
         with self._reader.placed():
             batch = self._decode(
-                np.array([[begin, end]]),
+                partial(one_range, begin, end),
                 lambda overlays: self._decoders.columns.decode_range(begin, end, overlays),
             )
         if self._decoders.is_plain:
@@ -152,7 +152,7 @@ class Projection:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():
             batch = self._decode(
-                one_by_one(rows),
+                partial(one_by_one, rows),
                 lambda overlays: self._decoders.columns.decode_rows(rows, overlays),
             )
         if self._decoders.is_plain:
@@ -160,7 +160,7 @@ class Projection:
         return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
 
     def _decode(
-        self, ranges: npt.NDArray[np.int64], decode: Callable[[Overlays], kernels.DecodedBatch]
+        self, ranges: Callable[[], npt.NDArray[np.int64]], decode: Callable[[Overlays], kernels.DecodedBatch]
     ) -> pa.RecordBatch:
         """Fetch what `ranges` of rows need, where files are not local, and decode."""
         return self._import(decode_fetched(self._decoders.leaves, ranges, decode))

@@ -52,7 +52,7 @@ def read_spilled(
         columns = kernels.Columns([builder.build(field)])
         decoded = decode_fetched(
             list(builder.leaves.items()),
-            np.array([[0, rows]]),
+            lambda: np.array([[0, rows]]),
             lambda overlays: columns.decode_range(0, rows, overlays),
         )
         batch = pa.RecordBatch._import_from_c(decoded.address, pa.schema([field.to_arrow()]))
