@@ -1,0 +1,48 @@
+"""The page about the architecture names floors, files and functions that there are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from test_layers import FLOORS
+from walk import MOST_HOPS, PAGE, ROOT, hops
+
+
+def functions(path: Path) -> set[str]:
+    """The functions of a Python file by their qualified names."""
+    found = set()
+
+    def visit(node: ast.AST, place: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef):
+                found.add(place + child.name)
+                visit(child, f"{place}{child.name}.")
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), "")
+    return found
+
+
+def test_the_walk_is_short():
+    assert 15 < len(hops()) <= MOST_HOPS
+
+
+@pytest.mark.parametrize("hop", hops(), ids=str)
+def test_every_hop_exists(hop):
+    path = ROOT / hop.file
+    assert path.is_file()
+    if path.suffix == ".py":
+        assert hop.function in functions(path)
+    else:
+        assert f'"{hop.function}"' in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("distribution", FLOORS)
+def test_every_floor_is_described(distribution):
+    section = PAGE.read_text(encoding="utf-8").split(f"`{distribution}`, from top to bottom")[1]
+    rows = re.findall(r"^\| (`.*?) \|", section.split("\n\n")[1], re.MULTILINE)
+    described = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    packages = {name.partition(".")[0] for name in FLOORS[distribution].split()} - {"__init__"}
+    assert described == packages, "docs/architecture.md: one table for each list in test_layers.py"

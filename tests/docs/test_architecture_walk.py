@@ -1,0 +1,64 @@
+"""A query takes the walk that the page about the architecture describes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from walk import Hop, hops
+
+import lance_sql
+
+
+def module_of(hop: Hop) -> Any:
+    name = hop.file.removeprefix("engine/").removesuffix(".py").replace("/", ".")
+    return importlib.import_module(name)
+
+
+def replace_everywhere(monkeypatch: pytest.MonkeyPatch, real: Any, recording: Any) -> None:
+    """Put `recording` wherever a module of ours holds the function `real`."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("lance_sql", "lance_engine")):
+            for key, value in list(vars(module).items()):
+                if value is real:
+                    monkeypatch.setattr(module, key, recording)
+
+
+def test_a_query_takes_the_walk(tmp_path, monkeypatch):
+    uri = str(tmp_path / "x.lance")
+    rows = 300_000
+    table = pa.table({"sorted": range(rows), "note": [f"n{i}" for i in range(rows)], "value": [0.5] * rows})
+    lance_sql.write(table, uri)
+    text = f"SELECT max(note) FROM '{uri}' WHERE sorted < 20000"
+    lance_sql.sql(text).arrow()  # what is imported at first use is there now
+
+    calls: list[Hop] = []
+
+    def recorded(hop: Hop, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append(hop)
+            return real(*arguments, **options)
+
+        return call
+
+    walk = [hop for hop in hops() if hop.file.endswith(".py")]
+    for hop in dict.fromkeys(walk):
+        owner, _, name = hop.function.rpartition(".")
+        module = module_of(hop)
+        if owner:
+            kind = getattr(module, owner)
+            monkeypatch.setattr(kind, name, recorded(hop, getattr(kind, name)))
+        else:
+            real = getattr(module, name)
+            replace_everywhere(monkeypatch, real, recorded(hop, real))
+
+    assert lance_sql.sql(text).fetchall() == [("n9999",)]
+    coming = iter(calls)
+    missing = [hop for hop in walk if hop not in coming]  # each is looked for behind the one before
+    assert missing == []
+    planned = Hop("engine/lance_engine/scan/plan.py", "FilterPlan.__init__")
+    assert calls.count(planned) == 1  # by the decision, for the scan as well
