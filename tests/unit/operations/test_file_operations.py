@@ -18,14 +18,11 @@ from lance_engine.dataset import Dataset
 from lance_engine.errors import CommitConflictError, CorruptFileError, VersionNotFoundError
 from lance_engine.format.manifest import BasePath
 from lance_engine.format.operations import Append, Overwrite
-from lance_engine.io import MemoryStore
 from lance_engine.progress import ProgressEvent
-from lance_engine.schema_tree import Schema
-from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
-from lance_engine.write.options import WriteOptions
+from memory_tables import in_memory, nothing_left_behind
 
 NOW = datetime.timedelta(0)
 DAY = 24 * 60 * 60
@@ -33,11 +30,7 @@ DAY = 24 * 60 * 60
 
 def create(rows: int = 40, fragment_rows: int = 10, *, stable: bool = False) -> Dataset:
     data = pa.table({"id": np.arange(rows), "s": [f"s{i % 5}" for i in range(rows)]})
-    schema, store = Schema.from_arrow(data.schema), MemoryStore()
-    options = WriteOptions(max_rows_per_file=fragment_rows)
-    fragments = write_fragments(store, schema, data.to_batches(), options)
-    created = CreateOptions(stable_row_ids=stable)
-    return Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
+    return in_memory(data, rows_per_file=fragment_rows, stable=stable)
 
 
 def sizes(dataset: Dataset) -> dict[int, int]:
@@ -108,16 +101,8 @@ def test_compaction_is_redone_after_a_delete_and_keeps_what_was_appended() -> No
 
 def test_a_compaction_that_loses_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = create()
-    before = files(dataset)
-
-    def lose(*_: object, **__: object) -> None:
-        raise FileExistsError
-
-    monkeypatch.setattr(MemoryStore, "put_if_absent", lose)
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with pytest.raises(CommitConflictError):
+    with nothing_left_behind(dataset, monkeypatch), pytest.raises(CommitConflictError):
         dataset.compact()
-    assert files(dataset) == before
 
 
 # ---- clean-up --------------------------------------------------------------------------------------------

@@ -18,15 +18,10 @@ from lance_engine.errors import (
     SchemaMismatchError,
     UnsupportedTypeError,
 )
-from lance_engine.format.operations import Overwrite
-from lance_engine.io import MemoryStore
 from lance_engine.operations.keys import Keys
-from lance_engine.schema_tree import Schema
-from lance_engine.table.build import CreateOptions
-from lance_engine.table.commit import commit
 from lance_engine.write.dataset import write_dataset
-from lance_engine.write.fragments import write_fragments
-from lance_engine.write.options import WriteOptions
+from memory_tables import in_memory, nothing_left_behind
+from memory_tables import rows_by_id as rows
 
 
 def create(rows: int = 20, *, stable: bool = False) -> Dataset:
@@ -37,16 +32,7 @@ def create(rows: int = 20, *, stable: bool = False) -> Dataset:
             "v": np.arange(rows) * 1.0,
         }
     )
-    schema, store = Schema.from_arrow(data.schema), MemoryStore()
-    fragments = write_fragments(store, schema, data.to_batches(), WriteOptions(max_rows_per_file=6))
-    created = CreateOptions(stable_row_ids=stable)
-    return Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
-
-
-def rows(dataset: Dataset, *columns: str) -> dict[int, tuple[Any, ...]]:
-    found = dataset.scan(["id", *columns]).to_table().to_pylist()
-    assert len({row["id"] for row in found}) == len(found)
-    return {row["id"]: tuple(row[name] for name in columns) for row in found}
+    return in_memory(data, rows_per_file=6, stable=stable)
 
 
 SOURCE = pa.table({"id": [3, 25, 11, None], "v": [-3.0, -25.0, -11.0, -1.0], "g": ["n", "n", "n", None]})
@@ -193,16 +179,9 @@ def test_the_same_key_is_not_inserted_twice() -> None:
 
 def test_a_merge_that_loses_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = create()
-    before = dataset.snapshot.store.list("")
-
-    def lose(*_: object, **__: object) -> None:
-        raise FileExistsError
-
-    monkeypatch.setattr(MemoryStore, "put_if_absent", lose)
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with pytest.raises(CommitConflictError):
-        dataset.merge(SOURCE, on="id").when_matched_update_all().when_not_matched_insert_all().execute()
-    assert dataset.snapshot.store.list("") == before
+    merge = dataset.merge(SOURCE, on="id").when_matched_update_all().when_not_matched_insert_all()
+    with nothing_left_behind(dataset, monkeypatch), pytest.raises(CommitConflictError):
+        merge.execute()
 
 
 # ---- keys ------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,32 +11,18 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import Dataset
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
-from lance_engine.format.operations import Overwrite
-from lance_engine.io import MemoryStore
 from lance_engine.operations.keys import Keys
 from lance_engine.operations.source_rows import SourceRows
 from lance_engine.progress import ProgressEvent
-from lance_engine.schema_tree import Schema
-from lance_engine.table.build import CreateOptions
-from lance_engine.table.commit import commit
-from lance_engine.write.fragments import write_fragments
-from lance_engine.write.options import WriteOptions
+from memory_tables import in_memory
+from memory_tables import rows_by_id as rows
 
 ROWS = 20
 
 
 def create(*, stable: bool = False, rows: int = ROWS) -> Dataset:
     data = pa.table({"id": range(rows), "g": [f"g{i % 3}" for i in range(rows)], "v": np.arange(rows) * 1.0})
-    schema, store = Schema.from_arrow(data.schema), MemoryStore()
-    fragments = write_fragments(store, schema, data.to_batches(), WriteOptions(max_rows_per_file=6))
-    created = CreateOptions(stable_row_ids=stable)
-    return Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
-
-
-def rows(dataset: Dataset, *columns: str) -> dict[int, tuple[Any, ...]]:
-    found = dataset.scan(["id", *columns]).to_table().to_pylist()
-    assert len({row["id"] for row in found}) == len(found)
-    return {row["id"]: tuple(row[name] for name in columns) for row in found}
+    return in_memory(data, rows_per_file=6, stable=stable)
 
 
 SOURCE = pa.table(

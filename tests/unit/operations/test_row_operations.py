@@ -27,6 +27,7 @@ from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
+from memory_tables import nothing_left_behind
 
 ROWS = 40
 
@@ -265,17 +266,10 @@ def test_an_old_dataset_deletes_after_others_did() -> None:
 
 def test_nothing_is_left_behind_when_others_always_win(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = create()
-    before = dataset.snapshot.store.list("")
-
-    def lose(*_: object, **__: object) -> None:
-        raise FileExistsError
-
-    monkeypatch.setattr(MemoryStore, "put_if_absent", lose)
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    for operation in (lambda: dataset.delete("id = 1"), lambda: dataset.update({"x": "1"})):
-        with pytest.raises(CommitConflictError, match="Other writers were faster"):
-            operation()
-    assert dataset.snapshot.store.list("") == before
+    with nothing_left_behind(dataset, monkeypatch):
+        for operation in (lambda: dataset.delete("id = 1"), lambda: dataset.update({"x": "1"})):
+            with pytest.raises(CommitConflictError, match="Other writers were faster"):
+                operation()
 
 
 def test_replaced_deletion_files_are_removed() -> None:
