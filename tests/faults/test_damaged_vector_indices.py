@@ -102,6 +102,7 @@ def test_messages_of_partitions_are_checked():
         {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[3, 4], data=bytes(48))},
         {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[2, 4], data=bytes(31))},
         {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[2**31, 2**31], data=bytes(32))},
+        {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[0, *[2**31] * 3])},
         {"centroids_tensor": index_pb2.Tensor(data_type=7, shape=[2, 4], data=bytes(64))},
         {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[8], data=bytes(32))},
         {"centroids_tensor": index_pb2.Tensor(data_type=2, shape=[2, 4], data=b"\xff" * 32)},

@@ -83,12 +83,11 @@ def parse_tensor(message: Any) -> F32Array:
     if kind is None:
         raise CorruptFileError(f"A tensor has the type {message.data_type}, which holds no fractions")
     shape = list(message.shape)
-    if (
-        not shape
-        or math.prod(shape) > _MOST_ELEMENTS
-        or math.prod(shape) * np.dtype(kind).itemsize != len(message.data)
-    ):
-        raise CorruptFileError(f"A tensor of shape {shape} has {len(message.data)} bytes")
+    # An empty tensor may claim any length of its other dimensions.
+    claimed = math.prod(max(1, length) for length in shape)
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    if not shape or claimed > _MOST_ELEMENTS or size != len(message.data):
+        raise CorruptFileError(f"A tensor of shape {shape[:8]} has {len(message.data)} bytes")
     values = np.frombuffer(message.data, dtype=kind)
     if message.data_type == index_pb2.Tensor.BFLOAT16:
         values = (values.astype(np.uint32) << 16).view(np.float32)
