@@ -13,7 +13,7 @@ from lance_engine.errors import StorageAccessError, StorageUnavailableError
 from lance_engine.io import Store, obstore_client, open_store
 from lance_engine.io.object_upload import PART_BYTES
 from lance_engine.write.dataset import write_dataset
-from s3_proxy import Fault, S3Proxy, s3_proxy
+from s3_proxy import Fault, Request, S3Proxy, s3_proxy
 
 if TYPE_CHECKING:
     from conftest import ObjectStore
@@ -194,6 +194,35 @@ def test_a_write_that_fails_in_the_middle_leaves_nothing(
     with pytest.raises(KeyError, match="no more"):
         write_dataset(reader, uri, storage_options=options)
     assert _open_uploads(object_store) == []
+    assert object_store.client("s3").list_objects_v2(Bucket=object_store.bucket)["KeyCount"] == 0
+
+
+def test_files_are_completed_while_the_next_are_written(
+    object_store: ObjectStore, options: dict[str, str], proxy: S3Proxy
+) -> None:
+    uri = object_store.s3("t.lance")
+    proxy.delay = 0.1
+    write_dataset(TABLE, uri, storage_options=options, max_rows_per_file=100)
+    assert 2 <= proxy.most_in_flight <= 4
+    assert Dataset.open(uri, storage_options=options).scan().to_table() == TABLE
+
+
+@pytest.mark.parametrize("number", [1, 5, 10])
+def test_a_file_that_cannot_be_completed_fails_the_write(
+    object_store: ObjectStore, options: dict[str, str], proxy: S3Proxy, number: int
+) -> None:
+    uri = object_store.s3("t.lance")
+    seen: list[str] = []
+
+    def fault(request: Request) -> Fault | None:
+        if request.method != "PUT":
+            return None
+        seen.append(request.path)
+        return "403" if len(seen) == number else None
+
+    proxy.fault = fault
+    with pytest.raises(StorageAccessError, match="AccessDenied"):
+        write_dataset(TABLE, uri, storage_options=options, max_rows_per_file=100)
     assert object_store.client("s3").list_objects_v2(Bucket=object_store.bucket)["KeyCount"] == 0
 
 

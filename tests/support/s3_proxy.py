@@ -41,6 +41,8 @@ class S3Proxy:
     requests: list[Request] = field(default_factory=list)
     fault: Callable[[Request], Fault | None] = lambda request: None
     stall_seconds: float = 30.0
+    #: of each request, in seconds
+    delay: float = 0.0
     in_flight: int = 0
     most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -83,6 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             proxy.most_in_flight = max(proxy.most_in_flight, proxy.in_flight)
             fault = proxy.fault(request)
         try:
+            time.sleep(proxy.delay)
             self._answer(body, fault)
         finally:
             with proxy.lock:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_engine.file.columns import columns_of
 from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.io.closing import Closing
 from lance_engine.io.store import Store, delete_quietly
 from lance_engine.schema_tree import Schema
 from lance_engine.write.check import check_writable
@@ -37,10 +38,13 @@ def write_fragments(
     pieces = _pieces(conform(batches, schema), min(_STEP_ROWS, options.max_rows_per_file))
     piece = next(pieces, None)
     try:
-        with ThreadPoolExecutor(options.threads, thread_name_prefix="lance-encode") as executor:
+        with (
+            ThreadPoolExecutor(options.threads, thread_name_prefix="lance-encode") as executor,
+            Closing(store) as files,
+        ):
             while piece is not None:
                 name = data_file_name(options.file_tag)
-                with store.create(f"{DATA_FOLDER}/{name}") as sink:
+                with files.create(f"{DATA_FOLDER}/{name}") as sink:
                     writer = DataFileWriter(sink, schema, options, executor)
                     while piece is not None:
                         room = options.max_rows_per_file - writer.rows
