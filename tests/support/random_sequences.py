@@ -15,6 +15,10 @@ import lance
 import pyarrow as pa
 
 LEAVES = [pa.int64(), pa.int32(), pa.float64(), pa.string(), pa.bool_(), pa.list_(pa.int32()), pa.date32()]
+MAJOR = int(lance.__version__.split(".")[0])
+#: What the release at hand writes: the newest version most often.
+VERSIONS = ["legacy", "2.0", "2.0"] if MAJOR < 1 else ["legacy", "2.0", "2.0", "2.1", "2.1"]
+VERSIONS += ["2.2"] * 6 if MAJOR >= 8 else []
 CASTS = {pa.int32(): pa.int64(), pa.int64(): pa.float64(), pa.string(): pa.large_string()}
 
 
@@ -26,10 +30,10 @@ class Sequence:
         self.uri = str(folder / f"{seed}.lance")
         self.next_id = 0
         self.names = iter(f"c{number}" for number in range(1000))
-        self.version = self.random.choice(["2.0", "2.1", "2.1", "2.2", "2.2", "2.2"])
+        self.version = self.random.choice(VERSIONS)
         self.failures: list[str] = []
-        #: structs of version 2.0 cannot be null
-        self.null_share = 0.0 if self.version == "2.0" else 0.2
+        #: structs of versions before 2.1 cannot be null
+        self.null_share = 0.0 if self.version in ("legacy", "2.0") else 0.2
 
     def run(self) -> None:
         """Create the dataset and change it a few times."""

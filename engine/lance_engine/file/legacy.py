@@ -20,12 +20,12 @@ class LegacyFile(FileContents):
     Its rows are cut into batches, and every field has one page for each of them.
     """
 
-    def __init__(self, store: Store, path: str, field_ids: Sequence[int], *, size: int | None = None) -> None:
+    def __init__(self, store: Store, path: str, field_ids: Sequence[int]) -> None:
         """Open `path`, of which the manifest says that it holds `field_ids`, in this order.
 
-        `size` in bytes saves a request where the caller knows it.
+        What size the manifest says does not count: releases from 0.27 to 7.0 recorded it wrong.
         """
-        super().__init__(store, path, size=size)
+        super().__init__(store, path)
         with self.placed():
             position = legacy.parse_footer(self.read_tail(legacy.FOOTER_SIZE), self.size)
             self.metadata = legacy.parse_metadata(self._message(position))

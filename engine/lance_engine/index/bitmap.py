@@ -42,7 +42,7 @@ class Bitmap:
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
         with index_errors(files.segment.name):
-            self._table = files.open(FILE)
+            self._table = files.open(FILE, ["keys", "bitmaps"])
             self._keys = self._table.read(["keys"]).column(0)
 
     @property

@@ -54,9 +54,9 @@ class BTree:
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
         with index_errors(files.segment.name):
-            lookup = files.open(LOOKUP_FILE)
+            lookup = files.open(LOOKUP_FILE, ["min", "max", "null_count", "page_idx"])
             self.page_rows = number_in(lookup.schema.metadata, _PAGE_ROWS, _DEFAULT_PAGE_ROWS, _MAX_PAGE_ROWS)
-            self._data = files.open(DATA_FILE)
+            self._data = files.open(DATA_FILE, ["values", "ids"])
             self.rows = self._data.rows
             pages = -(-self.rows // self.page_rows)
             if lookup.rows != pages:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.errors import CorruptFileError, LanceError
+from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
 from lance_engine.file.table import FileTable
 
@@ -27,11 +27,19 @@ class SegmentFiles:
         self._sizes = dict(segment.files)
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
 
-    def open(self, name: str) -> FileTable:
-        """The file `name` of the segment; CorruptFileError if it is missing or damaged."""
+    def open(self, name: str, columns: Sequence[str] = ()) -> FileTable:
+        """The file `name` of the segment, which must have some columns.
+
+        CorruptFileError if it is missing or damaged, UnsupportedFeatureError if it is of another layout: old
+        releases wrote files of version 0.2, and gave columns other names.
+        """
         with index_errors(self.segment.name):
             store, path = self._snapshot.index_file_location(self.segment, name)
-            return FileTable(FileReader(store, path, size=self._sizes.get(name)))
+            table = FileTable(FileReader(store, path, size=self._sizes.get(name)))
+            missing = [column for column in columns if column not in table.schema.names]
+            if missing:
+                raise UnsupportedFeatureError(f"The file has no column '{missing[0]}'", path=path)
+            return table
 
 
 @contextmanager
@@ -42,7 +50,9 @@ def index_errors(name: str) -> Iterator[None]:
     except LanceError as error:
         if "index" in error.place:
             raise
-        raise CorruptFileError(
+        # Files of old releases are not damaged: searches go on without the index.
+        kind = UnsupportedFeatureError if isinstance(error, UnsupportedFeatureError) else CorruptFileError
+        raise kind(
             f"A file of the index '{name}' cannot be read: {error.message}",
             remedy=f"Drop the index with drop_index('{name}'), or build it again with "
             "create_index(..., replace=True)",

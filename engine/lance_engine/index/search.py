@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.expr.statistics import ZoneMatch
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or, walk
 from lance_engine.expr.value_types import value_type
@@ -148,9 +148,14 @@ class _Lookup:
     def __init__(self, searcher: _Searcher, snapshot: Snapshot, index: TableIndex, node: Node) -> None:
         self._searcher, self._snapshot = searcher, snapshot
         self._index, self._node = index, node
-        self._opened = [(segment, segment.open(index.kind)) for segment in index.segments]
+        self._opened: list[tuple[CoveringSegment, RowFinder | ZoneFinder]] = []
         self._matches: list[ZoneMatch] = []
         self.rows = 0
+        self.is_useful = False
+        try:
+            self._opened += [(segment, segment.open(index.kind)) for segment in index.segments]
+        except UnsupportedFeatureError:
+            return  # of an old release: what it covers is scanned
         self.is_useful = all(_fits(finder.value_type, index.column_type) for _, finder in self._opened)
         if self.is_useful:
             total = self._covered_rows()
@@ -178,7 +183,9 @@ class _Lookup:
             if isinstance(self._index.kind, RowIndexKind):
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
-                found |= _by_fragment(self._snapshot, segment, addresses)
+                # Old releases left entries of rows that were updated since: those rows are tested again.
+                exact = not (self._index.kind.name == "bitmap" and self._snapshot.has_stable_row_ids)
+                found |= _by_fragment(self._snapshot, segment, addresses, exact)
             else:
                 found |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])
         return found
@@ -295,7 +302,7 @@ def _fits(kind: pa.DataType | None, column_type: pa.DataType) -> bool:
     return kind is None or value_type(kind) == value_type(column_type)
 
 
-def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array) -> Found:
+def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array, exact: bool) -> Found:
     """Rows as ranges of the fragments that a segment is asked for."""
     if not len(addresses):
         return {}
@@ -309,7 +316,7 @@ def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Arr
             continue
         ranges = ranges_of(addresses[start:end] & np.uint64(2**32 - 1))
         _check(snapshot, segment, fragment, ranges)
-        found[fragment] = FragmentMatches(ranges, True)
+        found[fragment] = FragmentMatches(ranges, exact)
     return found
 
 

@@ -15,6 +15,9 @@ from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment, parse_index_section
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.kind import is_usable
+from lance_engine.index.registry import kind_of
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import Scanner
@@ -117,7 +120,7 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, findings: _Findings)
             store, path = snapshot.data_file_location(file)
             with findings.collected("data file", fragment=fragment.id, path=f"{store.uri}/{path}"):
                 if file.storage_version == "0.1":
-                    LegacyFile(store, path, file.fields, size=file.file_size)
+                    LegacyFile(store, path, file.fields)
                     continue
                 reader = FileReader(store, path, size=file.file_size)
                 if reader.version != file.storage_version:
@@ -230,10 +233,15 @@ def _check_indices(snapshot: Snapshot, findings: _Findings) -> None:
             problem = f"The index '{segment.name}' is on field {lost[0]}, which the schema does not have"
             findings.add("index", problem, path=snapshot.uri, remedy=remedy)
         column = paths.get(segment.fields[0]) if segment.fields and not lost else None
+        before = len(findings.rows)
         for name, size in segment.files:
             with findings.collected("index", column=column):
                 store, path = snapshot.index_file_location(segment, name)
                 _check_index_file(store.size(path) if store.exists(path) else None, size, path, remedy)
+        kind = kind_of(segment.kind)
+        if kind is not None and is_usable(segment, kind) and len(findings.rows) == before:
+            with findings.collected("index", column=column):
+                kind.open(SegmentFiles(snapshot, segment))
 
 
 def _check_index_file(found: int | None, recorded: int, path: str, remedy: str) -> None:

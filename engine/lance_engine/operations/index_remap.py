@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import RewriteGroup, RewrittenIndex
 from lance_engine.index.files import SegmentFiles
@@ -59,6 +60,8 @@ def remap_indices(
                 continue
             moved = [fragment.id for group in followed for fragment in group.new_fragments]
             kind = kind_of(segment.kind)
+            if isinstance(kind, RowIndexKind) and not is_readable(segment, kind, snapshot):
+                continue
             reporter.begin(f"moving the rows of the index '{segment.name}'")
             relocate = _moves(snapshot, followed, old, covered)
             now_covered = (covered - old) | BitMap(moved)
@@ -78,6 +81,15 @@ def remap_indices(
         delete_quietly(snapshot.store, paths)
         raise
     return tuple(rewritten), paths
+
+
+def is_readable(segment: IndexSegment, kind: RowIndexKind, snapshot: Snapshot) -> bool:
+    """Whether the files of a segment are laid out as expected: those of old releases are not."""
+    try:
+        kind.open(SegmentFiles(snapshot, segment))
+    except UnsupportedFeatureError:
+        return False
+    return True
 
 
 def _moves(snapshot: Snapshot, groups: Sequence[RewriteGroup], old: BitMap, covered: BitMap) -> Relocate:

@@ -27,6 +27,7 @@ from lance_engine.index.vector.listing import vector_indices
 from lance_engine.index.vector.options import KINDS as VECTOR_KINDS
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Target, build_segment
+from lance_engine.operations.index_remap import is_readable
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.vector_indices import create_vector_index, optimize_vector_index
 from lance_engine.progress import ProgressOption, Reporter
@@ -136,6 +137,20 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
     index = find_index(snapshot, name)
     if index is None:
         return snapshot
+    if isinstance(index.kind, RowIndexKind) and not all(
+        is_readable(held.segment, index.kind, snapshot) for held in index.segments
+    ):
+        # Of an old release: built anew.
+        whole = Target(
+            name,
+            index.kind,
+            _all_of(snapshot, index)[0].fields[0],
+            index.parts,
+            index.column_type,
+            dict(index.kind.options),
+        )
+        removed = _all_of(snapshot, index)
+        return _build_and_commit(snapshot, whole, snapshot.fragments, (), removed, reporter)
     covered = index.covered
     missing = [fragment for fragment in snapshot.fragments if fragment.id not in covered]
     if not missing and len(index.segments) <= _MAX_SEGMENTS:

@@ -101,7 +101,7 @@ class FragmentReader(RowsReader):
             if data_file.storage_version == "0.1":
                 from lance_engine.file.legacy import LegacyFile
 
-                reader = LegacyFile(store, path, data_file.fields, size=data_file.file_size)
+                reader = LegacyFile(store, path, data_file.fields)
             else:
                 reader = FileReader(store, path, size=data_file.file_size)
             found = self._files.setdefault(number, reader)

@@ -42,7 +42,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
     for file in fragment.files:
         if file.storage_version == "0.1":
             store, path = snapshot.data_file_location(file)
-            rows = LegacyFile(store, path, file.fields, size=file.file_size).metadata.rows
+            rows = LegacyFile(store, path, file.fields).metadata.rows
             return dataclasses.replace(fragment, physical_rows=rows)
         # The first column of a file belongs to a top-level field: its items are the rows.
         if 0 in file.column_indices:

@@ -1,0 +1,115 @@
+"""Datasets that old releases of pylance wrote: kept ones, and in slow runs random ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import lance
+import pytest
+from compared_versions import differences
+
+import lance_sql
+
+KEPT = Path(__file__).parent / "old_releases"
+BUILD = Path(__file__).parents[2] / "build"
+RELEASES = ["0.20.0", "1.0.1", "7.0.0"]
+SUPPORT = Path(__file__).parents[1] / "support"
+SEQUENCES = 500
+CONDITIONS = ["id = 40", "id < 5", "t = 'v3'", "t = 'new'", "t IN ('v1', 'merged')", "t LIKE 'v%'"]
+
+
+def kept(name: str, folder: Path) -> str:
+    shutil.unpack_archive(KEPT / f"{name}.zip", folder / name)
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("*.zip")))
+def test_kept_datasets(tmp_path: Path, name: str) -> None:
+    uri = kept(name, tmp_path)
+    for version in range(1, lance.dataset(uri).version + 1):
+        ours, theirs = lance_sql.open(uri, version=version), lance.dataset(uri, version=version)
+        for where in (
+            None,
+            "id = 40",
+            "id < 5",
+            "t = 'v3'",
+            "t = 'new'",
+            "t IN ('v1', 'merged')",
+            "t LIKE 'v%'",
+        ):
+            found = ours.scan(filter=where).to_table().to_pylist()
+            expected = theirs.to_table(filter=where, use_scalar_index=False).to_pylist()
+            assert found == expected
+            assert ours.scan(filter=where).count() == len(expected)
+        ids = ours.scan(columns=["_rowid"]).to_table()["_rowid"].to_pylist()[::-7]
+        assert ours.take(ids).equals(theirs._take_rows(ids))
+        ours.inspect.health()
+
+
+def test_sizes_recorded_wrong_in_0_1(tmp_path: Path) -> None:
+    dataset = lance_sql.open(kept("legacy-1.0.1", tmp_path))
+    (file, *_) = dataset.snapshot.fragments[0].files
+    assert file.storage_version == "0.1"
+    assert file.file_size != (Path(dataset.uri) / "data" / file.path).stat().st_size
+    assert dataset.verify(values=True).num_rows == 0
+
+
+def test_indices_of_old_layouts_are_scanned(tmp_path: Path) -> None:
+    dataset = lance_sql.open(kept("btree-0.20.0", tmp_path))
+    scan = dataset.scan(filter="id = 40")
+    assert scan.to_table()["id"].to_pylist() == [40]
+    assert scan.metrics is not None
+    assert scan.metrics.indices == []
+    told = dataset.verify().to_pylist()
+    assert told
+    assert all("index" in row["check"] and "0.2 is not supported" in row["problem"] for row in told)
+    dataset = dataset.delete("id < 50").compact()
+    assert dataset.scan(filter="id = 55").count() == 1
+    scan = dataset.optimize_indices().scan(filter="id = 55")
+    assert scan.count() == 1
+    assert scan.metrics is not None
+    assert scan.metrics.indices[0].name == "id_idx"
+
+
+@pytest.mark.parametrize("release", ["1.0.1", "7.0.0"])
+def test_stale_entries_of_bitmaps_are_tested(tmp_path: Path, release: str) -> None:
+    """Updated rows keep their ids: the index lists them for their old values as well."""
+    dataset = lance_sql.open(kept(f"bitmap-{release}", tmp_path))
+    assert dataset.snapshot.has_stable_row_ids
+    for where, ids in (("t = 'v3'", {3, 7, 11}), ("t = 'v0'", {40})):
+        found = dataset.scan(filter=where).to_table()["id"].to_pylist()
+        assert not ids.intersection(found)
+        assert dataset.scan(filter=where).count() == len(found)
+    assert dataset.scan(filter="t IN ('new', 'merged', 'late')").count() == 4
+
+
+def installed(release: str) -> Path:
+    folder = BUILD / f"pylance-{release}"
+    if not folder.exists():
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+        subprocess.run([*install, f"pylance=={release}"], check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("release", RELEASES)
+def test_random_sequences_by_old_releases(tmp_path: Path, pytestconfig: pytest.Config, release: str) -> None:
+    first = int(pytestconfig.getoption("--first-seed"))
+    command = [
+        sys.executable,
+        str(SUPPORT / "random_sequences.py"),
+        str(tmp_path),
+        str(first),
+        str(SEQUENCES),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(installed(release))}
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    written = [path for path in tmp_path.glob("*.lance") if (path / "_versions").exists()]
+    assert len(written) > SEQUENCES // 3
+    found = {path.name: differences(str(path), first) for path in written}
+    assert {name: different for name, different in found.items() if different} == {}
