@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ class Interruptible:
     def __init__(self, interrupt: Callable[[], None], patience: float | None = None) -> None:
         self._interrupt = interrupt
         self._patience = patience
-        self._threads: ThreadPoolExecutor | None = None
+        self._worker: _Worker | None = None
 
     def __call__(self, call: Callable[[], T], interrupt: Callable[[], None] | None = None) -> T:
         """What `call` returns; `interrupt` ends this call instead of that of all."""
@@ -34,9 +35,9 @@ class Interruptible:
             return call()
         running = _Call(call)
         try:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(1, thread_name_prefix="lance-sql statement")
-            self._threads.submit(running.run)
+            if self._worker is None:
+                self._worker = _Worker()
+            self._worker.calls.put(running)
             result: T = running.result.result()
             return result
         except BaseException:
@@ -53,16 +54,35 @@ class Interruptible:
                 interrupt()
                 wait([running.result], _AGAIN)
                 waited += _AGAIN
-                if self._patience is not None and waited >= self._patience and self._threads is not None:
-                    self._threads.shutdown(wait=False)
-                    self._threads = None
+                if self._patience is not None and waited >= self._patience and self._worker is not None:
+                    self._worker.calls.put(None)
+                    self._worker = None
                     return
             except KeyboardInterrupt:
                 continue  # the first one is on its way
 
     def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
+        if self._worker is not None:
+            self._worker.calls.put(None)
+            self._worker.join()
+            self._worker = None
+
+
+class _Worker(threading.Thread):
+    """Makes calls one after the other, until it gets None.
+
+    The process does not wait for it to end: an engine may be left to itself for longer than anybody waits.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="lance-sql statement", daemon=True)
+        self.calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while (call := self.calls.get()) is not None:
+            call.run()
+            del call  # and with it the rows that it found
 
 
 class _Call:
