@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 
 from lance_sql.engines.capabilities import Capabilities
-from lance_sql.engines.pushdown import Decision
 from lance_sql.engines.statement_run import StatementRun
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Decision(NamedTuple):
+    """Whether our scan applies a condition that the engine offered, or the engine itself.
+
+    `share` is about how many of the rows pass it, 1 where that is not known.
+    """
+
+    condition: str
+    pushed: bool
+    reason: str
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lance_engine.progress import ProgressOption, Reporter
+
+from lance_sql.engines.statement_run import StatementRun
+from lance_sql.session.metrics import rows_so_far
 
 #: Seconds between two looks at a running statement.
 _INTERVAL = 0.1
 
 
 @contextmanager
-def reported(
-    progress: ProgressOption, rows: Callable[[], tuple[int, int]], cancel: Callable[[], None]
-) -> Iterator[None]:
+def reported(progress: ProgressOption, run: StatementRun) -> Iterator[None]:
     """Tell `progress` of a statement that runs in the block, from a thread of its own.
 
-    `rows` says how many rows were read so far, of how many. If `progress` raises, `cancel` is called, and the
-    block ends with that exception.
+    If `progress` raises, `run` is cancelled, and the block ends with that exception.
     """
     if not progress:
         yield
@@ -31,10 +31,10 @@ def reported(
     def watch() -> None:
         try:
             while not ended.wait(_INTERVAL):
-                reporter.update(*rows())
+                reporter.update(*rows_so_far(run.scans))
         except BaseException as error:
             failure.append(error)
-            cancel()
+            run.cancel()
 
     watcher = threading.Thread(target=watch, name="lance-sql progress", daemon=True)
     try:
@@ -51,5 +51,5 @@ def reported(
             watcher.join()
     if failure:
         raise failure[0]
-    reporter.update(*rows())
+    reporter.update(*rows_so_far(run.scans))
     reporter.end()

@@ -13,8 +13,8 @@ from lance_engine.progress import ProgressOption
 from lance_sql.display.tables import html_table, text_table
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.statement_run import StatementRun
-from lance_sql.session.metrics import rows_so_far, scan_metrics
-from lance_sql.session.running import reported
+from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.reporting import reported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,7 @@ class QueryResult:
             run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
             try:
-                with reported(self._progress, lambda: rows_so_far(run.scans), run.cancel):
+                with reported(self._progress, run):
                     self._table = self._query.to_table(run)
             except LanceError as error:
                 self._error = error

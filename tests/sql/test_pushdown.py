@@ -11,7 +11,8 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.expr.from_sql import parse_sql
 
 import lance_sql
-from lance_sql.engines import pushdown
+from lance_sql.engines.base import Decision
+from lance_sql.engines.duckdb import pushdown
 from lance_sql.engines.duckdb import session as duckdb_session
 
 ROWS = 300_000
@@ -32,7 +33,7 @@ def large(tmp_path_factory):
     return lance_sql.write(table, tmp_path_factory.mktemp("large") / "t.lance", max_rows_per_file=110_000)
 
 
-def decide(dataset, condition: str) -> pushdown.Decision:
+def decide(dataset, condition: str) -> Decision:
     return pushdown.decide(pushdown.Condition(dataset, parse_sql(condition, dataset.schema)))
 
 
@@ -90,7 +91,7 @@ def test_indices_decide(tmp_path):
 
 def test_small_tables_are_left_to_duckdb(warehouse):
     dataset = lance_sql.open(warehouse / "measurements.lance")
-    assert decide(dataset, "id < 5") == pushdown.Decision("id < 5", False, "the table is small")
+    assert decide(dataset, "id < 5") == Decision("id < 5", False, "the table is small")
     with duckdb.connect() as connection:
         lance_sql.duckdb.register(connection, "m", dataset)
         assert "Expression: id < 5" in plan(connection, "SELECT id FROM m WHERE id < 5")

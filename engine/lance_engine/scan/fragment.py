@@ -38,9 +38,13 @@ class FragmentReader(RowsReader):
     def __init__(self, snapshot: Snapshot, fragment: Fragment) -> None:
         super().__init__(snapshot, layout_of(snapshot, fragment))
         self.fragment = fragment
-        #: whether single rows were looked up before
-        self.met = False
+        self._looked_up = False
         self._forget_files()
+
+    def meet(self) -> bool:
+        """Whether single rows were looked up before; from now on they were."""
+        met, self._looked_up = self._looked_up, True
+        return met
 
     def evict(self) -> None:
         super().evict()

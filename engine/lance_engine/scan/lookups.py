@@ -54,7 +54,7 @@ def lookups(
     found = []
     for begin, end in pairwise(bounds):
         reader = reader_for(int(fragments[begin]))
-        met_before, reader.met = reader.met, True
+        met_before = reader.meet()
         if groups is not None and not met_before:
             lookup = Lookup(reader, offsets[begin:end], places[begin:end])
             if groups.add(reader.fragment, lookup):

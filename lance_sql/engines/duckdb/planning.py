@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lance_sql.engines.pushdown import Decision, is_small
+from lance_sql.engines.base import Decision
+from lance_sql.engines.duckdb.pushdown import is_small
 
 if TYPE_CHECKING:
     from lance_sql.engines.duckdb.table import DuckDBTable

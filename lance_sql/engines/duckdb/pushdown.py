@@ -14,6 +14,8 @@ from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_NUMBERS
 from lance_engine.scan.width import estimated_row_bytes
 
+from lance_sql.engines.base import Decision
+
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Node
@@ -32,18 +34,6 @@ _SELECTIVE_SHARE = 1 / 32
 _FRAGMENTS, _REMOTE_FRAGMENTS = 64, 4
 #: A sample is this many rows at each of this many places spread over the dataset.
 _SAMPLED_ROWS, _SAMPLED_PLACES = 64, 64
-
-
-class Decision(NamedTuple):
-    """Whether our scan applies a condition that the engine offered, or the engine itself.
-
-    `share` is about how many of the rows pass it, 1 where that is not known.
-    """
-
-    condition: str
-    pushed: bool
-    reason: str
-    share: float = 1.0
 
 
 def is_small(dataset: DatasetVersion) -> bool:

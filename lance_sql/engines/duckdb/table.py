@@ -16,8 +16,9 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError
 
+from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.pushdown import Condition, Decision, decide
+from lance_sql.engines.duckdb.pushdown import Condition, decide
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, TableScan
 
@@ -55,7 +56,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the row count of the
     whole table, unless `planning` says what is left. ``pushdown="auto"`` accepts what
-    `lance_sql.engines.pushdown` finds worthwhile; ``"all"`` and ``"none"`` are there for measuring.
+    `lance_sql.engines.duckdb.pushdown` finds worthwhile; ``"all"`` and ``"none"`` are there for measuring.
     """
 
     #: the snapshot is immutable, so the schema is too
