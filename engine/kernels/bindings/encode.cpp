@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/bindings.hpp"
+#include "encode/byte_stream_split.hpp"
 #include "encode/compressed.hpp"
 #include "encode/dictionary.hpp"
 #include "encode/fill.hpp"

@@ -122,18 +122,4 @@ void RunLengthValues::encode(uint64_t start, uint64_t length, unsigned buffer, O
   });
 }
 
-ByteStreamSplitValues::ByteStreamSplitValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count)
-    : bytes_(std::move(bytes)), bits_(bits), offset_(offset), count_(count) {
-  require(bits == 32 || bits == 64, "byte streams take values of 32 or 64 bits");
-  bytes_.require_values(bits, offset, count);
-}
-
-void ByteStreamSplitValues::encode(uint64_t start, uint64_t length, unsigned, Output& out) {
-  const uint64_t width = bits_ / 8;
-  const uint8_t* values = bytes_.data.data() + (offset_ + start) * width;
-  uint8_t* target = out.extend(length * width);
-  for (uint64_t byte = 0; byte < width; ++byte)
-    for (uint64_t i = 0; i < length; ++i) *target++ = values[i * width + byte];
-}
-
 }  // namespace lance::encode

@@ -84,22 +84,6 @@ class RunLengthValues final : public MiniBlockValues {
   Output lengths_;
 };
 
-// Byte j of every value stands together; 32 or 64 bits.
-class ByteStreamSplitValues final : public MiniBlockValues {
- public:
-  ByteStreamSplitValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count);
-  uint64_t count() const override { return count_; }
-  unsigned buffers() const override { return 1; }
-  uint64_t chunk_length(uint64_t start) const override {
-    return remaining_or(count_, start, bits_ == 32 ? 1024 : 512);
-  }
-  void encode(uint64_t start, uint64_t length, unsigned buffer, Output& out) override;
-
- private:
-  Bytes bytes_;
-  uint64_t bits_, offset_, count_;
-};
-
 // Strings and binaries as Arrow holds them. Null slots count as empty, whatever the offsets say.
 class VariableInput {
  public:
