@@ -51,6 +51,14 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name.lower() in names) or tuple(schema.names[:1])
 
 
+def _without_halves(table: pa.Table) -> pa.Table:
+    """A table with half precision floats as single ones: DuckDB has no type for them."""
+    fields = [
+        field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
 def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatch], pa.Array]:
     import duckdb
 
@@ -58,7 +66,7 @@ def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatc
         with duckdb.connect() as connection:
             if whole_quotients:
                 connection.execute("SET integer_division = true")
-            connection.register("batch", pa.Table.from_batches([batch]))
+            connection.register("batch", _without_halves(pa.Table.from_batches([batch])))
             try:
                 result = connection.sql(f"SELECT ({expression}) AS value FROM batch").to_arrow_table()
             except duckdb.BinderException as error:

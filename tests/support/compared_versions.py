@@ -43,17 +43,24 @@ def _version(theirs: Any, table: pa.Table, uri: str, version: int, chance: rando
         yield f"rows: {_first_difference(got, expected)}"
     if ours.count_rows() != len(expected):
         yield f"{ours.count_rows()} rows counted of {len(expected)}"
+    columns = ["id", "_rowid"]
+    if any(
+        _version_of(file) == "0.1" for fragment in theirs.get_fragments() for file in fragment.data_files()
+    ):
+        # pylance 14 takes some nulls of version 0.1 for values in filters, but not in the rows: ask a copy.
+        columns = ["id"]
+        theirs = lance.write_dataset(table.drop_columns("_rowid"), f"memory://{version}{chance.random()}")
     for where in _filters(table.schema, chance):
         try:
-            rows = theirs.to_table(columns=["id"], filter=where, with_row_id=True).to_pylist()
+            rows = theirs.to_table(columns=columns, filter=where).to_pylist()
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
             continue
-        unindexed = theirs.to_table(columns=["id"], filter=where, with_row_id=True, use_scalar_index=False)
+        unindexed = theirs.to_table(columns=columns, filter=where, use_scalar_index=False)
         if rows != unindexed.to_pylist():
             continue  # pylance contradicts itself
-        mine = ours.scan(columns=["id", "_rowid"], filter=where).to_table().to_pylist()
+        mine = ours.scan(columns=columns, filter=where).to_table().to_pylist()
         if mine != rows:
             yield f"{where}: {_first_difference(mine, rows)}"
         if ours.scan(filter=where).count() != len(rows):
@@ -64,6 +71,11 @@ def _version(theirs: Any, table: pa.Table, uri: str, version: int, chance: rando
         wanted = [{name: row[name] for name in names[:-1]} for row in some]
         if taken != wanted:
             yield f"taken: {_first_difference(taken, wanted)}"
+
+
+def _version_of(file: Any) -> str:
+    legacy = (file.file_major_version, file.file_minor_version) in ((0, 0), (0, 1), (0, 2))
+    return "0.1" if legacy else f"{file.file_major_version}.{file.file_minor_version}"
 
 
 def _first_difference(got: list[Any], expected: list[Any]) -> str:

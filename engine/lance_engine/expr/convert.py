@@ -47,6 +47,8 @@ def _convert(values: Values, target: pa.DataType) -> Values:
     source = values.type
     if at.is_float16(source):
         return _convert(values.cast(pa.float32()), target)
+    if at.is_float16(target) and at.is_decimal(source):
+        return _convert(values.cast(pa.float32(), safe=False), target)
     if at.is_floating(source) and at.is_integer(target):
         return pc.round(values, round_mode="half_to_even").cast(target)
     if at.is_decimal(source) and at.is_integer(target):

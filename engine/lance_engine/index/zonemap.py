@@ -157,7 +157,7 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
     """The least and the greatest value, NaN being the greatest of all, and how many NaN there are."""
     kind = values.type
     nan_count = 0
-    held = values
+    held = values.cast(pa.int64()) if pa.types.is_duration(kind) else values
     if pa.types.is_floating(kind):
         held = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
         nan = pc.fill_null(pc.is_nan(held), False)

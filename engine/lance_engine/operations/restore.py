@@ -12,4 +12,6 @@ def restore(snapshot: Snapshot, version: int) -> Snapshot:
     """A new latest version with the content of an earlier one; VersionNotFoundError if that is gone."""
     # Opening it says in which way it is gone, or why it cannot be understood.
     open_snapshot(snapshot.store, version, storage_options=snapshot.storage_options)
-    return commit_change(snapshot, Restore(version))
+    # Whatever came since, the content of that version takes the place of the latest one.
+    latest = open_snapshot(snapshot.store, storage_options=snapshot.storage_options)
+    return commit_change(latest, Restore(version))

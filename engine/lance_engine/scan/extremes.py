@@ -90,6 +90,9 @@ def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
     if pa.types.is_float16(kind):
         single = _extremes([values.cast(pa.float32())], pa.float32())
         return Extremes(*(bound.cast(kind) for bound in single))
+    if pa.types.is_duration(kind):
+        counts = _extremes([values.cast(pa.int64())], pa.int64())
+        return Extremes(*(bound.cast(kind) for bound in counts))
     if not pa.types.is_floating(kind):
         held = pc.min_max(values)
         return Extremes(held["min"], held["max"])

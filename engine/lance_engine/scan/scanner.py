@@ -182,6 +182,10 @@ class Scanner:
         """The rows as one table."""
         return ScanStream(self).table()
 
+    def with_metadata(self, table: pa.Table) -> pa.Table:
+        """A table with the metadata of the dataset's schema, such as the index that pandas left."""
+        return table.replace_schema_metadata(self._snapshot.schema.to_arrow().metadata)
+
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream, whose errors are those of pyarrow with the text of ours."""
         return ScanStream(self).reader()

@@ -121,7 +121,7 @@ class ScanStream:
     def table(self) -> pa.Table:
         """All batches, with our errors as they were raised."""
         with self._read() as reader:
-            return reader.read_all()
+            return self._scanner.with_metadata(reader.read_all())
 
     # What the native side calls, one call at a time for `more`, any number for `read`.
 

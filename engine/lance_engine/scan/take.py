@@ -131,10 +131,12 @@ def _selected(schema: Schema, names: tuple[str, ...]) -> _Columns:
     arrow = pa.schema(
         [name.to_arrow() if not isinstance(name, str) else arrow_field(schema, name) for name in wanted]
     )
+    arrow = arrow.with_metadata(schema.to_arrow().metadata)
     has_extensions = any(EXTENSION_NAME in node.metadata for field in fields for node in field.walk())
     return _Columns(wanted, arrow, has_extensions)
 
 
 def _finished(table: pa.Table, columns: _Columns) -> pa.Table:
-    """The table with the extension types of its fields, as scans give them."""
+    """The table with the metadata and the extension types of the dataset, as scans give them."""
+    table = table.replace_schema_metadata(columns.schema.metadata)
     return pa.RecordBatchReader.from_stream(table).read_all() if columns.has_extensions else table

@@ -50,7 +50,8 @@ FEATURES = (
     # Accepted without a known meaning, so a reader may go on but nothing may be built on it.
     Feature(128, "flag 128", readable=True),
     Feature(MIXED_FILE_VERSIONS, "mixed data file versions", readable=True, writable=True, masks=Masks.BOTH),
-    Feature(1024, "new-style fragment reuse", masks=Masks.BOTH),
+    # Indices that it moves rows for cover fragments that are gone: their rows are scanned.
+    Feature(1024, "new-style fragment reuse", readable=True, masks=Masks.BOTH),
     Feature(SPILLED_ROW_LINEAGE, "spilled row lineage", readable=True, writable=True),
     Feature(16384, "managed blobs", masks=Masks.BOTH),
     Feature(32768, "field ids that are never reused", readable=True, masks=Masks.WRITER),

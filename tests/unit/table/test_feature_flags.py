@@ -42,7 +42,6 @@ def test_a_writer_flag_among_the_reader_flags_is_corrupt() -> None:
     [
         (64, 64, r"data overlay files \(64\)"),
         (512, 0, r"unknown flag 512 \(512\)"),
-        (1024, 1024, "fragment reuse"),
         (16384, 16384, "managed blobs"),
         (65536, 65536, "zone write seed"),
         (1 << 63, 0, "9223372036854775808"),
