@@ -145,7 +145,8 @@ class DatasetVersion:
         columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches
         and may repeat values; this is cheap for those that `dictionary_columns()` names. At most about
         `read_ahead` bytes of batches are decoded before they are asked for, by default a quarter of the limit
-        of memory (see `lance_engine.cache`).
+        of memory (see `lance_engine.cache`). Of files that are not local, it bounds what is fetched ahead and
+        decoded together, by default half of the limit.
         """
         from lance_engine.scan.scanner import Scanner
 

@@ -27,6 +27,26 @@ WORK = """
 """
 
 
+# The files are read range by range, as if they were on an object store.
+REMOTE = """
+    import pyarrow as pa
+    from lance_engine.dataset import Dataset
+    from lance_engine.io.local import LocalStore
+
+    class Distant(LocalStore):
+        def local_path(self, path):
+            return None
+
+    def work(path, filter):
+        rows = 0
+        scan = Dataset.open(Distant(path)).scan(filter=filter or None)
+        for batch in pa.RecordBatchReader.from_stream(scan):
+            rows += batch.num_rows
+            look()
+        return rows
+"""
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     path = tmp_path_factory.mktemp("memory") / "large.lance"
@@ -41,6 +61,15 @@ def test_peak_of_a_streamed_scan(large: tuple[Path, int], filter: str, pause: fl
     rows, peak = peak_memory(WORK, str(path), filter, str(pause))
     assert int(rows) == (expected if not filter else sum(1 for number in range(expected) if number % 7 < 6))
     assert peak < ALLOWED
+
+
+@pytest.mark.parametrize("filter", ["", "group + 0 < 6"], ids=["all rows", "filtered"])
+def test_peak_of_a_remote_scan(large: tuple[Path, int], filter: str) -> None:
+    """Half of the limit of memory, 128 MB, may be read ahead; 150 MB more may be at work."""
+    path, expected = large
+    rows, peak = peak_memory(REMOTE, str(path), filter)
+    assert int(rows) == (expected if not filter else sum(1 for number in range(expected) if number % 7 < 6))
+    assert peak < (128 << 20) + (150 << 20)
 
 
 def test_files_are_smaller_than_the_memory_allowed(large: tuple[Path, int]) -> None:
