@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
@@ -47,6 +48,11 @@ class ObstoreStore:
         self._options = dict(options)
         self._config = config
         self._root = root.strip("/")
+        # The client of a process, and which process that is.
+        self._client: tuple[int, Client] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._uri, self._options, self._config, self._root)
 
     @property
     def uri(self) -> str:
@@ -267,8 +273,10 @@ class ObstoreStore:
         *,
         once: bool = False,
     ) -> T:
-        with access_explained(self._uri, self._options):
-            here = client(self._config)
+        if self._client is None or self._client[0] != os.getpid():
+            with access_explained(self._uri, self._options):
+                self._client = os.getpid(), client(self._config)
+        here = self._client[1]
         request = Request(operation, f"{self._uri}/{path}" if path else self._uri, self._options)
         return here.retries.run(request, lambda number: attempt(here, number), on_failure, once=once)
 
