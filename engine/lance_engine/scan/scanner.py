@@ -184,7 +184,9 @@ class Scanner:
 
     def with_metadata(self, table: pa.Table) -> pa.Table:
         """A table with the metadata of the dataset's schema, such as the index that pandas left."""
-        return table.replace_schema_metadata(self._snapshot.schema.to_arrow().metadata)
+        metadata = self._snapshot.schema.to_arrow().metadata
+        # A table without columns would lose the number of its rows.
+        return table.replace_schema_metadata(metadata) if metadata and table.num_columns else table
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream, whose errors are those of pyarrow with the text of ours."""
