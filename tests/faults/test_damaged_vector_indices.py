@@ -177,8 +177,8 @@ def test_parts_of_other_lengths_are_refused():
         lambda: kernels.RowSet(np.array([5], np.uint64), np.array([4], np.uint64)),
         lambda: kernels.RowSet(np.array([5, 1], np.uint64), np.array([6, 2], np.uint64)),
         lambda: kernels.Centroids(floats[:3], 2, False),
-        lambda: kernels.build_graph(metric, 4, floats[:3], 4, 10, 3),
-        lambda: kernels.build_graph(metric, 4, floats, 1, 10, 3),
+        lambda: kernels.build_graph(metric, 4, floats[:3], 4, 10, 3, 1),
+        lambda: kernels.build_graph(metric, 4, floats, 1, 10, 3, 1),
     ]
     rotation = kernels.Rotation(8, np.zeros(4, np.uint8), np.zeros(0, np.float32))
     for lengths in ((2, 0, 3, 3), (3, 1, 3, 3), (3, 0, 2, 3), (3, 0, 3, 2)):

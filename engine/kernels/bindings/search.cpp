@@ -185,11 +185,11 @@ using GraphArrays = std::tuple<uint32_t, OutputArray<uint64_t>, OutputArray<uint
                                OutputArray<uint32_t>, OutputArray<float>>;
 
 GraphArrays graph_of(Metric metric, size_t dim, Floats vectors, uint32_t neighbours, uint32_t candidates,
-                     uint32_t levels) {
+                     uint32_t levels, uint32_t threads) {
   BuiltGraph graph;
   {
     nb::gil_scoped_release nogil;
-    graph = build_graph(metric, dim, span_of(vectors), {neighbours, candidates, levels});
+    graph = build_graph(metric, dim, span_of(vectors), {neighbours, candidates, levels, threads});
   }
   return {graph.entry,           copied(graph.level_ends), copied(graph.ids),
           copied(graph.offsets), copied(graph.neighbours), copied(graph.distances)};
@@ -204,7 +204,7 @@ void bind_building(nb::module_& m) {
       .def("step", &Centroids::step, "vectors"_a,
            "Per centroid the sum and the number of its vectors, and the sum of their distances.");
   m.def("build_graph", &graph_of, "metric"_a, "dim"_a, "vectors"_a, "neighbours"_a, "candidates"_a,
-        "levels"_a,
+        "levels"_a, "threads"_a,
         "Entry, ends of levels, rows of nodes, offsets of neighbours, neighbours and their distances.");
 }
 

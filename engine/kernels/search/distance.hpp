@@ -53,6 +53,12 @@ struct DistanceTable {
   // squared distance, or minus the product. `panels` are centroids as `pack_panels` lays them out.
   void (*nearest_centroids)(const float* rows, size_t num_rows, size_t dim, const float* panels, size_t count,
                             bool dot, uint32_t* labels, float* found);
+  // The distances of a vector to those rows of a matrix whose numbers are listed: squared L2, or the inner
+  // product.
+  void (*listed_l2)(const float* vector, const float* rows, const uint32_t* numbers, size_t count, size_t dim,
+                    float* out);
+  void (*listed_dot)(const float* vector, const float* rows, const uint32_t* numbers, size_t count,
+                     size_t dim, float* out);
   size_t panel_width;  // centroids of a panel
   // The number of bits that differ, per row of `bytes` bytes.
   void (*hamming)(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t bytes, float* out);

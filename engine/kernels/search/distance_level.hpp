@@ -175,6 +175,38 @@ void add_looked_up(const float* table, const uint8_t* column, size_t num_rows, f
   for (; r < num_rows; ++r) out[r] += table[column[r]];
 }
 
+template <typename Step, size_t Rows>
+inline void listed_tile(const float* vector, const float* const (&rows)[Rows], size_t dim, float* out) {
+  using L = Lanes<float>;
+  L::Vector sums[Rows] = {};
+  size_t d = 0;
+  for (; d + L::kCount <= dim; d += L::kCount) {
+    const L::Vector loaded = L::load(vector + d);
+    for (size_t r = 0; r < Rows; ++r) sums[r] += Step::step(loaded, L::load(rows[r] + d));
+  }
+  for (size_t r = 0; r < Rows; ++r) {
+    out[r] = L::sum(sums[r]);
+    for (size_t i = d; i < dim; ++i) out[r] += Step::step(vector[i], rows[r][i]);
+  }
+}
+
+template <typename Step>
+void listed(const float* vector, const float* rows, const uint32_t* numbers, size_t count, size_t dim,
+            float* out) {
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (size_t next = i + 4; next < count && next < i + 8; ++next)
+      __builtin_prefetch(rows + size_t{numbers[next]} * dim);
+    const float* const four[4] = {rows + size_t{numbers[i]} * dim, rows + size_t{numbers[i + 1]} * dim,
+                                  rows + size_t{numbers[i + 2]} * dim, rows + size_t{numbers[i + 3]} * dim};
+    listed_tile<Step>(vector, four, dim, out + i);
+  }
+  for (; i < count; ++i) {
+    const float* const one[1] = {rows + size_t{numbers[i]} * dim};
+    listed_tile<Step>(vector, one, dim, out + i);
+  }
+}
+
 constexpr size_t kPanelVectors = 4;
 constexpr size_t kPanelWidth = kPanelVectors * Lanes<float>::kCount;
 
@@ -287,6 +319,8 @@ const DistanceTable LANCE_DISTANCE_TABLE = {
     code_dot,
     add_looked_up,
     nearest_centroids,
+    listed<SquaredL2<float>>,
+    listed<Dot<float>>,
     kPanelWidth,
     hamming,
 };

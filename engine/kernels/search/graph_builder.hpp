@@ -8,9 +8,10 @@
 namespace lance {
 
 struct GraphOptions {
-  uint32_t neighbours = 20;   // of a node on the upper levels; twice as many on level 0
-  uint32_t candidates = 150;  // that are looked at for a new node
-  uint32_t levels = 7;        // at most
+  uint32_t neighbours;  // of a node on the upper levels; twice as many on level 0
+  uint32_t candidates;  // that are looked at for a new node
+  uint32_t levels;      // at most
+  uint32_t threads;     // with several, the links depend on who comes first
 };
 
 // A graph as index files have it: nodes by level; level 0 has all rows in order.

@@ -159,8 +159,9 @@ def _graph(encoder: Encoder, codes: U8Array) -> _Graph:
     options = encoder.options
     metric = kernels.Metric.DOT if options.metric is kernels.Metric.DOT else kernels.Metric.L2
     values = np.ascontiguousarray(encoder.coder.decoded(codes)).reshape(-1)
+    threads = len(os.sched_getaffinity(0))
     entry, ends, ids, offsets, neighbours, distances = kernels.build_graph(
-        metric, options.dim, values, options.neighbours, options.candidates, GRAPH_LEVELS
+        metric, options.dim, values, options.neighbours, options.candidates, GRAPH_LEVELS, threads
     )
     described = {
         "entry_point": int(entry),
