@@ -48,7 +48,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion fuzz lint format bench bench-spark setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz lint format bench bench-spark setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -69,6 +69,15 @@ test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major version
 	  echo "DataFusion $$major"; \
 	  PYTHONPATH=$$PWD/build/datafusion-$$major $(BIN)/python -m pytest -m 'not slow' -k 'datafusion or external' \
 	    tests/sql $(PYTEST_ARGS); \
+	done
+
+test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions before the current one
+	@for version in 4.0 4.1 4.2; do \
+	  test -d build/pyspark-$$version || $(BIN)/pip install --quiet --target build/pyspark-$$version "pyspark~=$$version.0"; \
+	  echo "Spark $$version"; \
+	  PYTHONPATH=$$PWD/build/pyspark-$$version SPARK_HOME=$$PWD/build/pyspark-$$version/pyspark \
+	    $(BIN)/python -m pytest -m 'not slow' tests/spark/test_spark_planner.py tests/spark/test_spark_catalog.py \
+	    tests/spark/test_spark_saving.py $(PYTEST_ARGS); \
 	done
 
 # A build of its own, so that the installed kernels stay quick. Needs a GCC with its sanitizer libraries.

@@ -14,25 +14,24 @@ from typing import Any, Final
 import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.expr import build
-from lance_engine.expr.from_spark import from_spark
+from lance_engine.expr.from_spark import SparkFilter, from_spark
 from lance_engine.expr.tree import Node
-from pyspark.sql import datasource as filters
 
-_COMPARISONS: Final[Mapping[str, tuple[type[Any], type[Any]]]] = {
+_COMPARISONS: Final[Mapping[str, tuple[str, str]]] = {
     # The filter, and the one with the operands exchanged.
-    "EqualTo": (filters.EqualTo, filters.EqualTo),
-    "EqualNullSafe": (filters.EqualNullSafe, filters.EqualNullSafe),
-    "GreaterThan": (filters.GreaterThan, filters.LessThan),
-    "GreaterThanOrEqual": (filters.GreaterThanOrEqual, filters.LessThanOrEqual),
-    "LessThan": (filters.LessThan, filters.GreaterThan),
-    "LessThanOrEqual": (filters.LessThanOrEqual, filters.GreaterThanOrEqual),
+    "EqualTo": ("EqualTo", "EqualTo"),
+    "EqualNullSafe": ("EqualNullSafe", "EqualNullSafe"),
+    "GreaterThan": ("GreaterThan", "LessThan"),
+    "GreaterThanOrEqual": ("GreaterThanOrEqual", "LessThanOrEqual"),
+    "LessThan": ("LessThan", "GreaterThan"),
+    "LessThanOrEqual": ("LessThanOrEqual", "GreaterThanOrEqual"),
 }
-_MATCHES: Final[Mapping[str, type[Any]]] = {
-    "StartsWith": filters.StringStartsWith,
-    "EndsWith": filters.StringEndsWith,
-    "Contains": filters.StringContains,
+_MATCHES: Final[Mapping[str, str]] = {
+    "StartsWith": "StringStartsWith",
+    "EndsWith": "StringEndsWith",
+    "Contains": "StringContains",
 }
-_TESTS: Final[Mapping[str, type[Any]]] = {"IsNull": filters.IsNull, "IsNotNull": filters.IsNotNull}
+_TESTS: Final = frozenset({"IsNull", "IsNotNull"})
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
@@ -86,24 +85,24 @@ def _exact(expression: Any, schema: pa.Schema) -> Node:
     return from_spark(_filter(name, expression), schema)
 
 
-def _filter(name: str, expression: Any) -> Any:
+def _filter(name: str, expression: Any) -> SparkFilter:
     if name in _TESTS:
-        return _TESTS[name](_column(expression.child()))
+        return SparkFilter(name, _column(expression.child()))
     if name in _COMPARISONS:
         plain, exchanged = _COMPARISONS[name]
         left, right = expression.left(), expression.right()
         if class_name(left) == "Literal":
-            return exchanged(_column(right), _literal(left))
-        return plain(_column(left), _literal(right))
+            return SparkFilter(exchanged, _column(right), _literal(left))
+        return SparkFilter(plain, _column(left), _literal(right))
     if name in _MATCHES:
-        return _MATCHES[name](_column(expression.left()), _literal(expression.right()))
+        return SparkFilter(_MATCHES[name], _column(expression.left()), _literal(expression.right()))
     if name == "In":
         values = tuple(_literal(item) for item in scala_items(expression.list()))
-        return filters.In(_column(expression.value()), values)
+        return SparkFilter(name, _column(expression.value()), values)
     if name == "InSet":
         convert = _converter(expression.child())
         held = (None if value is None else convert(value) for value in scala_items(expression.hset()))
-        return filters.In(_column(expression.child()), tuple(held))
+        return SparkFilter("In", _column(expression.child()), tuple(held))
     raise _UnknownError(name)
 
 

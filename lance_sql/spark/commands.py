@@ -28,7 +28,8 @@ from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.options import Options
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
-from lance_sql.spark.types import arrow_schema, check_storable, spark_schema, stored_schema
+from lance_sql.spark.types import check_storable, spark_schema, stored_schema
+from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
 _SUFFIX: Final = ".lance"

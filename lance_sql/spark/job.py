@@ -36,13 +36,8 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.cluster import files_with, remove_tagged
 from lance_sql.spark.options import Options
-from lance_sql.spark.types import (
-    arrow_schema,
-    check_storable,
-    stored_schema,
-    with_compression,
-    with_fixed_sizes,
-)
+from lance_sql.spark.types import check_storable, stored_schema, with_compression, with_fixed_sizes
+from lance_sql.spark.versions import arrow_schema
 
 
 @dataclasses.dataclass

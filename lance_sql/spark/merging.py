@@ -32,7 +32,7 @@ from lance_sql.spark.cluster import tagged_files, watched
 from lance_sql.spark.options import Options
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.tables import option_texts
-from lance_sql.spark.types import arrow_schema
+from lance_sql.spark.versions import arrow_schema
 
 _ADDRESS: Final = "_lance_address"
 _KEY: Final = "_lance_key_"

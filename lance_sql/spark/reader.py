@@ -27,7 +27,8 @@ from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.pushed import row_filter
-from lance_sql.spark.types import ROW_NUMBER_COLUMNS, arrow_schema, spark_schema, to_spark
+from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
+from lance_sql.spark.versions import arrow_schema
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS: Final = 65_536

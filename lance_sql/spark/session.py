@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
@@ -49,8 +50,12 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
 
 def register(spark: SparkSession) -> None:
     """Make ``format("lance")`` known to a Spark session."""
-    spark.dataSource.register(LanceDataSource)
-    spark.dataSource.register(PlannedDataSource)
+    for source in (LanceDataSource, PlannedDataSource):
+        try:
+            spark.dataSource.register(source)
+        except PySparkException as error:  # Spark 4.0 refuses what it found by itself
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
     _registered.add(id(spark))
 
 

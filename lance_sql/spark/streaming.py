@@ -21,18 +21,17 @@ from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.versions import list_versions, read_version
 from lance_engine.write.fragments import data_paths
 from pyspark.sql.datasource import (
-    DataSourceStreamArrowWriter,
     DataSourceStreamReader,
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from lance_sql.spark.job import WriteJob, WrittenFragments, fragments_of
 from lance_sql.spark.options import InvalidOptionError, Options
 from lance_sql.spark.partitions import partition_splits
 from lance_sql.spark.reader import SplitPartition, read_splits, require_columns
+from lance_sql.spark.versions import StreamArrowWriter, SupportsTriggerAvailableNow
 
 #: Properties of the transaction of a batch.
 STREAM: Final = "lance_sql.stream"
@@ -51,7 +50,7 @@ _NEUTRAL: Final = frozenset(
 )
 
 
-class LanceStreamWriter(DataSourceStreamArrowWriter):
+class LanceStreamWriter(StreamArrowWriter):
     """The sink. A batch that Spark repeats after a crash is not committed again."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
@@ -61,6 +60,7 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
                 "A stream needs the option 'stream_id' or 'checkpointLocation': it tells the stream's batches"
             )
         self._name = name
+        self.schema = schema
         self._overwrite = overwrite
         self._job = WriteJob(options, schema, overwrite)
 
@@ -133,10 +133,12 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"version": self._options.start_version or 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
         latest = self._options.open().version if self._last is None else self._last
         step = self._options.versions_per_batch
-        return {"version": latest if step is None else min(latest, start["version"] + step)}
+        if step is not None and start is None:
+            raise InvalidOptionError("The option 'versions_per_batch' needs Spark 4.2 or newer")
+        return {"version": latest if step is None or start is None else min(latest, start["version"] + step)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         begin, stop = start["version"], end["version"]

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyspark.sql.types as spark
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
 from lance_engine.scan.system import SYSTEM_FIELDS
-from pyspark.sql.pandas.types import to_arrow_schema
+
+from lance_sql.spark.versions import TIME_TYPE, arrow_schema
 
 MAX_DECIMAL_DIGITS: Final = 38
 ROW_NUMBER_COLUMNS: Final = frozenset(SYSTEM_FIELDS)
@@ -50,7 +51,7 @@ _FAMILIES: Final[
 ] = (
     (pa.types.is_fixed_size_binary, lambda t, path: spark.BinaryType()),
     (pa.types.is_timestamp, lambda t, path: spark.TimestampType() if t.tz else spark.TimestampNTZType()),
-    (pa.types.is_time, lambda t, path: spark.TimeType()),
+    (pa.types.is_time, lambda t, path: _time(t, path)),
     (pa.types.is_duration, lambda t, path: spark.DayTimeIntervalType()),
     (pa.types.is_decimal, lambda t, path: _decimal(t, path)),
     (pa.types.is_dictionary, lambda t, path: spark_type(t.value_type, path)),
@@ -88,11 +89,6 @@ def spark_type(arrow: pa.DataType, path: str) -> spark.DataType:
         if belongs(arrow):
             return convert(arrow, path)
     raise _no_spark_type(arrow, path)
-
-
-def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema that Spark demands from a reader of `schema`, and hands to a writer."""
-    return to_arrow_schema(schema, timezone="UTC")
 
 
 def stored_schema(schema: spark.StructType) -> pa.Schema:
@@ -134,7 +130,7 @@ _STORABLE: Final = (
     spark.StringType,
     spark.BinaryType,
     spark.DateType,
-    spark.TimeType,
+    *([TIME_TYPE] if TIME_TYPE is not None else []),
     spark.TimestampType,
     spark.TimestampNTZType,
     spark.DayTimeIntervalType,
@@ -162,6 +158,13 @@ def _field(field: pa.Field, path: str) -> spark.StructField:
 
 def _array(arrow: pa.DataType, path: str) -> spark.ArrayType:
     return spark.ArrayType(spark_type(arrow.value_type, f"{path}.item"), arrow.value_field.nullable)
+
+
+def _time(arrow: pa.DataType, path: str) -> spark.DataType:
+    if TIME_TYPE is None:
+        raise _no_spark_type(arrow, path)
+    time: spark.DataType = TIME_TYPE()
+    return time
 
 
 def _decimal(arrow: pa.DataType, path: str) -> spark.DecimalType:

@@ -10,7 +10,8 @@ import pyspark.sql.types as spark
 import pytest
 from lance_engine.errors import UnsupportedTypeError
 
-from lance_sql.spark.types import arrow_schema, spark_schema, stored_schema, to_spark
+from lance_sql.spark.types import spark_schema, stored_schema, to_spark
+from lance_sql.spark.versions import arrow_schema
 
 NOON = datetime.datetime(2024, 1, 1, 12)
 
