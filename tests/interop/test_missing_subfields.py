@@ -8,7 +8,12 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
+from lance_engine.errors import (
+    ColumnNotFoundError,
+    CorruptFileError,
+    SchemaMismatchError,
+    UnsupportedTypeError,
+)
 
 import lance_sql
 
@@ -200,3 +205,15 @@ def test_fields_of_other_files_fill_null_structs(tmp_path: Path) -> None:
     assert ours.scan().to_table().equals(expected)
     assert ours.scan(filter="s IS NULL").count() == 1
     assert ours.scan(columns=["s.b"]).to_table()["s.b"].to_pylist() == [None, 5, None]
+
+
+def test_lists_of_unequal_lengths_are_told(tmp_path: Path) -> None:
+    """Files that contradict one another: pylance fails as well."""
+    uri = str(tmp_path / "t.lance")
+    kinds = [pa.list_(pa.struct([(name, pa.int64())])) for name in ("a", "b")]
+    one = pa.table({"l": pa.array([[{"a": 1}], [{"a": 2}]], kinds[0])})
+    lance.write_dataset(one, uri, data_storage_version="2.2")
+    two = pa.table({"l": pa.array([[{"b": 1}, {"b": 3}], [{"b": 2}]], kinds[1])})
+    lance.dataset(uri).add_columns(two.to_reader())
+    with pytest.raises(CorruptFileError, match="Lists differ in length between the files"):
+        lance_sql.open(uri).scan().to_table()

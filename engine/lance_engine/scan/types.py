@@ -77,7 +77,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
     if pa.types.is_map(arrow_type):
         if len(parts) > 1:
             raise kernels.CorruptDataError(
-                "Keys and values of a map are in different files", wanted.name, None
+                "Keys and values of a map are in different files", wanted.name, None, None
             )
         entry = parts[0][1].children[0]
         entries = pa.StructArray.from_arrays([array.keys, array.items], fields=list(stored_type(entry)))
@@ -109,7 +109,7 @@ def _aligned_items(parts: Sequence[pa.Array], name: str) -> tuple[npt.NDArray[np
     valid = [part.is_valid().to_numpy(zero_copy_only=False) for part in parts]
     lengths: npt.NDArray[np.int64] = np.select(valid, own, 0).astype(np.int64)
     if any((known & (length != lengths)).any() for known, length in zip(valid, own, strict=True)):
-        raise kernels.CorruptDataError("Lists differ in length between the files", name, None)
+        raise kernels.CorruptDataError("Lists differ in length between the files", name, None, None)
     starts = np.cumsum(lengths) - lengths
     items = []
     for part, known, length in zip(parts, valid, own, strict=True):
