@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 _DEFAULT_REQUESTS: Final = 64
 #: Tasks at work that prepare reading, such as opening a file: they make requests and parse the answers.
-MOST_AHEAD: Final = 32
+MOST_AHEAD: Final = 64
 # So many results were not enough for whoever takes them: now it may take many.
 _PATIENCE: Final = 8
 
