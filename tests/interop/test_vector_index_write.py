@@ -2,8 +2,10 @@
 
 import lance
 import numpy as np
+import pyarrow as pa
 import pytest
-from vector_tables import DIM, clustered, found_by_pylance, same_rows, vector_table
+from lance_engine.errors import UnsupportedTypeError
+from vector_tables import DIM, clustered, found_by_pylance, same_rows, vector_array, vector_table
 
 import lance_sql
 
@@ -156,3 +158,18 @@ def test_all_partitions_and_full_refinement_are_exact(tmp_path):
     for query in clustered(5, seed=22):
         found = ds.nearest("v", query, 10, columns=["id"], nprobes=4, refine_factor=ROWS // 10)
         assert found.equals(ds.nearest("v", query, 10, columns=["id"], use_index=False))
+
+
+def test_indices_on_lists_of_vectors_are_left_alone(tmp_path):
+    path = str(tmp_path / "t")
+    offsets = pa.array(range(0, 1801, 3), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, vector_array(clustered(1800)))
+    theirs = lance.write_dataset(pa.table({"id": range(600), "v": lists}), path)
+    theirs.create_index("v", "IVF_FLAT", num_partitions=2, metric="cosine")
+    lance_sql.write(pa.table({"id": range(600, 700), "v": lists.slice(0, 100)}), path, mode="append")
+    ds = lance_sql.open(path)
+    assert ds.optimize_indices().version == ds.version
+    found = ds.nearest("v", clustered(2, seed=4), 5, "cosine", columns=["id"])
+    assert found.equals(ds.nearest("v", clustered(2, seed=4), 5, "cosine", columns=["id"], use_index=False))
+    with pytest.raises(UnsupportedTypeError):
+        ds.create_index("v", "IVF_FLAT", name="other")

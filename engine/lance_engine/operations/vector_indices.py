@@ -59,7 +59,7 @@ def optimize_vector_index(snapshot: Snapshot, name: str, reporter: Reporter) -> 
     place = _column_of(snapshot, index)
     newest = index.segments[0].open()
     encoder = None if newest is None else encoder_of(newest, index.segments[0].segment.details)
-    if place is None or newest is None or encoder is None or newest.dim != place.dim:
+    if place is None or newest is None or encoder is None or newest.dim != place.dim or place.is_multi:
         return snapshot  # of a kind that is not written: left alone
     if len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
         segment, paths = build_vectors(snapshot, name, place, encoder, missing, reporter)
