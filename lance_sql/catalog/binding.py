@@ -106,6 +106,10 @@ class Binding:
                 if dataset is not None:
                     self._register(known.reference, dataset, known.system_columns)
 
+    def unsettle(self) -> None:
+        """What was registered may be gone: it is registered again when it is named."""
+        self._known.clear()
+
     def forget(self, name: str) -> None:
         """`name` is about to mean something else."""
         if self._known.pop(name, None) is not None:

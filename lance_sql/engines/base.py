@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -47,6 +47,15 @@ class ScanReport:
     read_ahead: bool = False
 
 
+#: What makes the Python value of one of pyarrow's; None where they are the same.
+Convert = Callable[[Any], Any]
+
+
+def whole_number(value: Any) -> int | None:
+    """A whole number that Arrow holds as a decimal."""
+    return None if value is None else int(value)
+
+
 class Query(Protocol):
     """A planned statement. Each call runs it again."""
 
@@ -55,6 +64,9 @@ class Query(Protocol):
 
     def to_table(self, run: StatementRun) -> pa.Table:
         """All rows; what is scanned for them belongs to `run`. Raises `LanceError`."""
+
+    def converters(self) -> Sequence[Convert | None]:
+        """For each column, what makes the engine's own Python values; nothing where those are pyarrow's."""
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The schema and the batches, as they come; errors as in `to_table`."""

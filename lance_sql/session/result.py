@@ -11,7 +11,7 @@ from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
 from lance_sql.display.tables import html_table, text_table
-from lance_sql.engines.base import Engine, Query
+from lance_sql.engines.base import Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.reporting import reported
@@ -70,7 +70,14 @@ class QueryResult:
 
     def df(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame."""
-        return self.arrow().to_pandas()
+        frame = self.arrow().to_pandas()
+        for number, convert in enumerate(self._query.converters()):
+            if convert is not None:
+                # Whole numbers beyond 64 bits are floats in pandas, as DuckDB gives them.
+                values = frame.iloc[:, number]
+                values = values.astype("float64") if convert is whole_number else values.map(convert)
+                frame.isetitem(number, values)
+        return frame
 
     def reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of record batches."""
@@ -109,7 +116,11 @@ class QueryResult:
         table = self.arrow().slice(start, count)
         if table.num_columns == 0:
             return []
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        columns = [column.to_pylist() for column in table.columns]
+        for number, convert in enumerate(self._query.converters()):
+            if convert is not None:
+                columns[number] = list(map(convert, columns[number]))
+        return list(zip(*columns, strict=True))
 
     @property
     def columns(self) -> list[str]:

@@ -48,7 +48,10 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     elif isinstance(first, exp.AlterColumn):
         changed = _alter(dataset, first)
     else:
-        raise UnsupportedFeatureError(f"a dataset cannot be altered so: {first.sql(dialect='duckdb')}")
+        raise UnsupportedFeatureError(
+            f"a dataset cannot be altered so: {first.sql(dialect='duckdb')}",
+            remedy="Columns can be added, dropped, renamed and given another type, default or NOT NULL",
+        )
     session.catalog.renew(changed)
     return done()
 
@@ -76,6 +79,7 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
             continue
         computed = definition.find(exp.ComputedColumnConstraint)
         plain = definition.copy()
+        plain.set("exists", None)
         if computed is not None:
             plain.set("constraints", None)
         field = declared_schema(plain.sql(dialect="duckdb")).field(0)

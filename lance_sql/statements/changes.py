@@ -20,7 +20,7 @@ from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import find, name_of
-from lance_sql.statements.types import duckdb_types
+from lance_sql.statements.types import default_of, duckdb_types
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def _update_in_place(
 def assignments(
     schema: pa.Schema, expressions: list[exp.Expression], owner: str
 ) -> dict[str, exp.Expression]:
-    """``SET a = 1, (b, c) = (2, 3)`` as column -> expression."""
-    from sqlglot import exp
+    """``SET a = 1, (b, c) = (2, DEFAULT)`` as column -> expression."""
+    from sqlglot import exp, parse_one
 
     values: dict[str, exp.Expression] = {}
     for equation in expressions:
@@ -142,7 +142,10 @@ def assignments(
                     f"{column.sql(dialect='duckdb')} cannot be set by itself",
                     remedy="Set the whole struct column, as in SET b = {'c': 1, 'd': b.d}",
                 )
-            values[column_name(schema, column.name)] = value
+            name = column_name(schema, column.name)
+            if isinstance(value, exp.Column | exp.Var) and value.sql().upper() == "DEFAULT":
+                value = parse_one(default_of(schema.field(name)) or "NULL", dialect="duckdb")
+            values[name] = value
     return values
 
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 from lance_engine.operations.whole import drop_dataset
 
 from lance_sql.engines.base import Parameters
+from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import counted, done
+from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
-from lance_sql.statements.targets import find, location
+from lance_sql.statements.targets import find, is_engine_table, location
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
 
@@ -27,15 +29,22 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     properties = statement.args.get("properties")
     given = properties.expressions if properties is not None else []
     if any(isinstance(one, exp.TemporaryProperty) for one in given):
+        refuse_taken_name(session, table, "temporary table")
         return None
     place = location(session.catalog, table)
     if place is None:
         return None
+    refuse_definitions(statement)
+    _check_free(session, table)
     query = statement.expression
     if statement.args.get("exists") and find(session.catalog, table, must_exist=False) is not None:
         return counted(0) if query is not None else done()
+    without_data = any(isinstance(one, exp.WithDataProperty) and one.args.get("no") for one in given)
+    given = [one for one in given if not isinstance(one, exp.WithDataProperty)]
     options = write_options({one.name: one.args.get("value") for one in given})
     mode: Mode = "overwrite" if statement.args.get("replace") else "create"
+    if query is not None and without_data:
+        query = exp.select("*").from_(query.subquery("q")).limit(0)
     if query is not None:
         return write_query(session, query.sql(dialect="duckdb"), place, mode, params, options)
     columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
@@ -43,13 +52,26 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     return done()
 
 
+def _check_free(session: Session, table: exp.Table) -> None:
+    if table.args.get("db") is None and is_engine_table(session, table):
+        raise SqlError(
+            f"{table.name} is a table of the engine, which a dataset of that name would hide from statements",
+            remedy="Choose another name, or drop that table before",
+        )
+
+
 def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     """``DROP TABLE [IF EXISTS] t, ...``: the datasets with all their versions."""
     must_exist = not statement.args.get("exists")
     datasets = [find(session.catalog, table, must_exist=must_exist) for table in statement.args["tables"]]
     found = [dataset for dataset in datasets if dataset is not None]
-    if not found and any(location(session.catalog, table) is None for table in statement.args["tables"]):
-        return None
+    if not found:
+        return None  # a table of the engine, or one that it does not know either
+    for table, dataset in zip(statement.args["tables"], datasets, strict=True):
+        if dataset is None and (must_exist or is_engine_table(session, table)):
+            raise TableNotFoundError(
+                table.name, remedy="Nothing was dropped: drop tables of the engine in statements of their own"
+            )
     for dataset in found:
         drop_dataset(dataset.snapshot)
         session.catalog.dropped(dataset)

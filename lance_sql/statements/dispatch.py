@@ -11,15 +11,17 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
+from lance_sql.statements.refusals import refuse_by_words, refuse_dropping_as_view, refuse_taken_name
 from lance_sql.statements.session import Session
 from lance_sql.text.statement import Statement
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
-    "ALTER", "CALL", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "MERGE", "OPTIMIZE", "SHOW", "SUMMARIZE",
-    "TRUNCATE", "UPDATE", "VACUUM", "WITH",
+    "ALTER", "ANALYZE", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DROP", "EXPLAIN", "EXPORT", "INSERT",
+    "MERGE", "OPTIMIZE", "PREPARE", "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "VACUUM", "WITH",
 }  # fmt: skip
 _TRANSACTIONS = {"ABORT", "BEGIN", "COMMIT", "ROLLBACK", "START"}
+_REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "PREPARE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
@@ -36,6 +38,9 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
             remedy="Put changes that belong together into one statement, such as MERGE INTO",
         )
     if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
+        return None
+    refuse_by_words(session, tokens)
+    if first in _REFUSED_OR_OF_THE_ENGINE:
         return None
     own = _own(session, first, statement)
     return _parsed(session, statement, params) if own is None else own
@@ -62,10 +67,10 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
 def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
     from sqlglot import exp
 
-    from lance_sql.statements import alter, changes, create, indices, insert, merge
+    from lance_sql.statements import alter, changes, comments, create, indices, insert, merge
 
     with _quiet():
-        tree = _tree(_numbered(statement))
+        tree = _tree(_without_null_comment(statement) or _numbered(statement))
     match tree:
         case exp.Insert():
             return insert.insert(session, tree, params)
@@ -83,6 +88,12 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
             return alter.alter_table(session, tree)
         case exp.Create(kind="TABLE"):
             return create.create_table(session, tree, params)
+        case exp.Comment():
+            return comments.comment(session, tree)
+        case exp.Create(kind="VIEW"):
+            refuse_taken_name(session, tree.this, "view")
+        case exp.Drop(kind="VIEW"):
+            refuse_dropping_as_view(session, tree)
         case exp.Create(kind="INDEX"):
             return indices.create_index(session, tree)
         case exp.Drop(kind="TABLE"):
@@ -100,6 +111,14 @@ def _tree(text: str) -> Any:
         return parse_one(text, dialect="duckdb")
     except errors.SqlglotError:
         return None
+
+
+def _without_null_comment(statement: Statement) -> str | None:
+    """``COMMENT ON ... IS NULL`` as the parser knows it, with an empty text; None for other statements."""
+    tokens = statement.tokens
+    if tokens[0].upper != "COMMENT" or tokens[-1].upper != "NULL":
+        return None
+    return f"{statement.original[: tokens[-1].start]}''"
 
 
 def _numbered(statement: Statement) -> str:

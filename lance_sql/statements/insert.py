@@ -147,7 +147,11 @@ def _file_query(path: str, options: dict[str, Any]) -> str:
     kind = options.pop("format", None)
     name = kind.name.lower() if kind is not None else path.rpartition(".")[2].lower()
     readers = {"parquet": "read_parquet", "json": "read_json", "ndjson": "read_json", "csv": "read_csv"}
-    arguments = "".join(f", {option} = {value.sql(dialect='duckdb')}" for option, value in options.items())
+    # An option without a value, such as HEADER, is switched on.
+    arguments = "".join(
+        f", {option} = {'true' if value is None else value.sql(dialect='duckdb')}"
+        for option, value in options.items()
+    )
     quoted = "'" + path.replace("'", "''") + "'"
     if name == "lance":
         return f"SELECT * FROM {quoted}"

@@ -67,7 +67,8 @@ def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Tabl
         batches = list(conformed(new.to_batches(), schema))
         deleted = distinct(addresses(parts["delete"]))
         total[:] = [len(deleted) + new.num_rows]
-        kept[:] = [pa.Table.from_batches(batches, schema=schema)]
+        gone = list(conformed(parts["delete"].select(schema.names).to_batches(), schema))
+        kept[:] = [pa.Table.from_batches([*batches, *gone], schema=schema)]
         changed = sorted({name for clause in clauses if clause.action == "update" for name in clause.values})
         return RowChanges(
             deleted, addresses(replacing), batches, changed, inserts_keys=parts["insert"].num_rows > 0

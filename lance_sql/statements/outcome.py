@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_sql.engines.base import Convert
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.statements.session import Session
 
@@ -35,6 +36,9 @@ class Finished:
 
     def to_table(self, run: StatementRun) -> pa.Table:
         return self._answer
+
+    def converters(self) -> Sequence[Convert | None]:
+        return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return self._answer.schema, iter(self._answer.to_batches())

@@ -15,6 +15,8 @@ from lance_sql.text.reference import Reference, split_suffix
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from lance_sql.statements.session import Session
+
 _SUFFIX = ".lance"
 
 
@@ -53,6 +55,15 @@ def location(catalog: Catalog, table: exp.Table) -> str | None:
     if directory is None or "/" in name or os.sep in name:
         return None
     return f"{directory.rstrip('/')}/{name}{_SUFFIX}"
+
+
+def is_engine_table(session: Session, table: exp.Table) -> bool:
+    """Whether DuckDB has a table of that name itself, such as a temporary one."""
+    if not session.capabilities.computes_statements:
+        return False
+    name = table.name.replace("'", "''")
+    query = f"SELECT 1 FROM duckdb_tables() WHERE NOT internal AND lower(table_name) = lower('{name}')"
+    return bool(session.select(query).arrow().num_rows)
 
 
 def name_of(table: exp.Table) -> str:

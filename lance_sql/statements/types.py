@@ -9,6 +9,7 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
+from lance_sql.statements.refusals import refuse_types
 from lance_sql.statements.session import Session
 
 #: JSON text, which datasets store in a binary form that can be searched.
@@ -47,7 +48,7 @@ def declared_schema(columns: str) -> pa.Schema:
         except duckdb.Error as error:
             raise translated(error, DUCKDB) from None
         described = connection.execute(
-            "SELECT is_nullable, column_default FROM duckdb_columns() "
+            "SELECT is_nullable, column_default, column_name, data_type FROM duckdb_columns() "
             "WHERE table_name = 'declared' ORDER BY column_index"
         ).fetchall()
         constraints = connection.execute(
@@ -63,8 +64,9 @@ def declared_schema(columns: str) -> pa.Schema:
             f"a dataset cannot enforce {constraints[0][0]}",
             remedy="Leave the constraint out; MERGE INTO keeps keys unique",
         )
+    refuse_types([(name, kind) for _, _, name, kind in described])
     fields = []
-    for field, exact, (nullable, default) in zip(schema, lossless, described, strict=True):
+    for field, exact, (nullable, default, _, _) in zip(schema, lossless, described, strict=True):
         # Inside of lists and structs JSON stays text, whose empty arrays pyarrow cannot make otherwise.
         kind = JSON if isinstance(exact.type, pa.JsonType) else field.type
         field = field.with_type(kind).with_nullable(nullable)
@@ -77,6 +79,7 @@ def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
     if not session.capabilities.computes_statements:
         return []
     described = session.select(f"DESCRIBE {query}", params).arrow()
+    refuse_types([(row["column_name"], row["column_type"]) for row in described.to_pylist()])
     return [row["column_name"] for row in described.to_pylist() if row["column_type"] == "JSON"]
 
 

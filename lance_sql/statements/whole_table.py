@@ -18,7 +18,7 @@ from lance_sql.text.tokens import Token, closing
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import Query
+    from lance_sql.engines.base import Convert, Query
     from lance_sql.engines.statement_run import StatementRun
 
 
@@ -90,6 +90,9 @@ class MetadataQuery:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._query.to_table(run)
         return pa.Table.from_arrays(arrays, schema=schema)
+
+    def converters(self) -> Sequence[Convert | None]:
+        return self._query.converters()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = self.to_table(run)

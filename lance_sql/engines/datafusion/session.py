@@ -12,7 +12,7 @@ import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.base import Convert, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import Side, check_budget, planned_with_counts, small_sides
 from lance_sql.engines.datafusion.planning import Planning
@@ -210,6 +210,9 @@ class DataFusionQuery:
             return pa.table({})
         with self._engine.running(run):
             return self._engine.call(run, lambda: self._ready().to_arrow_table())
+
+    def converters(self) -> Sequence[Convert | None]:
+        return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         # Not RecordBatchReader.from_stream: pyarrow frees the native stream without the GIL, and with it

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table
+from lance_engine.errors import LanceError
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.partitions import TableScanner, as_expression
@@ -47,7 +48,12 @@ class DataFusionTable(PlainDataset):
         """Called once per planned scan, for its schema."""
         names = self.table.schema.names if columns is None else list(columns)
         self._planning.scanned(self, PlannedScan(tuple(names), as_expression(filter)))
-        return super().scanner(names, filter)
+        try:
+            return super().scanner(names, filter)
+        except LanceError as error:  # DataFusion passes on no more than its text
+            if self.runs is not None and self.runs.current is not None:
+                self.runs.current.failed(error)
+            raise
 
 
 def register(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Methods of a connection whose first argument is a statement.
 _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_names")
 
+#: A transaction that is rolled back takes the names with it that were registered in it.
+_ENDS_OF_TRANSACTIONS = {"ABORT", "COMMIT", "END", "ROLLBACK"}
+
 _bindings: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, Binding] = weakref.WeakKeyDictionary()
 _hooked = False
 
@@ -104,11 +107,20 @@ class _Method:
 
 
 def _call(_method: Callable[..., Any], _binding: Binding, *_arguments: Any, **_options: Any) -> Any:
-    if _arguments and isinstance(_arguments[0], str):
-        _arguments = (_binding.bind(Statement(_arguments[0])).text, *_arguments[1:])
-    elif isinstance(_options.get("query"), str):
-        _options["query"] = _binding.bind(Statement(_options["query"])).text
-    return _method(*_arguments, **_options)
+    text = _arguments[0] if _arguments else _options.get("query")
+    if not isinstance(text, str):
+        return _method(*_arguments, **_options)
+    statement = Statement(text)
+    bound = _binding.bind(statement).text
+    if _arguments:
+        _arguments = (bound, *_arguments[1:])
+    else:
+        _options["query"] = bound
+    try:
+        return _method(*_arguments, **_options)
+    finally:
+        if any(token.upper in _ENDS_OF_TRANSACTIONS for token in statement.tokens):
+            _binding.unsettle()
 
 
 def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,9 +12,10 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Parameters, ScanReport
+from lance_sql.engines.base import Convert, Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
+from lance_sql.engines.duckdb.python_values import converters
 from lance_sql.engines.duckdb.table import DuckDBTable, source
 from lance_sql.engines.errors import translated
 from lance_sql.engines.interrupt import Interruptible
@@ -225,6 +226,9 @@ class DuckDBQuery:
             return pa.table({})
         with self._engine.running(run, self._expected):
             return self._engine.call(self._relation.to_arrow_table)
+
+    def converters(self) -> Sequence[Convert | None]:
+        return () if self._relation is None else converters(self._relation.types)
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._relation is None:

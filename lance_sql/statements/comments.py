@@ -1,0 +1,41 @@
+"""COMMENT ON TABLE and COMMENT ON COLUMN: kept in the metadata of the schema, where other readers look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from lance_sql.statements.fitting import column_name
+from lance_sql.statements.outcome import done
+from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+#: Key of the metadata of a schema or a column.
+COMMENT_KEY: Final = "comment"
+
+
+def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
+    """``COMMENT ON TABLE t IS 'text' | NULL`` and ``COMMENT ON COLUMN t.c IS ...``; one commit."""
+    from sqlglot import exp
+
+    named, text = statement.this, statement.expression
+    value = (text.name or None) if text is not None else None
+    column = None
+    if statement.args.get("kind") == "COLUMN":
+        column = named.name
+        named = (
+            exp.Table(this=named.args["table"], db=named.args.get("db")) if named.args.get("table") else None
+        )
+    elif statement.args.get("kind") != "TABLE":
+        return None
+    dataset = None if named is None else find(session.catalog, named)
+    if dataset is None:
+        return None
+    if column is not None:
+        column = column_name(dataset.schema, column)
+    session.catalog.renew(dataset.update_schema_metadata({COMMENT_KEY: value}, column=column))
+    return done()

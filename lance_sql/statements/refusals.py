@@ -1,0 +1,138 @@
+"""Statements that would say done and do nothing, or otherwise than they say: refused, with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.errors import SqlError
+from lance_sql.statements.session import Session
+from lance_sql.text.tokens import Token
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_CHANGES = ("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE")
+
+
+def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
+    """Refuse what is known by its first words, where it concerns a dataset."""
+    words = [token.upper for token in tokens]
+    match words:
+        case ["ANALYZE", _, *_] if is_dataset(session, tokens[1].value):
+            raise UnsupportedFeatureError(
+                f"ANALYZE keeps statistics of tables of the engine; {tokens[1].value} is a dataset",
+                remedy="Its statistics are kept as it is written; OPTIMIZE brings indices up to date",
+            )
+        case ["EXPORT", "DATABASE", *_] if session.catalog.names():
+            raise UnsupportedFeatureError(
+                "EXPORT DATABASE would leave the datasets of the session out",
+                remedy="Write each with COPY t TO 'file'",
+            )
+        case ["EXPLAIN" | "PREPARE" as first, *rest]:
+            _refuse_of_changes(session, first, tokens, rest)
+        case ["MERGE", *_] if "ERROR" in words and _target(session, tokens):
+            raise UnsupportedFeatureError(
+                "a MERGE into a dataset cannot end with ERROR",
+                remedy="Ask before: SELECT error('...') FROM source JOIN t ON ... WHERE ...",
+            )
+
+
+def _refuse_of_changes(session: Session, first: str, tokens: Sequence[Token], rest: Sequence[str]) -> None:
+    place = next((number for number, word in enumerate(rest, 1) if word in _CHANGES), None)
+    if place is None or "SELECT" in rest[: place - 1] or not _target(session, tokens[place:]):
+        return
+    what = tokens[place].upper
+    if first == "EXPLAIN":
+        raise UnsupportedFeatureError(
+            f"EXPLAIN tells of queries, not of {what} of a dataset",
+            remedy="Explain the SELECT of the rows that it concerns",
+        )
+    raise UnsupportedFeatureError(
+        f"PREPARE holds queries, not {what} of a dataset",
+        remedy=f"Run the {what} itself with parameters: session.sql('{what} ... ?', [value])",
+    )
+
+
+def _target(session: Session, tokens: Sequence[Token]) -> bool:
+    """Whether a statement that changes something changes a dataset."""
+    skipped = (*_CHANGES, "INTO", "FROM", "TABLE", "OR", "REPLACE", "IGNORE")
+    name = next((token for token in tokens if token.upper not in skipped), None)
+    return name is not None and is_dataset(session, name.value)
+
+
+def is_dataset(session: Session, name: str) -> bool:
+    """Whether a name means a dataset in this session."""
+    known = {known.lower() for known in session.catalog.names()}
+    return name.lower() in known or name.rstrip("/").endswith(".lance")
+
+
+def refuse_taken_name(session: Session, table: exp.Expression, what: str) -> None:
+    """Refuse a table or view of the engine that would share its name with a dataset."""
+    from sqlglot import exp
+
+    name = table.find(exp.Table)
+    if name is not None and name.args.get("db") is None and is_dataset(session, name.name):
+        raise SqlError(
+            f"{name.name} is a dataset here, which a {what} of that name would hide from some statements",
+            remedy="Choose another name, or DROP TABLE the dataset before",
+        )
+
+
+def refuse_dropping_as_view(session: Session, statement: exp.Drop) -> None:
+    """``DROP VIEW t`` of a dataset, which is known to the engine as a view."""
+    for table in statement.args["tables"]:
+        if table.args.get("db") is None and is_dataset(session, table.name):
+            raise SqlError(
+                f"{table.name} is a dataset, not a view", remedy=f"Write DROP TABLE {table.name} to remove it"
+            )
+
+
+def refuse_definitions(statement: exp.Create) -> None:
+    """What the definition of a column says and a dataset would not do."""
+    from sqlglot import exp
+
+    found = {type(node): node for node in statement.this.walk()}
+    identity = found.get(exp.GeneratedAsIdentityColumnConstraint)
+    # The parser takes GENERATED ALWAYS AS (expression) for an identity.
+    computed = identity is not None and identity.args.get("expression") is not None
+    if computed or exp.ComputedColumnConstraint in found or exp.GeneratedAsRowColumnConstraint in found:
+        raise UnsupportedFeatureError(
+            "a dataset has no generated columns",
+            remedy="Make it a view, or give the column a value with every INSERT",
+        )
+    if identity is not None or exp.AutoIncrementColumnConstraint in found:
+        raise UnsupportedFeatureError(
+            "a dataset counts no identities",
+            remedy="Use a SEQUENCE: INSERT INTO t VALUES (nextval('s'), ...)",
+        )
+    if exp.Reference in found or exp.ForeignKey in found:
+        raise UnsupportedFeatureError(
+            "a dataset cannot enforce FOREIGN KEY",
+            remedy="Leave the constraint out; MERGE INTO keeps keys unique",
+        )
+
+
+def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
+    """Refuse columns, as (name, type in DuckDB's words), whose values would come back as something else."""
+    for column, kind in kinds:
+        for lost, kept in _LOST.items():
+            if lost in kind.upper().replace("(", " ").replace("[", " ").split(" ") or (
+                " " in lost and lost in kind.upper()
+            ):
+                raise UnsupportedFeatureError(
+                    f"values of the type {lost} lose their meaning in a dataset",
+                    column=column,
+                    remedy=f"Store them as {kept}",
+                )
+
+
+_LOST = {
+    "BIT": "VARCHAR or BLOB",
+    "BIGNUM": "VARCHAR",
+    "VARINT": "VARCHAR",
+    "TIME WITH TIME ZONE": "TIME beside the offset, or VARCHAR",
+    "TIMETZ": "TIME beside the offset, or VARCHAR",
+}

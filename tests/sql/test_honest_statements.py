@@ -1,0 +1,107 @@
+"""Statements say done only when something was done, and values arrive as DuckDB gives them."""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from lance_engine.errors import DatasetNotFoundError, InvalidFilterError, LanceError
+
+import lance_sql
+import lance_sql.duckdb
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    lance_sql.write(pa.table({"id": [1, 2], "tags": [["t1", "u1"], ["x"]]}), tmp_path / "cp.lance")
+    lance_sql.write(pa.table({"id": [1]}), tmp_path / "keep.lance")
+    return tmp_path
+
+
+def test_dropping_drops_all_or_nothing(place: Path) -> None:
+    with lance_sql.connect(place) as session:
+        for statement in ("DROP TABLE nosuch, keep", "DROP TABLE nosuch"):
+            with pytest.raises(DatasetNotFoundError, match="nosuch"):
+                session.sql(statement)
+        assert session.tables() == ["cp", "keep"]
+        session.sql("CREATE TEMP TABLE tmp AS SELECT 1 AS a")
+        session.sql("DROP TABLE tmp")
+        with pytest.raises(LanceError, match="tmp"):
+            session.sql("SELECT * FROM tmp")
+        session.sql("DROP TABLE IF EXISTS nosuch, keep")
+        assert session.tables() == ["cp"]
+
+
+def test_one_name_means_one_thing(place: Path) -> None:
+    with lance_sql.connect(place) as session:
+        for statement in ("CREATE TEMP TABLE cp AS SELECT 1", "CREATE VIEW cp AS SELECT 1", "DROP VIEW cp"):
+            with pytest.raises(LanceError, match="cp is a dataset"):
+                session.sql(statement)
+        assert session.sql("SELECT count(*) FROM cp").fetchall() == [(2,)]
+        session.sql("CREATE TEMP TABLE own AS SELECT 1 AS a")
+        with pytest.raises(LanceError, match="table of the engine"):
+            session.sql("CREATE TABLE own AS SELECT 2 AS a")
+
+
+def test_names_survive_transactions_of_own_connections(place: Path) -> None:
+    connection = duckdb.connect()
+    lance_sql.duckdb.install(connection, str(place))
+    for end in ("ROLLBACK", "COMMIT", "ABORT"):
+        connection.execute("BEGIN")
+        assert connection.execute("SELECT count(*) FROM cp").fetchall() == [(2,)]
+        connection.execute(end)
+        assert connection.execute("SELECT count(*) FROM cp").fetchall() == [(2,)]
+
+
+def test_comments_are_kept(place: Path) -> None:
+    with lance_sql.connect(place) as session:
+        session.sql("COMMENT ON TABLE cp IS 'all of them'; COMMENT ON COLUMN cp.id IS 'key'")
+        schema = lance_sql.open(place / "cp.lance").schema
+        assert (schema.metadata[b"comment"], schema.field("id").metadata[b"comment"]) == (
+            b"all of them",
+            b"key",
+        )
+        session.sql("COMMENT ON COLUMN cp.id IS NULL")
+        assert not lance_sql.open(place / "cp.lance").schema.field("id").metadata
+
+
+def test_merge_returns_what_it_deletes(place: Path) -> None:
+    merge = "MERGE INTO cp USING keep ON cp.id = keep.id WHEN MATCHED THEN DELETE RETURNING id"
+    with lance_sql.connect(place) as session:
+        assert session.sql(merge).fetchall() == [(1,)]
+
+
+def test_defaults_in_updates(place: Path) -> None:
+    with lance_sql.connect(place) as session:
+        session.sql("ALTER TABLE cp ALTER id SET DEFAULT 40 + 2")
+        session.sql("UPDATE cp SET id = DEFAULT WHERE id = 1")
+        assert session.sql("SELECT id FROM cp ORDER BY id").fetchall() == [(2,), (42,)]
+
+
+def test_values_are_those_of_duckdb(place: Path) -> None:
+    text = (
+        "SELECT sum(id) AS s, MAP{'a': sum(id)} AS m, '6ba7b810-9dad-11d1-80b4-00c04fd430c8'::UUID AS u, "
+        "3::DECIMAL(38, 0) AS d, [sum(id), NULL] AS l, {'k': NULL::UUID} AS st, NULL::HUGEINT AS n FROM "
+    )
+    with lance_sql.connect(place) as session:
+        found = session.sql(f"{text} cp")
+        plain = duckdb.sql(f"{text} (VALUES (1), (2)) t(id)")
+        assert found.fetchall() == plain.fetchall()
+        row = found.df().iloc[0]
+        assert found.df().dtypes["s"] == plain.df().dtypes["s"]
+    assert row["m"] == {"a": 3}
+    assert row["u"] == uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+    assert row["d"] == decimal.Decimal(3)
+
+
+def test_filters_that_datafusion_cannot_leave_to_us(place: Path) -> None:
+    with (
+        lance_sql.connect(place, engine="datafusion") as session,
+        pytest.raises(InvalidFilterError) as caught,
+    ):
+        session.sql("SELECT * FROM cp WHERE tags = ['t1', 'u1']").fetchall()
+    assert "Traceback" not in str(caught.value)

@@ -1,0 +1,143 @@
+"""The table of statements in ``docs/sql.md``: each row is run, and says what became of it.
+
+``python tests/support/statement_table.py`` writes the table anew.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from lance_engine.errors import LanceError
+
+import lance_sql
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "sql.md"
+BEGIN: Final = "<!-- statements: begin -->"
+END: Final = "<!-- statements: end -->"
+
+#: Statements of DuckDB's grammar, each run in a session of its own over a directory with the datasets `t` and
+#: `other`; and what must be so afterwards, as a query and its rows.
+STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
+    ("ALTER TABLE t ADD COLUMN IF NOT EXISTS y INT", "SELECT count(*) FROM t WHERE y IS NULL", [(3,)]),
+    ("ALTER TABLE t DROP COLUMN x", "SELECT * FROM t WHERE id = 1", [(1, "a")]),
+    ("ALTER TABLE t RENAME COLUMN x TO z", "SELECT z FROM t WHERE id = 1", [(1.0,)]),
+    ("ALTER TABLE t ALTER x TYPE FLOAT", "SELECT typeof(x) FROM t LIMIT 1", [("FLOAT",)]),
+    ("ALTER TABLE t RENAME TO u", "SELECT count(*) FROM u", [(3,)]),
+    ("ALTER TABLE t ADD PRIMARY KEY (id)", "", []),
+    ("ANALYZE t", "", []),
+    ("ATTACH ':memory:' AS m", "SELECT count(*) FROM t", [(3,)]),
+    ("BEGIN", "", []),
+    ("CALL restore('t', 1)", "SELECT count(*) FROM t", [(3,)]),
+    ("CHECKPOINT", "SELECT count(*) FROM t", [(3,)]),
+    ("COMMENT ON TABLE t IS 'text'", "SELECT count(*) FROM t", [(3,)]),
+    ("COMMENT ON COLUMN t.x IS 'text'", "SELECT count(*) FROM t", [(3,)]),
+    ("COPY t FROM 'x.csv' (HEADER)", "SELECT count(*) FROM t", [(4,)]),
+    ("COPY t TO 'o.csv'", "SELECT count(*) FROM 'o.csv'", [(3,)]),
+    ("COPY t TO 'o.lance'", "SELECT count(*) FROM 'o.lance'", [(3,)]),
+    ("CREATE INDEX i ON t (id)", "SELECT x FROM t WHERE id = 2", [(2.0,)]),
+    ("CREATE INDEX i ON t (id) WITH (nonsense = 7)", "", []),
+    ("CREATE UNIQUE INDEX i ON t (id)", "", []),
+    ("CREATE MACRO m(a) AS a + 1", "SELECT m(id) FROM t WHERE id = 1", [(2,)]),
+    ("CREATE SCHEMA s", "SELECT count(*) FROM t", [(3,)]),
+    ("CREATE SEQUENCE s", "SELECT nextval('s')", [(1,)]),
+    ("CREATE TABLE n (a INT NOT NULL, b INT DEFAULT 3)", "SELECT count(*) FROM n", [(0,)]),
+    ("CREATE TABLE n AS SELECT * FROM t WITH NO DATA", "SELECT count(*) FROM n", [(0,)]),
+    ("CREATE OR REPLACE TABLE t AS SELECT 1 AS a", "SELECT * FROM t", [(1,)]),
+    ("CREATE TABLE IF NOT EXISTS t (a INT)", "SELECT count(*) FROM t", [(3,)]),
+    ("CREATE TABLE n (a INT PRIMARY KEY)", "", []),
+    ("CREATE TABLE n (a INT CHECK (a > 0))", "", []),
+    ("CREATE TABLE n (a INT REFERENCES t (id))", "", []),
+    ("CREATE TABLE n (a INT, b INT GENERATED ALWAYS AS (a + 1))", "", []),
+    ("CREATE TABLE n (a BIT)", "", []),
+    ("CREATE TABLE n (a TIMETZ)", "", []),
+    ("CREATE TEMP TABLE n AS SELECT 1 AS a", "SELECT * FROM n", [(1,)]),
+    ("CREATE TEMP TABLE t AS SELECT 1 AS a", "", []),
+    ("CREATE TYPE mood AS ENUM ('good')", "SELECT count(*) FROM t", [(3,)]),
+    ("CREATE VIEW v AS SELECT id FROM t", "SELECT count(*) FROM v", [(3,)]),
+    ("CREATE VIEW t AS SELECT 1 AS a", "", []),
+    ("DELETE FROM t WHERE id = 1 RETURNING id", "SELECT count(*) FROM t", [(2,)]),
+    ("DELETE FROM t USING other WHERE t.id = other.id", "SELECT count(*) FROM t", [(2,)]),
+    ("DESCRIBE t", "SELECT count(*) FROM t", [(3,)]),
+    ("DROP INDEX nosuch", "", []),
+    ("DROP TABLE t", "SELECT count(*) FROM other", [(1,)]),
+    ("DROP TABLE nosuch", "", []),
+    ("DROP TABLE IF EXISTS nosuch", "SELECT count(*) FROM t", [(3,)]),
+    ("DROP TABLE nosuch, t", "", []),
+    ("DROP VIEW t", "", []),
+    ("EXPLAIN SELECT * FROM t", "SELECT count(*) FROM t", [(3,)]),
+    ("EXPLAIN DELETE FROM t", "", []),
+    ("EXPORT DATABASE 'folder'", "", []),
+    ("FROM t", "SELECT count(*) FROM t", [(3,)]),
+    ("INSERT INTO t VALUES (4, 'd', DEFAULT) RETURNING id", "SELECT count(*) FROM t", [(4,)]),
+    ("INSERT INTO t BY NAME SELECT 4 AS id", "SELECT count(*) FROM t", [(4,)]),
+    ("INSERT OR REPLACE INTO t VALUES (1, 'z', 1.0)", "", []),
+    ("INSERT INTO t VALUES (1, 'z', 1.0) ON CONFLICT DO NOTHING", "", []),
+    (
+        "MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN DELETE RETURNING *",
+        "SELECT count(*) FROM t",
+        [(2,)],
+    ),
+    ("MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN ERROR", "", []),
+    ("OPTIMIZE t", "SELECT count(*) FROM t", [(3,)]),
+    ("PIVOT t ON name USING sum(x)", "SELECT count(*) FROM t", [(3,)]),
+    ("PRAGMA table_info('t')", "SELECT count(*) FROM t", [(3,)]),
+    ("PREPARE p AS SELECT * FROM t WHERE id = ?", "EXECUTE p(1)", [(1, "a", 1.0)]),
+    ("PREPARE p AS INSERT INTO t VALUES (?, 'd', 1.0)", "", []),
+    ("SET VARIABLE v = 3", "SELECT getvariable('v')", [(3,)]),
+    ("SHOW TABLES", "SELECT count(*) FROM t", [(3,)]),
+    ("SUMMARIZE t", "SELECT count(*) FROM t", [(3,)]),
+    ("TRUNCATE t", "SELECT count(*) FROM t", [(0,)]),
+    ("UNPIVOT t ON id, x INTO NAME n VALUE v", "SELECT count(*) FROM t", [(3,)]),
+    ("UPDATE t SET x = DEFAULT WHERE id = 1", "SELECT count(*) FROM t WHERE x IS NULL", [(1,)]),
+    ("UPDATE t SET x = 9 FROM other WHERE t.id = other.id RETURNING x", "SELECT max(x) FROM t", [(9.0,)]),
+    ("VACUUM t RETAIN 7 DAYS", "SELECT count(*) FROM t", [(3,)]),
+]
+
+
+def outcome(statement: str, check: str, expected: list[tuple[object, ...]], folder: Path) -> str:
+    """What became of a statement; AssertionError where it did something else than it must."""
+    lance_sql.write(
+        pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}), folder / "t.lance"
+    )
+    lance_sql.write(pa.table({"id": [1]}), folder / "other.lance")
+    (folder / "x.csv").write_text("id,name,x\n7,z,1.5\n")
+    for name in ("x.csv", "o.csv", "o.lance"):
+        statement, check = (text.replace(f"'{name}'", f"'{folder}/{name}'") for text in (statement, check))
+    before = lance_sql.open(folder / "t.lance").version
+    with lance_sql.connect(folder) as session:
+        try:
+            session.sql(statement).arrow()
+        except LanceError as error:
+            if check:
+                raise AssertionError(statement) from error
+            if lance_sql.open(folder / "t.lance").version != before:
+                raise AssertionError(f"{statement} was refused, and changed something") from error
+            return f"refused: {error.message}" + (f". {error.remedy}" if error.remedy else "")
+        assert check, f"{statement} is not refused"
+        found = session.sql(check).fetchall()
+        assert found == expected, f"{statement}: {found}"
+    return "works"
+
+
+def table() -> str:
+    """The rows of the page."""
+    lines = ["| statement | outcome |", "|---|---|"]
+    for statement, check, expected in STATEMENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            result = outcome(statement, check, expected, Path(folder)).replace("|", "\\|")
+        lines.append(f"| `{statement}` | {result} |")
+    return "\n".join(lines)
+
+
+def page(text: str) -> str:
+    """The page with the table as it is now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
