@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.errors import LanceError
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned
 from lance_engine.metrics import ScanMetrics, counting
@@ -32,6 +31,9 @@ PICKED_DISTANCE = 2
 # and what is picked take memory.
 _PICKED_BYTES = 8 << 20
 _FEWEST_PICKED = 1024
+
+# What says that a piece has to be read in smaller ones.
+_TOO_MUCH = (kernels.BatchTooLargeError, GroupUnreadableError)
 
 
 class PieceReader:
@@ -65,13 +67,8 @@ class PieceReader:
         try:
             with counting(metrics):
                 batches = self._tested(piece, metrics) if piece.tested else [self._whole(piece, metrics)]
-        except kernels.BatchTooLargeError as error:
-            if piece.selection.count == 1:
-                raise _row_too_large(piece, error) from None
-            halves = piece.selection.halves()
-            return [b for half in halves for b in self._read(piece._replace(selection=half), metrics)]
-        except GroupUnreadableError:
-            return [batch for part in apart(piece) for batch in self._read(part, metrics)]
+        except _TOO_MUCH as error:
+            return [batch for part in _smaller(piece, error) for batch in self._read(part, metrics)]
         batches = [batch for batch in batches if batch.num_rows]
         if self._batch_bytes is None:
             return batches
@@ -92,13 +89,8 @@ class PieceReader:
         try:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
-        except kernels.BatchTooLargeError as error:
-            if piece.selection.count == 1:
-                raise _row_too_large(piece, error) from None
-            halves = piece.selection.halves()
-            return [s for half in halves for s in self._passing(piece._replace(selection=half), metrics)]
-        except GroupUnreadableError:
-            return [found for part in apart(piece) for found in self._passing(part, metrics)]
+        except _TOO_MUCH as error:
+            return [found for part in _smaller(piece, error) for found in self._passing(part, metrics)]
         if not passing.count:
             return []
         passing.compress()
@@ -116,14 +108,8 @@ class PieceReader:
         try:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
-        except kernels.BatchTooLargeError as error:
-            if piece.selection.count == 1:
-                raise _row_too_large(piece, error) from None
-            return sum(
-                self._count(piece._replace(selection=half), metrics) for half in piece.selection.halves()
-            )
-        except GroupUnreadableError:
-            return sum(self._count(part, metrics) for part in apart(piece))
+        except _TOO_MUCH as error:
+            return sum(self._count(part, metrics) for part in _smaller(piece, error))
         return passing.count
 
     def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
@@ -221,10 +207,15 @@ def fetched(piece: Piece) -> Iterator[None]:
         ticket.fragment.finish(ticket, piece.selection.count)
 
 
-def _row_too_large(piece: Piece, error: kernels.BatchTooLargeError) -> LanceError:
-    """The error for a piece of a single row that no batch can hold."""
+def _smaller(piece: Piece, error: Exception) -> list[Piece]:
+    """What to read in place of a piece that cannot be read at once; LanceError for a single row."""
+    if isinstance(error, GroupUnreadableError):
+        return list(apart(piece))
+    if piece.selection.count > 1:
+        return [piece._replace(selection=half) for half in piece.selection.halves()]
+    assert isinstance(error, kernels.BatchTooLargeError)
     reader = next(apart(piece)).reader if isinstance(piece.reader, FragmentGroup) else piece.reader
-    return reader.row_too_large(error)
+    raise reader.row_too_large(error) from None
 
 
 def apart(piece: Piece) -> Iterator[Piece]:
