@@ -12,7 +12,7 @@ from lance_engine.schema_tree import Field
 #: and items of maps are levels of their own.
 MAX_DEPTH: Final = 63
 MAX_LISTS: Final = 30
-MAX_FIXED_SIZE_LISTS: Final = 16
+MAX_FIXED_SIZE_LISTS: Final = 15
 MAX_FIELDS: Final = 100_000
 
 

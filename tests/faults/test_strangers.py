@@ -298,7 +298,7 @@ def nested(kind: str, depth: int) -> pa.Array:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize(
-    ("kind", "most"), [("list", 30), ("fixed", 16), ("struct", 62), ("map", 31)], ids=lambda value: str(value)
+    ("kind", "most"), [("list", 30), ("fixed", 15), ("struct", 62), ("map", 31)], ids=lambda value: str(value)
 )
 def test_what_is_written_can_be_read(tmp_path: Path, kind: str, most: int, version: str) -> None:
     if kind != "map" or version == "2.2":
