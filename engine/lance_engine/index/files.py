@@ -23,7 +23,8 @@ class SegmentFiles:
 
     def __init__(self, snapshot: Snapshot, segment: IndexSegment) -> None:
         self.segment = segment
-        self._snapshot = snapshot
+        # One of its own: caches by snapshot hold these files, and would never let it go.
+        self._snapshot = snapshot.with_manifest(snapshot.manifest)
         self._sizes = dict(segment.files)
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
 
