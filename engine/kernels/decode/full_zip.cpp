@@ -32,8 +32,7 @@ class FullZip : public Page {
 
   std::vector<Range> data_ranges(const Source&, uint64_t begin, uint64_t end) const override {
     if (begin >= end) return {};
-    uint64_t from = row_offset(begin);
-    return {{buffer_range(0).offset + from, row_offset(end) - from}};
+    return {range_of_rows(begin, end)};
   }
 
   Span alias_range(const Source& source, uint64_t begin, uint64_t end) const override {

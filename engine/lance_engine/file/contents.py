@@ -13,6 +13,7 @@ from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
 from lance_engine.io.coalesce import coalesce
+from lance_engine.io.store import checked_range
 from lance_engine.metrics import count_read
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class FileContents:
 
     def read(self, offset: int, length: int) -> bytes:
         """Bytes of the file; fetched and kept where the file is not local."""
+        checked_range(self.path, self.size, offset, length)
         if self._segments is not None and not self._segments.holds(offset, length):
             self._fetch(self._segments, [(offset, length)])
         elif self._segments is None:
@@ -95,7 +97,8 @@ class FileContents:
             self._fetch(target, [(offset, length)])
 
     def holds(self, offset: int, length: int) -> bool:
-        """Whether a range need not be fetched any more."""
+        """Whether a range need not be fetched any more; CorruptFileError where it leaves the file."""
+        checked_range(self.path, self.size, offset, length)
         return self._segments is None or self._segments.holds(offset, length)
 
     def fetch_lasting(self, ranges: Sequence[tuple[int, int]]) -> None:
@@ -104,6 +107,8 @@ class FileContents:
             self._fetch(self._segments, ranges)
 
     def _fetch(self, target: kernels.SegmentSource, ranges: Sequence[tuple[int, int]]) -> None:
+        for span in ranges:  # numbers of the file itself: nothing is planned, joined or cut before
+            checked_range(self.path, self.size, *span)
         wanted = [span for span in ranges if not target.holds(*span)]
         if not wanted:
             return

@@ -10,7 +10,7 @@ from typing import Any
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained, codes
 from lance_engine.io.storage_options import fsspec_options
-from lance_engine.io.store import Sink, checked_path, checked_range, not_atomic
+from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range, not_atomic
 
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
@@ -192,7 +192,7 @@ def _ranges_checked(path: str) -> Iterator[None]:
             raise CorruptFileError(
                 "Bytes beyond the end of the file were asked for",
                 path=path,
-                remedy="The file is truncated, or what refers to it is damaged",
+                remedy=OUTSIDE_REMEDY,
             ) from error
         raise
 

@@ -15,7 +15,7 @@ from lance_engine.io.object_errors import Failure, IncompleteAnswerError, Outcom
 from lance_engine.io.object_upload import ObjectSink
 from lance_engine.io.obstore_client import Client, client
 from lance_engine.io.retries import Request
-from lance_engine.io.store import Sink, checked_path, checked_range
+from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range
 
 T = TypeVar("T")
 
@@ -305,7 +305,7 @@ def _beyond_the_end(path: str) -> Callable[[Failure], Exception | None]:
         return CorruptFileError(
             "Bytes beyond the end of the file were asked for",
             path=path,
-            remedy="The file is truncated, or what refers to it is damaged",
+            remedy=OUTSIDE_REMEDY,
         )
 
     return meaning

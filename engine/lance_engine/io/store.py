@@ -13,6 +13,12 @@ from typing import Final, Protocol, Self
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 
+#: What to do where bytes that a file does not have were asked of it.
+OUTSIDE_REMEDY: Final = (
+    "The file is truncated, or what refers to it is damaged: restore it from a copy, "
+    "or go back to a version that does not use it"
+)
+
 
 class Sink(ABC):
     """A file being written. It appears under its path on `close`, complete or not at all.
@@ -183,6 +189,6 @@ def checked_range(path: str, size: int, offset: int, length: int | None) -> tupl
         raise CorruptFileError(
             f"Bytes {offset} to {stop} were asked of a file of {size} bytes",
             path=path,
-            remedy="The file is truncated, or what refers to it is damaged",
+            remedy=OUTSIDE_REMEDY,
         )
     return offset, stop

@@ -101,7 +101,8 @@ def fetched_ahead(
             if isinstance(file, FileContents) and not file.is_local:
                 own = spans.setdefault(file, [])
                 gap = LEAST_GAP if few else file.fetcher.model.gap
-                own += _spans(file, found, part.ranges, unit, gap)
+                with file.placed():
+                    own += _spans(file, found, part.ranges, unit, gap)
     files = {}
     for file, own in spans.items():
         missing = [span for span in own if not file.holds(span.offset, span.length)]

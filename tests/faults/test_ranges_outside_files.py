@@ -1,0 +1,83 @@
+"""Remote files whose numbers lead outside of them: an error at once, and nothing is asked of the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import handmade_files as handmade
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.dataset import Dataset
+from lance_engine.errors import CorruptFileError
+from lance_engine.file.contents import FileContents
+from lance_engine.file.reader import FileReader
+from lance_engine.io.local import LocalStore
+from lance_engine.write.dataset import write_dataset
+from native_files import NativeFile
+from reference.levels import Layer, LevelArrays
+from remote_store import RemoteStore
+
+SIZE = 1000
+OUTSIDE = [(0, 2**60), (2**60, 8), (0, SIZE + 1), (SIZE, 1), (-8, 4), (10, -1), (8, 2**64 - 8)]
+
+
+def remote_file() -> tuple[RemoteStore, FileContents]:
+    store = RemoteStore()
+    store.put("data/file.lance", bytes(SIZE))
+    return store, FileContents(store, "data/file.lance")
+
+
+@pytest.mark.parametrize("span", OUTSIDE)
+def test_a_range_that_leaves_the_file(span: tuple[int, int]) -> None:
+    store, file = remote_file()
+    inside = (100, 200)
+    for ask in (
+        lambda: file.fetch_lasting([inside, span]),
+        lambda: file.fetch(file.overlay([], np.empty((0, 2), np.int64))[1], *span),
+        lambda: file.read(*span),
+        lambda: file.holds(*span),
+    ):
+        with pytest.raises(CorruptFileError, match="restore it from a copy") as caught:
+            ask()
+        assert caught.value.place["path"] == "data/file.lance"
+    assert store.ranges == []
+
+
+def test_ranges_up_to_the_end_of_the_file() -> None:
+    store, file = remote_file()
+    file.fetch_lasting([(0, 10), (SIZE - 10, 10), (SIZE, 0)])
+    assert file.read(SIZE - 10, 10) == bytes(10)
+    assert store.ranges
+
+
+def test_a_page_whose_rows_end_before_they_begin() -> None:
+    """The difference is a length of nearly 2**64 bytes."""
+    values = [bytes([65 + row]) * 20 for row in range(4)]
+    arrays = LevelArrays([Layer.ALL_VALID_ITEM], None, None, len(values))
+    page = handmade.full_zip(arrays, len(values), handmade.variable_encoding(32), values, 32)
+    page.buffers[1] = bytes([90]) + page.buffers[1][1:]  # the first row begins after the second
+    schema = pa.schema([pa.field("value", pa.binary())])
+    file = NativeFile.in_memory(handmade.make_file(schema, [[page]], len(values), (2, 1)), schema)
+    with pytest.raises(CorruptFileError) as caught:
+        file.rows_at([0])
+    assert caught.value.place["path"] == "file.lance"
+
+
+def test_a_scan_that_plans_rows_which_end_before_they_begin(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table({"value": pa.array([rng.bytes(100_000) for _ in range(40)], pa.large_binary())})
+    write_dataset(table, str(tmp_path), data_storage_version="2.1")
+    (path,) = (tmp_path / "data").glob("*.lance")
+    (page, *_) = FileReader(LocalStore(str(path.parent)), path.name).column_metadata(0).pages
+    (_, _), (offset, _) = page.buffers
+    data = bytearray(path.read_bytes())
+    # The first entry of four bytes lies past the others, but within the data.
+    data[offset : offset + 4] = (3_500_000).to_bytes(4, "little")
+    path.write_bytes(data)
+    store = RemoteStore.of_folder(tmp_path)
+    dataset = Dataset.open(store)  # type: ignore[arg-type]
+    with pytest.raises(CorruptFileError) as caught:
+        dataset.scan(limit=2).to_table()
+    assert str(caught.value.place["path"]).endswith(path.name)
+    assert max(length or 0 for _, _, length in store.ranges) <= len(data)
