@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/remembered.hpp"
 #include "decode/block_decoder.hpp"
 #include "decode/leaf.hpp"
 
@@ -17,6 +18,7 @@ class Dictionary {
   Dictionary(LeafValues&& values, uint64_t count);
 
   uint64_t size() const { return count_; }
+  const Identity& identity() const { return identity_; }
   // Appends all values in their order.
   void append_to(LeafValues& out) const;
   // Throws unless every index has a value.
@@ -38,6 +40,7 @@ class Dictionary {
   void make_cells();
   void read_bits(const uint8_t* bits);
 
+  Identity identity_;
   uint64_t count_;
   uint64_t width_ = 0;    // bytes of a fixed-width value
   uint64_t longest_ = 0;  // bytes of the longest string

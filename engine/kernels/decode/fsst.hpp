@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/memory.hpp"
+#include "core/remembered.hpp"
 #include "core/span.hpp"
 
 namespace lance {
@@ -17,6 +18,7 @@ class FsstTable {
   explicit FsstTable(Span bytes);
 
   bool coded() const { return coded_; }
+  const Identity& identity() const { return identity_; }
   // Longest output of `bytes` coded bytes, without the slack for whole-word stores.
   static uint64_t bound(uint64_t bytes) { return bytes * 8; }
   // What a code other than the escape stands for; nothing where the table has no such code.
@@ -41,6 +43,7 @@ class FsstTable {
   uint64_t decoded_size(const uint8_t* in, uint64_t size) const;
   uint64_t decode_stream(const uint8_t* in, uint64_t size, uint8_t* out, uint32_t* places) const;
 
+  Identity identity_;
   bool coded_;
   uint64_t symbols_[256] = {};
   uint8_t lengths_[256] = {};

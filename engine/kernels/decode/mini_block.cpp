@@ -277,9 +277,9 @@ class MiniBlock : public Page {
   void look_up(LeafValues& indices, LeafOutput& out, uint64_t base) const {
     Span codes{indices.data.data(), indices.data.size()};
     if (out.test) {
-      const std::vector<uint8_t>& entries = out.test->entries(*dictionary_, type_);
+      const auto entries = out.test->entries(*dictionary_, type_);
       dictionary_->check_codes(codes, d_.index_width, indices.length());
-      match_codes(codes, entries.data(), indices.length(), out.matches);
+      match_codes(codes, entries->data(), indices.length(), out.matches);
     } else if (out.coded) {
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       out.add_codes(codes, d_.index_width, indices.length(), base);

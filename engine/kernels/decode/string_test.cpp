@@ -110,10 +110,8 @@ void StringTest::test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64
   });
 }
 
-const std::vector<StringTest::Row>& StringTest::symbols_of(const FsstTable& table) const {
-  std::lock_guard lock(mutex_);
-  std::unique_ptr<std::vector<Row>>& known = coded_[&table];
-  if (!known) {
+Remembered<std::vector<StringTest::Row>>::Pointer StringTest::symbols_of(const FsstTable& table) const {
+  return coded_.of(table.identity(), [&] {
     auto rows = std::make_unique<std::vector<Row>>(next_.size());
     for (size_t state = 0; state < next_.size(); ++state)
       for (unsigned code = 0; code < FsstTable::kEscape; ++code) {
@@ -122,16 +120,15 @@ const std::vector<StringTest::Row>& StringTest::symbols_of(const FsstTable& tabl
         for (uint64_t i = 0; i < symbol.size; ++i) reached = next_[reached][symbol.data[i]];
         (*rows)[state][code] = reached;
       }
-    known = std::move(rows);
-  }
-  return *known;
+    return rows;
+  });
 }
 
 template <typename Offset>
 void StringTest::test_coded(const FsstTable& table, const uint8_t* bytes, const uint8_t* offsets,
                             uint64_t count, Bits& out) const {
-  const std::vector<Row>& rows = symbols_of(table);
-  const Row* next = rows.data();
+  const auto rows = symbols_of(table);
+  const Row* next = rows->data();
   const int dead = dead_;
   const int stop = absorbing_ ? accept_ : dead_;
   append_tests(out, count, [&](uint64_t i) {

@@ -10,19 +10,17 @@
 
 namespace lance {
 
-const std::vector<uint8_t>& ValueTest::entries(const Dictionary& dictionary, const LeafType& type) const {
-  std::lock_guard lock(mutex_);
-  std::unique_ptr<std::vector<uint8_t>>& known = entries_[&dictionary];
-  if (!known) {
+Remembered<std::vector<uint8_t>>::Pointer ValueTest::entries(const Dictionary& dictionary,
+                                                             const LeafType& type) const {
+  return entries_.of(dictionary.identity(), [&] {
     LeafValues values(type);
     dictionary.append_to(values);
     Bits bits;
     test(values, bits);
     auto found = std::make_unique<std::vector<uint8_t>>(dictionary.size());
     for (uint64_t i = 0; i < dictionary.size(); ++i) (*found)[i] = get_bit(bits.data(), i);
-    known = std::move(found);
-  }
-  return *known;
+    return found;
+  });
 }
 
 namespace {

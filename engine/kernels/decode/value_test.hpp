@@ -2,12 +2,11 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/bitmap.hpp"
+#include "core/remembered.hpp"
 #include "core/span.hpp"
 #include "decode/leaf.hpp"
 
@@ -32,12 +31,11 @@ class ValueTest {
   virtual void test_fixed(const uint8_t* /*values*/, uint64_t /*count*/, Bits& /*out*/) const {}
   // The test as one of strings, which may be tested without decoding them.
   virtual const StringTest* strings() const { return nullptr; }
-  // One byte per entry of a dictionary: whether it passes. Computed once; the dictionary outlives the test.
-  const std::vector<uint8_t>& entries(const Dictionary& dictionary, const LeafType& type) const;
+  // One byte per entry of a dictionary: whether it passes.
+  Remembered<std::vector<uint8_t>>::Pointer entries(const Dictionary& dictionary, const LeafType& type) const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<const Dictionary*, std::unique_ptr<std::vector<uint8_t>>> entries_;
+  mutable Remembered<std::vector<uint8_t>> entries_;
 };
 
 using ValueTestPtr = std::shared_ptr<const ValueTest>;
@@ -95,7 +93,7 @@ class StringTest : public ValueTest {
   // Tests `count` strings that lie between consecutive `offsets` of `bytes`, which the caller has checked.
   template <typename Offset>
   void test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64_t count, Bits& out) const;
-  // The same for strings coded with `table`, which outlives the test.
+  // The same for strings coded with `table`.
   template <typename Offset>
   void test_coded(const FsstTable& table, const uint8_t* bytes, const uint8_t* offsets, uint64_t count,
                   Bits& out) const;
@@ -103,7 +101,7 @@ class StringTest : public ValueTest {
  private:
   using Row = std::array<uint8_t, 256>;
 
-  const std::vector<Row>& symbols_of(const FsstTable& table) const;
+  Remembered<std::vector<Row>>::Pointer symbols_of(const FsstTable& table) const;
   bool accepts(const uint8_t* bytes, uint64_t size) const;
 
   std::vector<std::string> pieces_;
@@ -114,8 +112,7 @@ class StringTest : public ValueTest {
   uint8_t accept_ = 0;
   int dead_ = -1;  // the state that nothing leaves, if there is one
   bool absorbing_ = false;
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<const FsstTable*, std::unique_ptr<std::vector<Row>>> coded_;
+  mutable Remembered<std::vector<Row>> coded_;
 };
 
 // Integers, or what is stored as such, of `bits` (8 to 128) that lie in [low, high]; little-endian bytes.
