@@ -221,3 +221,17 @@ def test_readers_go_with_their_dataset(uri: str) -> None:
         assert [reader() for reader in readers] == [None] * len(readers)
     finally:
         gc.enable()
+
+
+def test_repeated_scans_test_the_dictionaries_of_each(tmp_path: Path) -> None:
+    """Groups of fragments are opened anew by every run of a scan, which keeps its tests of values."""
+    for number in range(2):
+        days = [(row * 7 + number) % 30 for row in range(400)]
+        texts = [f"the text of number {day}" for day in days]
+        table = pa.table({"day": pa.array(days, pa.int64()), "text": texts})
+        write_dataset(table, str(tmp_path / "t.lance"), mode="append" if number else "create")
+    dataset = Dataset.open(str(tmp_path / "t.lance"))
+    for condition in ("day < 11 OR day = 20", "text LIKE '%1' OR text LIKE '%number 20'"):
+        scan = dataset.scan(columns=["day"], filter=condition)
+        counts = {scan.count() for _ in range(200)}
+        assert counts == {scan.to_table().num_rows}
