@@ -23,6 +23,7 @@ import lance_sql.spark
 from benchmarks.worker_memory import WorkerMemory
 from demo.data import generate, size
 from demo.timing import timed
+from lance_sql.spark.planner import planner_jar
 
 MONTH = "l_shipdate >= DATE '1995-03-01' AND l_shipdate < DATE '1995-04-01'"
 TWO_COLUMNS = ["l_orderkey", "l_extendedprice"]
@@ -63,6 +64,9 @@ def session(master: str) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
     }
+    jar = planner_jar()
+    if jar is not None:
+        settings["spark.jars"] = str(jar)
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -128,8 +132,8 @@ class Bench:
         drain(self.spark.read.format("lance").load(str(self.lance)))
 
     def read_month(self) -> None:
-        query = f"SELECT {', '.join(TWO_COLUMNS)} FROM lance.`{self.lance}` WHERE {MONTH}"
-        drain(lance_sql.spark.sql(self.spark, query))
+        stored = self.spark.read.format("lance").load(str(self.lance))
+        drain(stored.where(MONTH).select(*TWO_COLUMNS))
 
 
 def drain(frame: DataFrame) -> None:
