@@ -25,6 +25,7 @@ def run(names: str, seconds: float) -> None:
     pytest.fail(done.stdout + done.stderr)
 
 
+@pytest.mark.slow  # a loaded machine takes longer than a test may
 def test_some_interrupts() -> None:
     run("test_interrupts and (scan or filter or take or write)", 100)
 

@@ -80,14 +80,14 @@ def test_nothing_is_lost(tmp_path: Path, stable: bool) -> None:
     assert len(rows) == len(expected) == ours.count_rows()
     assert len({row["_rowid"] for row in rows}) == len(rows)
     theirs.validate()
-    # Deletion files that were replaced while others committed are gone.
+    # No deletion file that a version names is gone; the official writer may leave some that it replaced.
     named = {
         fragment.deletion_file.file_name(fragment.id)
         for version in range(1, ours.version + 1)
         for fragment in lance_sql.open(path, version).snapshot.fragments
         if fragment.deletion_file is not None
     }
-    assert {file.name for file in (tmp_path / "t.lance" / "_deletions").iterdir()} == named
+    assert named <= {file.name for file in (tmp_path / "t.lance" / "_deletions").iterdir()}
 
 
 # ---- two processes of each, appending, deleting and updating -------------------------------------------
