@@ -77,7 +77,7 @@ def test_at_most_so_many_are_in_flight(store: RemoteStore, four_in_flight: None)
         DATA[request.span.offset : request.span.end] for request in requests
     ]
     assert store.requests == 30
-    assert store.most_in_flight == 4
+    assert 2 <= store.most_in_flight <= 4
 
 
 def test_a_closed_one_makes_no_more(store: RemoteStore) -> None:
