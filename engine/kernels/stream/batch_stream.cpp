@@ -80,15 +80,18 @@ BatchStream::~BatchStream() {
   end(lock);
 }
 
+// The last report comes after those that other threads are still making: then the numbers are complete.
 void BatchStream::end(Lock& lock) noexcept {
   if (reported_) return;
   reported_ = true;
+  ready_.wait(lock, [&] { return reporting_ == 0; });
   report(lock, true);
 }
 
 void BatchStream::report(Lock& lock, bool last) noexcept {
   StreamStatistics statistics = std::exchange(statistics_, {});
   unreported_ = 0;
+  ++reporting_;
   lock.unlock();
   try {
     host_->report(statistics, last);
@@ -96,6 +99,7 @@ void BatchStream::report(Lock& lock, bool last) noexcept {
     // There are numbers that nobody gets to see; the rows are unharmed.
   }
   lock.lock();
+  if (--reporting_ == 0) ready_.notify_all();
 }
 
 Batch BatchStream::next() {

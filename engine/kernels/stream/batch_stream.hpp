@@ -84,6 +84,7 @@ class BatchStream : public std::enable_shared_from_this<BatchStream> {
   bool reported_ = false;
   StreamStatistics statistics_;
   unsigned unreported_ = 0;  // decoded batches
+  unsigned reporting_ = 0;   // reports that the host is being told
   std::string error_;
 };
 

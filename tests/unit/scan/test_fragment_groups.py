@@ -122,7 +122,7 @@ def answers(dataset: Dataset, filter: str | None) -> list[Any]:
         metrics = scan.metrics
         assert metrics is not None
         found.append((rows.num_rows, rows.to_pylist()))
-        found.append((metrics.fragments_read, metrics.rows_left))
+        found.append((metrics.fragments_read, metrics.rows_left, metrics.rows_decoded, metrics.rows_out))
         found.append((metrics.pages, metrics.pages_read))
     found.append(dataset.scan(columns=["at"], filter=filter, limit=30, offset=1).to_table().to_pylist())
     coded = dataset.scan(columns=["kind"], filter=filter, dictionaries=["kind"]).to_table()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import Dataset
 from lance_engine.io.memory import MemoryStore
+from lance_engine.scan.stream import ScanStream
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 100_000
@@ -45,6 +47,24 @@ def test_numbers_of_a_selective_scan(dataset: Dataset) -> None:
     assert shown["rows_out"] == 11
     assert shown["indices"] == []
     assert not any(name.startswith("_") for name in shown)
+
+
+def test_numbers_are_complete_when_the_rows_are(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoding thread that is still reporting its share when the last batch goes out is waited for."""
+    reported = ScanStream.report
+
+    def slowly(
+        self: ScanStream, batches: int, rows: int, decoded: int, read: int, seconds: float, last: bool
+    ) -> None:
+        if not last:
+            time.sleep(0.3)
+        reported(self, batches, rows, decoded, read, seconds, last)
+
+    monkeypatch.setattr(ScanStream, "report", slowly)
+    scan = dataset.scan(columns=["c01"], batch_size=2000)
+    assert scan.to_table().num_rows == ROWS
+    assert scan.metrics is not None
+    assert (scan.metrics.rows_out, scan.metrics.rows_decoded) == (ROWS, ROWS)
 
 
 def test_a_selective_query_reads_few_bytes(dataset: Dataset) -> None:
