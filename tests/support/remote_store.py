@@ -9,11 +9,15 @@ from pathlib import Path
 
 from lance_engine.io.memory import MemoryStore
 
+# Seconds until the reads that a test wants to gather have come, also on a busy machine.
+_PATIENCE = 2.0
+
 
 class RemoteStore(MemoryStore):
     """Files in memory whose reading takes `latency` seconds.
 
-    Notes every range read as (path, offset, length) in `ranges`, and how many were read at the same time.
+    Notes every range read as (path, offset, length) in `ranges`, and how many were read at the same time. How
+    many that are depends on how busy the machine is, unless the test asks to `gather` them.
     """
 
     def __init__(self, name: str = "remote", latency: float = 0.0) -> None:
@@ -22,7 +26,8 @@ class RemoteStore(MemoryStore):
         self.ranges: list[tuple[str, int, int | None]] = []
         self.in_flight = 0
         self.most_in_flight = 0
-        self._counting = threading.Lock()
+        self._counting = threading.Condition()
+        self._gathered = 0
 
     @classmethod
     def of_folder(cls, folder: str | os.PathLike[str], latency: float = 0.0) -> RemoteStore:
@@ -32,6 +37,10 @@ class RemoteStore(MemoryStore):
             if path.is_file():
                 store.put(path.relative_to(folder).as_posix(), path.read_bytes())
         return store
+
+    def gather(self, requests: int) -> None:
+        """Let every read wait until so many are in flight, once; one that is alone waits for a while."""
+        self._gathered = requests
 
     def reset_counters(self) -> None:
         super().reset_counters()
@@ -43,6 +52,11 @@ class RemoteStore(MemoryStore):
             self.ranges.append((path, offset, length))
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            if self.in_flight >= self._gathered:
+                self._gathered = 0
+                self._counting.notify_all()
+            else:
+                self._counting.wait_for(lambda: not self._gathered, timeout=_PATIENCE)
         try:
             if self.latency:
                 time.sleep(self.latency)

@@ -43,10 +43,11 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def opened(path: Path, latency: float = 0.002) -> tuple[RemoteStore, Dataset]:
+def opened(path: Path, latency: float = 0.002, gathered: int = 0) -> tuple[RemoteStore, Dataset]:
     store = RemoteStore.of_folder(path, latency)
     dataset = Dataset.open(store)  # type: ignore[arg-type]
     store.reset_counters()
+    store.gather(gathered)
     return store, dataset
 
 
@@ -55,7 +56,7 @@ def size_of(path: Path) -> int:
 
 
 def test_a_whole_scan(one_file: Path) -> None:
-    store, dataset = opened(one_file)
+    store, dataset = opened(one_file, gathered=2)
     found = dataset.scan().to_table()
     assert found.equals(Dataset.open(str(one_file)).scan().to_table())
     assert store.requests <= 30
@@ -97,11 +98,11 @@ def test_a_filter_that_leaves_much(one_file: Path) -> None:
 
 
 def test_many_files(many_files: Path) -> None:
-    store, dataset = opened(many_files)
+    store, dataset = opened(many_files, gathered=32)
     found = dataset.scan(columns=["price"]).to_table()
     assert found.equals(Dataset.open(str(many_files)).scan(columns=["price"]).to_table())
     assert store.requests <= 200  # one for each file
-    assert store.most_in_flight >= 8
+    assert store.most_in_flight >= 32
 
 
 def test_a_limit_opens_few_files(many_files: Path) -> None:
@@ -143,24 +144,24 @@ def test_lookups(one_file: Path, count: int) -> None:
 
 
 def test_a_lookup_in_many_files_opens_them_together(many_files: Path) -> None:
-    store, dataset = opened(many_files, 0.005)
+    store, dataset = opened(many_files, gathered=32)
     wanted = np.arange(0, 200, 2, dtype=np.uint64) << np.uint64(32)
     assert dataset.take(wanted, ["id"]).equals(Dataset.open(str(many_files)).take(wanted, ["id"]))
     assert store.requests <= 100
-    assert store.most_in_flight >= 8
+    assert store.most_in_flight >= 32
 
 
 def test_zone_maps_and_deletions_are_fetched_together(many_files: Path, tmp_path: Path) -> None:
     shutil.copytree(many_files, tmp_path / "deleted.lance")
     local = Dataset.open(str(tmp_path / "deleted.lance")).delete("id % 100 = 7")
-    store, dataset = opened(tmp_path / "deleted.lance", 0.005)
+    store, dataset = opened(tmp_path / "deleted.lance", gathered=32)
     assert (
         dataset.scan(columns=["id"], filter="flag = 3")
         .to_table()
         .equals(local.scan(columns=["id"], filter="flag = 3").to_table())
     )
     assert store.requests <= 2 * 200
-    assert store.most_in_flight >= 8
+    assert store.most_in_flight >= 32
     before = store.requests
     assert dataset.count_rows("id >= 0") == 60_000 - 600
     assert store.requests == before  # all that was needed is known
