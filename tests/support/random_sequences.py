@@ -6,6 +6,8 @@ pyarrow is imported, so that old releases can run it. What a release refuses is 
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import random
 import sys
 from pathlib import Path
@@ -14,12 +16,26 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-LEAVES = [pa.int64(), pa.int32(), pa.float64(), pa.string(), pa.bool_(), pa.list_(pa.int32()), pa.date32()]
+LEAVES = [
+    pa.int64(),
+    pa.int32(),
+    pa.float64(),
+    pa.string(),
+    pa.bool_(),
+    pa.list_(pa.int32()),
+    pa.date32(),
+] * 3
+LEAVES += [pa.float32(), pa.uint8(), pa.large_string(), pa.binary(), pa.timestamp("us"), pa.decimal128(9, 2)]
+LEAVES += [pa.list_(pa.float32(), 2), pa.list_(pa.string()), pa.list_(pa.list_(pa.int32()))]
+DAY = datetime.datetime(2024, 1, 1)
 MAJOR = int(lance.__version__.split(".")[0])
 #: What the release at hand writes: the newest version most often.
 VERSIONS = ["legacy", "2.0", "2.0"] if MAJOR < 1 else ["legacy", "2.0", "2.0", "2.1", "2.1"]
 VERSIONS += ["2.2"] * 6 if MAJOR >= 8 else []
-CASTS = {pa.int32(): pa.int64(), pa.int64(): pa.float64(), pa.string(): pa.large_string()}
+CASTS = {pa.int32(): pa.int64(), pa.string(): pa.large_string(), pa.float32(): pa.float64()}
+BLOB = {"lance-encoding:blob": "true"}
+# Some fields cannot be written by some releases: others are tried.
+ATTEMPTS = 10
 
 
 class Sequence:
@@ -32,11 +48,27 @@ class Sequence:
         self.names = iter(f"c{number}" for number in range(1000))
         self.version = self.random.choice(VERSIONS)
         self.failures: list[str] = []
+        self.bases: list[str] = []
         #: structs of versions before 2.1 cannot be null
         self.null_share = 0.0 if self.version in ("legacy", "2.0") else 0.2
 
     def run(self) -> None:
         """Create the dataset and change it a few times."""
+        self.create()
+        for _ in range(self.random.randint(2, 7)):
+            self.step()
+
+    def create(self) -> None:
+        for attempt in range(ATTEMPTS):
+            try:
+                self.write_new()
+                return
+            except BaseException as error:
+                if isinstance(error, (KeyboardInterrupt, SystemExit)) or attempt == ATTEMPTS - 1:
+                    raise
+                self.failures.append(f"create: {str(error)[:200]}")
+
+    def write_new(self) -> None:
         fields = [pa.field("id", pa.int64())]
         fields += [pa.field(next(self.names), self.type(2)) for _ in range(self.random.randint(1, 3))]
         fields.append(pa.field("s", self.struct(2)))
@@ -44,24 +76,29 @@ class Sequence:
             fields.append(pa.field("l", pa.list_(pa.field("item", self.struct(1)))))
         if self.random.random() < 0.2 and hasattr(pa, "json_"):
             fields.append(pa.field("j", pa.json_()))
+        if self.random.random() < 0.2 and self.version != "legacy":
+            new = self.version == "2.2" and hasattr(lance, "blob_field")
+            fields.append(lance.blob_field("b") if new else pa.field("b", pa.large_binary(), metadata=BLOB))
+        self.next_id = 0
         table = self.table(pa.schema(fields), self.random.randint(1, 12))
+        options: dict[str, Any] = {"data_storage_version": self.version, "mode": "overwrite"}
+        if self.random.random() < 0.5:
+            options["max_rows_per_file"] = self.random.randint(2, 8)
+        if hasattr(lance, "DatasetBasePath") and self.random.random() < 0.15:
+            base = Path(f"{self.uri}-base")
+            base.mkdir(exist_ok=True)
+            is_root = self.random.random() < 0.5
+            place = lance.DatasetBasePath(str(base), name="base", is_dataset_root=is_root)
+            options["initial_bases"] = [place]
+            options["target_bases"] = self.bases = ["base"]
         stable = self.random.random() < 0.4
-        created = False
         for names in (["enable_stable_row_ids"], ["enable_move_stable_row_ids"], []):
-            options: dict[str, Any] = dict.fromkeys(names, stable)
-            options["data_storage_version"] = self.version
-            if self.random.random() < 0.5:
-                options["max_rows_per_file"] = self.random.randint(2, 8)
             try:
-                lance.write_dataset(table, self.uri, **options)
+                lance.write_dataset(table, self.uri, **options, **dict.fromkeys(names, stable))
             except TypeError:
                 continue
-            created = True
-            break
-        if not created:
-            raise RuntimeError("nothing was written")
-        for _ in range(self.random.randint(2, 7)):
-            self.step()
+            return
+        raise RuntimeError("nothing was written")
 
     def step(self) -> None:
         """One operation; what pylance refuses changes nothing."""
@@ -96,12 +133,22 @@ class Sequence:
             return None
         if types.is_list(kind):
             return [self.value(kind.value_type) for _ in range(self.random.choice([0, 1, 2, 3]))]
-        if types.is_integer(kind) or types.is_date(kind):
-            return self.random.randint(-5, 20)
+        if types.is_fixed_size_list(kind):
+            return [self.random.randint(-8, 8) / 4 for _ in range(kind.list_size)]
+        if types.is_integer(kind):
+            return self.random.randint(0 if types.is_unsigned_integer(kind) else -5, 20)
+        if types.is_date(kind):
+            return (DAY + datetime.timedelta(days=self.random.randint(-5, 20))).date()
+        if types.is_timestamp(kind):
+            return DAY + datetime.timedelta(hours=self.random.randint(-5, 20))
         if types.is_floating(kind):
-            return self.random.randint(-8, 8) / 4
+            return self.random.choice([float("nan"), -0.0, *(step / 4 for step in range(-8, 9))])
+        if types.is_decimal(kind):
+            return decimal.Decimal(self.random.randint(-8, 8)) / 4
         if types.is_boolean(kind):
             return chance() < 0.5
+        if types.is_binary(kind) or types.is_large_binary(kind):
+            return self.random.choice([b"", b"a", b"\xff\x00", b"abc"])
         if isinstance(kind, pa.BaseExtensionType):
             return self.random.choice(['{"a":1}', '{"a":[1,2],"b":"x"}', "null", "7"])
         return self.random.choice(["", "a", "b", "abc", "é"])
@@ -114,30 +161,16 @@ class Sequence:
         columns = []
         for field in schema:
             values = ids if field.name == "id" else [self.value(field.type) for _ in ids]
-            storage = getattr(field.type, "storage_type", field.type)
-            array = pa.array(values, pa.int32()).cast(storage) if pa.types.is_date(storage) else None
-            array = pa.array(self.plain(values, storage), storage) if array is None else array
-            columns.append(
-                array if storage == field.type else pa.ExtensionArray.from_storage(field.type, array)
-            )
+            columns.append(self.array(values, field.type))
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def plain(self, values: list[Any], kind: pa.DataType) -> list[Any]:
-        """Values with dates made of numbers."""
-        import datetime
-
-        def made(value: Any, kind: pa.DataType) -> Any:
-            if value is None:
-                return None
-            if pa.types.is_struct(kind):
-                return {field.name: made(value.get(field.name), field.type) for field in kind}
-            if pa.types.is_list(kind):
-                return [made(item, kind.value_type) for item in value]
-            if pa.types.is_date(kind):
-                return datetime.date(2024, 1, 1) + datetime.timedelta(days=value)
-            return value
-
-        return [made(value, kind) for value in values]
+    def array(self, values: list[Any], kind: pa.DataType) -> pa.Array:
+        if not isinstance(kind, pa.BaseExtensionType):
+            return pa.array(values, kind)
+        if kind.extension_name == "lance.blob.v2":
+            sizes = [0, 3, 3, 70_000] if self.random.random() < 0.1 else [0, 3]
+            return lance.blob_array([value and b"x" * self.random.choice(sizes) for value in values])
+        return pa.ExtensionArray.from_storage(kind, pa.array(values, kind.storage_type))
 
     def part(self, schema: pa.Schema, *, shuffled: bool = True) -> pa.Schema:
         """Some of the columns and fields, in another order; always with the id."""
@@ -178,7 +211,10 @@ class Sequence:
 
     def append(self, dataset: Any) -> None:
         schema = self.part(dataset.schema) if self.random.random() < 0.7 else dataset.schema
-        lance.write_dataset(self.table(schema, self.random.randint(1, 6)), self.uri, mode="append")
+        elsewhere = self.bases and self.random.random() < 0.5
+        options = {"target_bases": self.bases} if elsewhere else {}
+        table = self.table(schema, self.random.randint(1, 6))
+        lance.write_dataset(table, self.uri, mode="append", **options)
 
     def add_nested(self, dataset: Any) -> None:
         tops = [field for field in dataset.schema if pa.types.is_struct(field.type)]
@@ -248,6 +284,7 @@ class Sequence:
     def update(self, dataset: Any) -> None:
         leaves = [field for field in dataset.schema if field.type in (pa.int64(), pa.string())]
         values = {field.name: "7" if field.type == pa.int64() else "'new'" for field in leaves[1:3]}
+        values = values or {"id": "id + 100"}
         dataset.update(values, where=f"id % {self.random.randint(2, 4)} = 1")
 
     def compact(self, dataset: Any) -> None:

@@ -190,6 +190,11 @@ class FieldBuilder:
 
     def _list_2_0(self, node: Field, name: str, items: kernels.Field, *, at_top: bool) -> kernels.Field:
         reader, index = self._find_2_0(node, name)
+        if any(self._find_2_0(leaf, name)[0] is not reader for leaf in node.leaves()):
+            # Some fields of its items were replaced, and where the others keep their lengths is not recorded.
+            raise UnsupportedFeatureError(
+                "Parts of lists of version 2.0 are in several files", column=name, remedy=_REMEDY
+            )
         with reader.placed(column=name):
             pages = reader.open_list_pages(index)
         if at_top:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -29,7 +28,7 @@ class LegacyFieldBuilder:
     batch before.
     """
 
-    find: Callable[[Field], LegacyFile]
+    file: LegacyFile
     rows: int
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
 
@@ -54,7 +53,7 @@ class LegacyFieldBuilder:
         return self._leaf(node, name, at_top=at_top, coded=coded)
 
     def _leaf(self, node: Field, name: str, *, at_top: bool, coded: bool) -> kernels.Field:
-        file = self.find(node)
+        file = self.file
         try:
             shape = leaf_shape(node.column_type)
         except TypeError as error:
@@ -83,7 +82,7 @@ class LegacyFieldBuilder:
         return kernels.structural_field(kernels.leaf_node(column), coded)
 
     def _list(self, node: Field, name: str, *, at_top: bool) -> kernels.Field:
-        file = self.find(node)
+        file = self.file
         (child,) = node.children
         large = node.logical_type.startswith("large")
         pages = []
@@ -104,7 +103,7 @@ class LegacyFieldBuilder:
         """How many items a batch has below a list."""
         while node.logical_type == "struct":
             node = node.children[0]
-        length = self.find(node).pages(node.id, name)[batch].length
+        length = self.file.pages(node.id, name)[batch].length
         return max(0, length - 1) if node.logical_type in _LISTS else length
 
     def _check_rows(self, file: LegacyFile, name: str, rows: int) -> None:

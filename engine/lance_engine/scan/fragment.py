@@ -115,7 +115,8 @@ class FragmentReader(RowsReader):
         if self._layout.is_legacy(field):
             from lance_engine.file.legacy_fields import LegacyFieldBuilder
 
-            return LegacyFieldBuilder(self._legacy_file, self.rows)
+            # Each file has what is around its own leaves, lists that later files hold again as well.
+            return LegacyFieldBuilder(self._legacy_file(next(field.leaves())), self.rows)
         return FieldBuilder(self._place, self.rows)
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:

@@ -70,6 +70,10 @@ class FragmentLayout:
             for field_id, column in _columns_of(*file)
             if field_id >= 0 and column >= 0
         }
+        # Files of version 2.0 hold structs apart from their fields; they are not null, even without any.
+        self._structs_2_0 = {
+            field_id for field_id, (number, _) in self.places.items() if files[number][0] == "2.0"
+        }
         self._projected: dict[tuple[Names, frozenset[str]], ProjectedColumns] = {}
 
     def is_legacy(self, field: Field) -> bool:
@@ -81,9 +85,13 @@ class FragmentLayout:
         if field.is_leaf:
             return field if field.id in self.places else None
         children = tuple(part for child in field.children if (part := self.stored(child)) is not None)
-        if not children:
+        if not children and not self._is_stored_struct(field):
             return None
         return field if children == field.children else replace(field, children=children)
+
+    def _is_stored_struct(self, field: Field) -> bool:
+        """Whether a struct is stored itself, whatever is stored of its fields."""
+        return field.logical_type == "struct" and field.id in self._structs_2_0
 
     def _by_file(self, field: Field) -> tuple[Field, ...]:
         """A stored field as one field for each file with some of its leaves.
@@ -113,7 +121,7 @@ class FragmentLayout:
         known = {child.id: child for child in full.children}
         children = [self._stored_part(child, known[child.id]) for child in wanted.children]
         held = tuple(child for child in children if child is not None) or self._any_stored(full)
-        return replace(wanted, children=held) if held else None
+        return replace(wanted, children=held) if held or self._is_stored_struct(full) else None
 
     def _any_stored(self, field: Field) -> tuple[Field, ...]:
         """The first child of which the files hold something, with no more than needed; at most one."""
@@ -121,7 +129,7 @@ class FragmentLayout:
             if child.is_leaf and child.id in self.places:
                 return (child,)
             below = () if child.is_leaf else self._any_stored(child)
-            if below:
+            if below or self._is_stored_struct(child):
                 return (replace(child, children=below),)
         return ()
 

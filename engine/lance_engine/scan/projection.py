@@ -131,7 +131,9 @@ class Projection:
         if self._decoders.is_plain:
             return batch
         return self._complete(
-            batch, selection.count, lambda name: self._reader.system_values(name, selection.offsets)
+            batch,
+            lambda: selection.offsets,
+            lambda name: self._reader.system_values(name, selection.offsets),
         )
 
     def read_range(self, begin: int, end: int) -> pa.RecordBatch:
@@ -146,7 +148,11 @@ class Projection:
             )
         if self._decoders.is_plain:
             return batch
-        return self._complete(batch, end - begin, lambda name: self._reader.system_column(name, begin, end))
+        return self._complete(
+            batch,
+            partial(np.arange, begin, end, dtype=np.uint32),
+            lambda name: self._reader.system_column(name, begin, end),
+        )
 
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
@@ -157,7 +163,7 @@ class Projection:
             )
         if self._decoders.is_plain:
             return batch
-        return self._complete(batch, len(rows), lambda name: self._reader.system_values(name, rows))
+        return self._complete(batch, lambda: rows, lambda name: self._reader.system_values(name, rows))
 
     def _decode(
         self, ranges: Callable[[], npt.NDArray[np.int64]], decode: Callable[[Overlays], kernels.DecodedBatch]
@@ -177,7 +183,9 @@ class Projection:
                 )
         return batch
 
-    def _complete(self, batch: pa.RecordBatch, rows: int, system: Any) -> pa.RecordBatch:
+    def _complete(
+        self, batch: pa.RecordBatch, offsets: Callable[[], U32Array], system: Any
+    ) -> pa.RecordBatch:
         """Add the columns that are not stored, in their places, and restore dictionary types."""
         if not self._decoders.outputs:
             return batch
@@ -186,11 +194,24 @@ class Projection:
             if output.wanted is None:
                 arrays.append(system(output.arrow.name))
             elif not output.stored:
-                arrays.append(pa.nulls(rows, output.arrow.type))
+                arrays.append(pa.nulls(len(offsets()), output.arrow.type))
             else:
-                last = output.decoded + len(output.stored)
-                arrays.append(self._declared(batch.columns[output.decoded : last], output))
+                held = batch.columns[output.decoded : output.decoded + len(output.stored)]
+                if len(held) > 1:
+                    held = self._without_deleted(held, offsets())
+                arrays.append(self._declared(held, output))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _without_deleted(self, held: Sequence[pa.Array], offsets: U32Array) -> Sequence[pa.Array]:
+        """Parts of a column from several files with nulls for deleted rows: these need not fit together."""
+        deleted = self._reader.deleted()
+        if deleted is None:
+            return held
+        dead = np.isin(offsets, deleted)
+        if not dead.any():
+            return held
+        kept = pa.array(np.arange(len(offsets)), mask=dead)
+        return [part.take(kept) for part in held]
 
     def _declared(self, held: Sequence[pa.Array], output: OutputColumn) -> pa.Array:
         if len(held) == 1 and held[0].type.equals(output.arrow.type):

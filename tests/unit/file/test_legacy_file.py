@@ -112,7 +112,7 @@ def read(data: bytes, begin: int = 0, end: int = 3, ids: list[int] | None = None
     store = MemoryStore()
     store.put("t.lance", data)
     file = LegacyFile(store, "t.lance", IDS if ids is None else ids)
-    builder = LegacyFieldBuilder(lambda field: file, file.metadata.rows)
+    builder = LegacyFieldBuilder(file, file.metadata.rows)
     fields = Schema.from_arrow(SCHEMA).fields
     columns = kernels.Columns([builder.build(field) for field in fields])
     with file.placed():
