@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
 
-__all__ = ["Dataset", "DatasetVersion"]
+__all__ = ["DatasetVersion"]
 
 
 class DatasetVersion:
@@ -541,7 +541,3 @@ class DatasetVersion:
             reader = FragmentReader(self.snapshot, self.snapshot.fragment(fragment_id))
             found = self._readers.setdefault(fragment_id, reader)
         return found
-
-
-#: What those call it who use the engine without SQL, whose datasets have no other face.
-Dataset = DatasetVersion

@@ -13,7 +13,7 @@ from lance_sql.cli.query import FORMATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 _columns_option = click.option(
     "--columns", "-c", metavar="A,B", help="Columns to show, _rowid included; all by default."
@@ -118,7 +118,7 @@ def nearest_command(
     _show(found, format, as_json)
 
 
-def _vector(dataset: Dataset, column: str, text: str) -> Any:
+def _vector(dataset: DatasetVersion, column: str, text: str) -> Any:
     import json
 
     kind, _, number = text.partition(":")

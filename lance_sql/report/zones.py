@@ -56,12 +56,15 @@ def zone_pictures(dataset: DatasetVersion) -> list[ZonePicture]:
 
 
 def _picture(column: str, parts: Sequence[tuple[int, ZoneMap]], rows: int) -> ZonePicture | None:
-    bounds = [_numbers(zones.minimum) for _, zones in parts], [_numbers(zones.maximum) for _, zones in parts]
+    bounds = (
+        [_numbers(zone_map.minimum) for _, zone_map in parts],
+        [_numbers(zone_map.maximum) for _, zone_map in parts],
+    )
     if any(numbers is None for side in bounds for numbers in side):
         return None
     low, high = (np.concatenate([numbers for numbers in side if numbers is not None]) for side in bounds)
-    starts = np.concatenate([first + zones.starts for first, zones in parts]) / rows
-    ends = np.concatenate([first + zones.starts + zones.lengths for first, zones in parts]) / rows
+    starts = np.concatenate([first + zone_map.starts for first, zone_map in parts]) / rows
+    ends = np.concatenate([first + zone_map.starts + zone_map.lengths for first, zone_map in parts]) / rows
     known = np.isfinite(low) & np.isfinite(high)
     if not known.any():
         return None
@@ -72,7 +75,7 @@ def _picture(column: str, parts: Sequence[tuple[int, ZoneMap]], rows: int) -> Zo
         int(np.nanargmax(np.where(known, high, np.nan))),
     )
     texts = [
-        pa.chunked_array([as_text(getattr(zones, name)) for _, zones in parts])
+        pa.chunked_array([as_text(getattr(zone_map, name)) for _, zone_map in parts])
         for name in ("minimum", "maximum")
     ]
     group = -(-len(low) // _MOST_ZONES)

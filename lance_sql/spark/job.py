@@ -29,7 +29,7 @@ from lance_engine.table.versions import open_snapshot
 from lance_engine.write.check import check_writable
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments
-from lance_engine.write.options import WriteOptions, ZoneIndexForm
+from lance_engine.write.options import WriteOptions, ZoneMapForm
 from lance_engine.write.source import check_compatible, conform
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -211,7 +211,7 @@ class WriteJob:
             profile=cast(ProfileName, self.options.profile),
             zone_maps=self.options.zone_maps,
             zone_rows=self.options.zone_rows,
-            zone_index=cast(ZoneIndexForm, self.options.zone_index),
+            zone_index=cast(ZoneMapForm, self.options.zone_index),
             file_tag=self.tag,
         )
 

@@ -18,7 +18,7 @@ from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.kind import RowIndexKind
+from lance_engine.index.kind import RowFinderKind
 from lance_engine.index.segments import CoveringSegment
 from lance_engine.operations.changes import commit_change, write_options
 from lance_engine.operations.compact import Rewritten, commit_rewrite, plan, rewrite_options
@@ -126,7 +126,7 @@ def build_index(
         built = run_tasks(spark, shares, work, reporter, "building the index", rows)
         paths = [path for _, files in built for path in files]
         segments = tuple(segment for segment, _ in built)
-        if len(segments) != 1 and not (segments and isinstance(target.kind, RowIndexKind)):
+        if len(segments) != 1 and not (segments and isinstance(target.kind, RowFinderKind)):
             parts = [
                 CoveringSegment(segment, segment.fragment_ids, SegmentFiles(snapshot, segment))
                 for segment in segments

@@ -20,7 +20,7 @@ from lance_engine.table.branches import read_branch
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
-from lance_engine.write.options import WriteOptions, ZoneIndexForm
+from lance_engine.write.options import WriteOptions, ZoneMapForm
 
 _LIMITS = WriteOptions()
 # Bytes of data files for one task: as much as Spark gives a task of Parquet.
@@ -229,7 +229,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "compression": _one_of(*COMPRESSIONS),
     "zone_maps": _flag,
     "zone_rows": _positive,
-    "zone_index": _one_of(*get_args(ZoneIndexForm)),
+    "zone_index": _one_of(*get_args(ZoneMapForm)),
     "stable_row_ids": _flag,
     "fixed_size_lists": _sizes,
     "merge_schema": _flag,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from handmade_files import Chunk, Encoded, Page
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from native_files import NativeFile
@@ -331,7 +331,7 @@ def test_truncated_data_file(dataset: tuple[str, Path], keep: int) -> None:
     uri, path = dataset
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(CorruptFileError, match="bytes") as caught:
-        Dataset.open(uri).scan().to_table()
+        DatasetVersion.open(uri).scan().to_table()
     assert path.name in str(caught.value)
 
 
@@ -340,7 +340,7 @@ def test_data_file_of_another_version(dataset: tuple[str, Path]) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:-8] + b"\x02\0\x09\0LANC")
     with pytest.raises(LanceError, match=r"2\.9") as caught:
-        Dataset.open(uri).scan().to_table()
+        DatasetVersion.open(uri).scan().to_table()
     assert path.name in str(caught.value)
 
 
@@ -348,7 +348,7 @@ def test_data_file_without_magic(dataset: tuple[str, Path]) -> None:
     uri, path = dataset
     path.write_bytes(path.read_bytes()[:-4] + b"PAR1")
     with pytest.raises(CorruptFileError) as caught:
-        Dataset.open(uri).scan().to_table()
+        DatasetVersion.open(uri).scan().to_table()
     assert path.name in str(caught.value)
 
 
@@ -356,5 +356,5 @@ def test_missing_data_file(dataset: tuple[str, Path]) -> None:
     uri, path = dataset
     path.unlink()
     with pytest.raises(CorruptFileError, match="missing") as caught:
-        Dataset.open(uri).take([3])
+        DatasetVersion.open(uri).take([3])
     assert path.name in str(caught.value)

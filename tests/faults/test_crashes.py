@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError
 from lance_engine.io import Store, open_store
 from lance_engine.io.dynamodb import DynamoDBManifestStore
@@ -89,7 +89,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A dataset of two fragments, of which a row is deleted."""
     path = tmp_path_factory.mktemp("crash") / "t.lance"
     write_dataset(pa.table({"id": range(20)}), path, max_rows_per_file=10)
-    Dataset.open(str(path)).delete("id = 5")
+    DatasetVersion.open(str(path)).delete("id = 5")
     store = open_store(path)
     return {name: store.read(name) for name in store.list("")}
 
@@ -179,7 +179,7 @@ def test_killed_at_every_storage_call(
 def _check(uri: str, plain: Store, options: dict[str, Any] | None, operation: str, survived: bool) -> bool:
     """Whether the change took place, after looking at everything."""
     try:
-        dataset = Dataset.open(uri, storage_options=options)
+        dataset = DatasetVersion.open(uri, storage_options=options)
     except DatasetNotFoundError:
         assert operation == "create"
         rows = None
@@ -189,10 +189,10 @@ def _check(uri: str, plain: Store, options: dict[str, Any] | None, operation: st
     assert changed or rows == (None if operation == "create" else BEFORE)
     assert changed or not survived
     if operation != "create":
-        assert _ids(Dataset.open(uri, 2, storage_options=options)) == BEFORE
+        assert _ids(DatasetVersion.open(uri, 2, storage_options=options)) == BEFORE
     # The next writer carries on, the same operation included.
     mode = "create" if rows is None else "append"
-    dataset = Dataset(write_dataset(pa.table({"id": [500]}), uri, mode, storage_options=options))
+    dataset = DatasetVersion(write_dataset(pa.table({"id": [500]}), uri, mode, storage_options=options))
     assert _ids(dataset) == sorted([*(rows or []), 500])
     if operation == "branch":
         if not any(branch.name == "dev" for branch in dataset.branches.list()):
@@ -200,7 +200,7 @@ def _check(uri: str, plain: Store, options: dict[str, Any] | None, operation: st
         dataset.branches.delete("dev")
     # Only what the latest version needs is left, by name.
     dataset.cleanup(datetime.timedelta(0), delete_unverified=True)
-    assert _ids(Dataset.open(uri, storage_options=options)) == _ids(dataset)
+    assert _ids(DatasetVersion.open(uri, storage_options=options)) == _ids(dataset)
     manifest = dataset.snapshot.manifest
     needed = {f"data/{file.path}" for fragment in manifest.fragments for file in fragment.files}
     needed |= {
@@ -217,5 +217,5 @@ def _check(uri: str, plain: Store, options: dict[str, Any] | None, operation: st
     return changed
 
 
-def _ids(dataset: Dataset) -> list[int]:
+def _ids(dataset: DatasetVersion) -> list[int]:
     return sorted(dataset.scan().to_table()["id"].to_pylist())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import StorageAccessError, StorageUnavailableError
 from lance_engine.io import Store, obstore_client, open_store
 from lance_engine.io.object_upload import PART_BYTES
@@ -76,7 +76,7 @@ def test_a_dataset_is_written_once_whatever_is_lost(
     for kind in ("data/", "_transactions", "_versions"):
         proxy.fail(fault, times=1, method="PUT", path=kind)
         write_dataset(TABLE, uri, "append", storage_options=options)
-    ds = Dataset.open(uri, storage_options=object_store.options)
+    ds = DatasetVersion.open(uri, storage_options=object_store.options)
     assert (ds.version, ds.count_rows()) == (4, 4000)
     names = object_store.client("s3").list_objects_v2(Bucket=object_store.bucket)["Contents"]
     kinds = [entry["Key"].split("/")[1] for entry in names]
@@ -102,7 +102,7 @@ def test_servers_that_are_not_there_are_told_of_soon(object_store: ObjectStore, 
     uri = object_store.s3("t.lance")
     options = {**object_store.options, "aws_endpoint": host.format(port=_unused_port())}
     with pytest.raises(StorageUnavailableError) as caught:
-        Dataset.open(uri, storage_options=options)
+        DatasetVersion.open(uri, storage_options=options)
     place = caught.value.place
     assert place["path"] == f"{uri}/_versions"
     assert place["operation"] == "list"
@@ -204,7 +204,7 @@ def test_files_are_completed_while_the_next_are_written(
     proxy.delay = 0.1
     write_dataset(TABLE, uri, storage_options=options, max_rows_per_file=100)
     assert 2 <= proxy.most_in_flight <= 4
-    assert Dataset.open(uri, storage_options=options).scan().to_table() == TABLE
+    assert DatasetVersion.open(uri, storage_options=options).scan().to_table() == TABLE
 
 
 @pytest.mark.parametrize("number", [1, 5, 10])

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CommitConflictError, CorruptFileError
 from lance_engine.io import MemoryStore
 from lance_engine.write.dataset import write_dataset
 
 SOURCE = pa.table({"id": [1, 100], "s": ["a", "b"]})
 
-CHANGES: dict[str, Callable[[Dataset], Dataset]] = {
+CHANGES: dict[str, Callable[[DatasetVersion], DatasetVersion]] = {
     "delete": lambda dataset: dataset.delete("id % 3 = 0"),
     "update": lambda dataset: dataset.update({"s": "'x'"}, "id % 3 = 0"),
     "merge": lambda dataset: (
@@ -59,7 +59,7 @@ class FailingStore(MemoryStore):
 def files() -> dict[str, bytes]:
     store = MemoryStore()
     table = pa.table({"id": range(40), "s": [f"s{i}" for i in range(40)]})
-    Dataset(write_dataset(table, store, max_rows_per_file=10)).delete("id = 5")
+    DatasetVersion(write_dataset(table, store, max_rows_per_file=10)).delete("id = 5")
     return {path: store.read(path) for path in store.list("")}
 
 
@@ -67,12 +67,12 @@ def files() -> dict[str, bytes]:
 def test_storage_fills_up(files: dict[str, bytes], change: str) -> None:
     for fail_at in range(1, 50):
         store = FailingStore(files, fail_at)
-        dataset = Dataset.open(store)  # type: ignore[arg-type]
+        dataset = DatasetVersion.open(store)  # type: ignore[arg-type]
         with contextlib.suppress(OSError):
             CHANGES[change](dataset)
         if not store.failed:
             break
-        after = Dataset.open(store)  # type: ignore[arg-type]
+        after = DatasetVersion.open(store)  # type: ignore[arg-type]
         assert after.scan().to_table().equals(dataset.scan().to_table())
         # Compaction reserves fragment ids in a version of its own: a manifest and a transaction file.
         reserved = after.version - dataset.version
@@ -86,9 +86,9 @@ def test_storage_fills_up(files: dict[str, bytes], change: str) -> None:
 
 def test_a_lost_deletion_file_stops_what_builds_on_it(tmp_path: Path) -> None:
     table = pa.table({"id": range(40)})
-    dataset = Dataset(write_dataset(table, tmp_path)).delete("id = 5")
+    dataset = DatasetVersion(write_dataset(table, tmp_path)).delete("id = 5")
     next((tmp_path / "_deletions").iterdir()).unlink()
-    lost = Dataset.open(str(tmp_path))
+    lost = DatasetVersion.open(str(tmp_path))
     before = sorted(tmp_path.rglob("*"))
     for change in (
         lambda: lost.delete("id = 6"),
@@ -104,18 +104,18 @@ def test_a_lost_deletion_file_stops_what_builds_on_it(tmp_path: Path) -> None:
 
 def test_a_crowd_of_writers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lance_engine.operations.retry.time.sleep", lambda _: None)
-    dataset = Dataset(write_dataset(pa.table({"id": range(40)}), tmp_path))
+    dataset = DatasetVersion(write_dataset(pa.table({"id": range(40)}), tmp_path))
 
     def interfere(batch: pa.RecordBatch) -> pa.Array:
         # Somebody changes the same rows while we compute.
-        Dataset.open(str(tmp_path)).update({"id": "id + 1"})
+        DatasetVersion.open(str(tmp_path)).update({"id": "id + 1"})
         return batch["id"]
 
     with pytest.raises(CommitConflictError, match="'update' based on version") as caught:
         dataset.update({"id": interfere})
     assert caught.value.place["operation"] == "update"
     assert "redo the change" in str(caught.value)
-    dataset = Dataset.open(str(tmp_path))
+    dataset = DatasetVersion.open(str(tmp_path))
     assert dataset.version == 11
     named = {file.path for fragment in dataset.snapshot.fragments for file in fragment.files}
     stored = {path.name for path in (tmp_path / "data").iterdir()}

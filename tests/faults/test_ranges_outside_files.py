@@ -8,7 +8,7 @@ import handmade_files as handmade
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.contents import FileContents
 from lance_engine.file.reader import FileReader
@@ -76,7 +76,7 @@ def test_a_scan_that_plans_rows_which_end_before_they_begin(tmp_path: Path) -> N
     data[offset : offset + 4] = (3_500_000).to_bytes(4, "little")
     path.write_bytes(data)
     store = RemoteStore.of_folder(tmp_path)
-    dataset = Dataset.open(store)  # type: ignore[arg-type]
+    dataset = DatasetVersion.open(store)  # type: ignore[arg-type]
     with pytest.raises(CorruptFileError) as caught:
         dataset.scan(limit=2).to_table()
     assert str(caught.value.place["path"]).endswith(path.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     CorruptFileError,
     ExternalAccessError,
@@ -31,7 +31,7 @@ NOW = datetime.timedelta(0)
 FOLDERS = ["_transactions", "_indices", "_deletions", "_refs", "_versions", "data"]
 
 
-def dataset(path: Path) -> Dataset:
+def dataset(path: Path) -> DatasetVersion:
     table = pa.table({"a": range(10)})
     lance_sql.write(table, path)
     lance_sql.write(table, path, "append").delete("a = 3").create_index("a")
@@ -138,7 +138,7 @@ def test_links_within_the_dataset_are_no_matter(tmp_path: Path) -> None:
     assert lance_sql.open(opened.uri).scan().to_table().num_rows == 28
 
 
-def with_base(opened: Dataset, place: str) -> None:
+def with_base(opened: DatasetVersion, place: str) -> None:
     """Let the newest manifest say that all data files lie at `place`."""
     path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
     manifest, section, transaction = parse_manifest_file(path.read_bytes())

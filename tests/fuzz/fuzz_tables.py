@@ -21,7 +21,7 @@ from damage import check_structure
 from fuzz_files import PagedFile, RawFile, load_file
 from fuzz_loop import Target
 from indices import KINDS
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.index_section import parse_index_section, replace_indices
 from lance_engine.format.manifest import parse_manifest_file, serialize_manifest_file
@@ -120,7 +120,7 @@ def table_files(name: str) -> dict[str, bytes]:
         else:
             kind, column = name.split()
             options = {"btree": {"page_rows": 100}, "bitmap": {}}.get(kind, {"rows_per_zone": 100})
-            plain = Dataset(write_dataset(_table().select(["small", "words"]), folder))
+            plain = DatasetVersion(write_dataset(_table().select(["small", "words"]), folder))
             plain.create_index(column, kind, **options)
         return _contents(folder)
 
@@ -167,7 +167,7 @@ def _allowed(read: Callable[[], pa.Table]) -> pa.Table | None:
     return table
 
 
-def _read_table(dataset: Dataset, number: int) -> str:
+def _read_table(dataset: DatasetVersion, number: int) -> str:
     """Streams, counts, and rows that pass conditions: the same ones, whether tested while decoding or not."""
     _allowed(lambda: dataset.scan().to_table())
     _allowed(lambda: dataset.scan(batch_size=100, offset=7, limit=900, dictionaries=["few"]).to_table())
@@ -187,7 +187,7 @@ def _read_table(dataset: Dataset, number: int) -> str:
     return f"{simple}: {tested.num_rows} rows are found, {count} counted, {right} are right"
 
 
-def _read_blobs(dataset: Dataset, number: int) -> str:
+def _read_blobs(dataset: DatasetVersion, number: int) -> str:
     """Whole, row by row and where a condition holds."""
     _allowed(lambda: dataset.scan().to_table())
     _allowed(lambda: dataset.take([0, 3, 4, number % 26]))
@@ -195,7 +195,7 @@ def _read_blobs(dataset: Dataset, number: int) -> str:
     return ""
 
 
-def _read_indexed(dataset: Dataset, number: int) -> str:
+def _read_indexed(dataset: DatasetVersion, number: int) -> str:
     """Values are not protected: searches may find wrong rows, but no more of them than there are."""
     filter = INDEX_FILTERS[number % len(INDEX_FILTERS)]
     found = _allowed(lambda: dataset.scan(["small", "words"], filter).to_table())
@@ -204,12 +204,12 @@ def _read_indexed(dataset: Dataset, number: int) -> str:
     return ""
 
 
-def _read(input: TableFile, read: Callable[[Dataset, int], str]) -> str:
+def _read(input: TableFile, read: Callable[[DatasetVersion, int], str]) -> str:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         input.put_into(Path(folder))
         try:
             # Which conditions are tried follows from the input: all of them would take too long.
-            return read(Dataset.open(folder), zlib.crc32(input.file.data))
+            return read(DatasetVersion.open(folder), zlib.crc32(input.file.data))
         except (CorruptFileError, UnsupportedFeatureError):
             return ""
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from corpus import difference
 from lance import Blob, DatasetBasePath, blob_array, blob_field
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     CorruptFileError,
     ExternalAccessError,
@@ -60,7 +60,7 @@ def test_a_store_that_is_not_local(tmp_path: Path) -> None:
     for path in Path(uri).rglob("*"):
         if path.is_file():
             store.put(str(path.relative_to(uri)), path.read_bytes())
-    assert difference(Dataset(open_snapshot(store)).scan().to_table(), TABLE) == ""
+    assert difference(DatasetVersion(open_snapshot(store)).scan().to_table(), TABLE) == ""
 
 
 def test_blobs_elsewhere(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import BranchExistsError, BranchInUseError, VersionNotFoundError
 from lance_engine.io import MemoryStore
 from lance_engine.write.dataset import write_dataset
@@ -17,8 +17,8 @@ from lance_engine.write.dataset import write_dataset
 TABLE = pa.table({"id": range(20)})
 
 
-def _ids(dataset: Dataset | lance.LanceDataset) -> list[int]:
-    table = dataset.scan().to_table() if isinstance(dataset, Dataset) else dataset.to_table()
+def _ids(dataset: DatasetVersion | lance.LanceDataset) -> list[int]:
+    table = dataset.scan().to_table() if isinstance(dataset, DatasetVersion) else dataset.to_table()
     return sorted(table["id"].to_pylist())
 
 
@@ -27,12 +27,12 @@ def path(tmp_path: Path) -> str:
     """Version 1 has the rows 0 to 9, version 2 also 10 to 19, and version 3 lacks row 5."""
     path = str(tmp_path / "t.lance")
     write_dataset(TABLE.slice(0, 10), path)
-    Dataset(write_dataset(TABLE.slice(10), path, "append")).delete("id = 5")
+    DatasetVersion(write_dataset(TABLE.slice(10), path, "append")).delete("id = 5")
     return path
 
 
 def test_they_work_on_our_branches(path: str) -> None:
-    ours = Dataset.open(path)
+    ours = DatasetVersion.open(path)
     branch = ours.branches.create("exp/dev", 2)
     assert (branch.name, branch.parent, branch.parent_version) == ("exp/dev", None, 2)
     theirs = lance.dataset(path).checkout_version(("exp/dev", None))
@@ -40,7 +40,7 @@ def test_they_work_on_our_branches(path: str) -> None:
     assert _ids(theirs) == list(range(20))
     theirs.delete("id < 3")
     theirs = lance.write_dataset(pa.table({"id": [100]}), theirs, mode="append")
-    dev = Dataset.open(path, branch="exp/dev")
+    dev = DatasetVersion.open(path, branch="exp/dev")
     assert (dev.branch, dev.version) == ("exp/dev", 4)
     assert _ids(dev) == [*range(3, 20), 100]
     # The main history went on by itself.
@@ -63,16 +63,16 @@ def test_we_work_on_their_branches(path: str) -> None:
     theirs = lance.dataset(path).create_branch("dev", 2)
     theirs.delete("id = 1")
     theirs.create_branch("child")
-    child = Dataset.open(path, branch="child")
+    child = DatasetVersion.open(path, branch="child")
     assert _ids(child) == [i for i in range(20) if i != 1]
     child = child.delete("id = 2")
-    child = Dataset(write_dataset(pa.table({"id": [100]}), path, "append", branch="child"))
+    child = DatasetVersion(write_dataset(pa.table({"id": [100]}), path, "append", branch="child"))
     child = child.compact()
     child.tags.create("ours")
     assert _ids(lance.dataset(path).checkout_version(("child", None))) == _ids(child)
     assert _ids(lance.dataset(path).checkout_version("ours")) == [0, *range(3, 20), 100]
     lance.dataset(path).checkout_version(("child", None)).tags.create("theirs", ("child", 3))
-    tagged = Dataset.open(path, tag="theirs")
+    tagged = DatasetVersion.open(path, tag="theirs")
     assert (tagged.branch, tagged.version) == ("child", 3)
     listed = {branch.name: (branch.parent, branch.parent_version) for branch in child.branches.list()}
     assert listed == {"child": ("dev", 3), "dev": (None, 2)}
@@ -81,12 +81,12 @@ def test_we_work_on_their_branches(path: str) -> None:
     child.branches.delete("child")
     child.branches.delete("dev")
     assert lance.dataset(path).branches.list() == {}
-    refs = Dataset.open(path).inspect.refs()
+    refs = DatasetVersion.open(path).inspect.refs()
     assert sorted(refs["name"].to_pylist()) == ["ours", "theirs"]
 
 
 def test_references_look_like_theirs(path: str) -> None:
-    Dataset.open(path).branches.create("a/b")
+    DatasetVersion.open(path).branches.create("a/b")
     lance.dataset(path).create_branch("c")
     folder = Path(path) / "_refs" / "branches"
     ours, theirs = (json.loads((folder / name).read_text()) for name in ("a%2Fb.json", "c.json"))
@@ -97,16 +97,16 @@ def test_references_look_like_theirs(path: str) -> None:
 
 
 def test_shallow_clones(path: str, tmp_path: Path) -> None:
-    source = Dataset.open(path)
+    source = DatasetVersion.open(path)
     ours = source.shallow_clone(str(tmp_path / "ours.lance"))
     assert (ours.version, ours.branch) == (3, None)
     assert _ids(lance.dataset(ours.uri)) == _ids(source)
     lance.dataset(ours.uri).delete("id = 0")
     theirs = lance.dataset(ours.uri).shallow_clone(str(tmp_path / "theirs.lance"), 4)
-    clone = Dataset.open(theirs.uri)
+    clone = DatasetVersion.open(theirs.uri)
     assert _ids(clone) == [i for i in range(1, 20) if i != 5]
     assert len(clone.snapshot.manifest.base_paths) == 2
-    clone = Dataset(write_dataset(pa.table({"id": [100]}), theirs.uri, "append")).delete("id = 1")
+    clone = DatasetVersion(write_dataset(pa.table({"id": [100]}), theirs.uri, "append")).delete("id = 1")
     again = clone.shallow_clone(str(tmp_path / "again.lance"))
     assert _ids(lance.dataset(again.uri)) == _ids(again) == [2, 3, 4, *range(6, 20), 100]
     assert len(again.snapshot.manifest.base_paths) == 3
@@ -119,15 +119,15 @@ def test_clones_of_datasets_with_stable_row_ids_and_indices(tmp_path: Path) -> N
     path = str(tmp_path / "stable.lance")
     theirs = lance.write_dataset(TABLE, path, enable_stable_row_ids=True)
     theirs.create_scalar_index("id", "BTREE")
-    Dataset.open(path).update({"id": "200"}, "id = 3").branches.create("dev")
+    DatasetVersion.open(path).update({"id": "200"}, "id = 3").branches.create("dev")
     branch = lance.dataset(path).checkout_version(("dev", None))
     assert branch.to_table(filter="id = 7").to_pylist() == [{"id": 7}]
     assert branch.to_table(filter="id = 200", with_row_id=True)["_rowid"].to_pylist() == [3]
-    ours = Dataset.open(path, branch="dev")
+    ours = DatasetVersion.open(path, branch="dev")
     assert ours.take([3, 8]).to_pylist() == [{"id": 200}, {"id": 8}]
     branch.delete("id = 8")
     assert branch.optimize.compact_files() is not None
-    assert _ids(Dataset.open(path, branch="dev")) == [i for i in range(20) if i not in (3, 8)] + [200]
+    assert _ids(DatasetVersion.open(path, branch="dev")) == [i for i in range(20) if i not in (3, 8)] + [200]
 
 
 def test_detached_versions_are_read(path: str) -> None:
@@ -136,23 +136,23 @@ def test_detached_versions_are_read(path: str) -> None:
     operation = lance.LanceOperation.Delete([], [fragments[0].fragment_id], "true")
     detached = lance.LanceDataset.commit(theirs, operation, read_version=3, detached=True)
     assert detached.version > 2**63
-    ours = Dataset.open(path, detached.version)
+    ours = DatasetVersion.open(path, detached.version)
     assert _ids(ours) == list(range(10, 20)) == _ids(detached)
-    assert Dataset.open(path).version == 3
-    assert Dataset.open(path).delete("id = 9").version == 4
+    assert DatasetVersion.open(path).version == 3
+    assert DatasetVersion.open(path).delete("id = 9").version == 4
     # They are not old, but outside of the history.
-    Dataset.open(path).cleanup(datetime.timedelta(0))
-    assert _ids(Dataset.open(path, detached.version)) == list(range(10, 20))
+    DatasetVersion.open(path).cleanup(datetime.timedelta(0))
+    assert _ids(DatasetVersion.open(path, detached.version)) == list(range(10, 20))
 
 
 @pytest.mark.parametrize("by", ["ours", "theirs"])
 def test_cleaning_up_respects_branches(path: str, by: str) -> None:
-    ours = Dataset.open(path)
+    ours = DatasetVersion.open(path)
     if by == "ours":
         ours.branches.create("dev", 2)
     else:
         lance.dataset(path).create_branch("dev", 2)
-    dev = Dataset.open(path, branch="dev").delete("id = 0")
+    dev = DatasetVersion.open(path, branch="dev").delete("id = 0")
     dev.branches.create("child", 2)
     dev.delete("id = 2")
     ours = ours.compact().delete("id = 4")
@@ -165,32 +165,32 @@ def test_cleaning_up_respects_branches(path: str, by: str) -> None:
     assert report.versions == (3,)
     for name, missing in (("dev", [0, 2]), ("child", [])):
         expected = [i for i in range(20) if i not in missing]
-        assert _ids(Dataset.open(path, branch=name)) == expected
+        assert _ids(DatasetVersion.open(path, branch=name)) == expected
         assert _ids(lance.dataset(path).checkout_version((name, None))) == expected
-    assert _ids(Dataset.open(path)) == [i for i in range(20) if i not in (4, 5)]
+    assert _ids(DatasetVersion.open(path)) == [i for i in range(20) if i not in (4, 5)]
 
 
 def test_files_of_branches_stay_even_if_their_first_version_is_gone(path: str) -> None:
-    ours = Dataset.open(path)
+    ours = DatasetVersion.open(path)
     ours.branches.create("dev", 2)
     (Path(path) / "_versions" / f"{2**64 - 1 - 2}.manifest").unlink()
     ours = ours.compact()
     ours.cleanup(datetime.timedelta(0), delete_unverified=True)
-    assert _ids(Dataset.open(path, branch="dev")) == list(range(20))
+    assert _ids(DatasetVersion.open(path, branch="dev")) == list(range(20))
 
 
 @pytest.fixture
-def branched() -> Dataset:
-    dataset = Dataset(write_dataset(TABLE, MemoryStore("m")))
+def branched() -> DatasetVersion:
+    dataset = DatasetVersion(write_dataset(TABLE, MemoryStore("m")))
     dataset.branches.create("dev")
     return dataset
 
 
-def _open(dataset: Dataset, **choice: object) -> Dataset:
-    return Dataset.open(dataset.snapshot.store, **choice)  # type: ignore[arg-type]
+def _open(dataset: DatasetVersion, **choice: object) -> DatasetVersion:
+    return DatasetVersion.open(dataset.snapshot.store, **choice)  # type: ignore[arg-type]
 
 
-def test_choosing_versions_of_branches(branched: Dataset) -> None:
+def test_choosing_versions_of_branches(branched: DatasetVersion) -> None:
     dev = _open(branched, branch="dev").delete("id = 0")
     assert _open(branched, branch="main").version == 1
     assert _open(branched, branch="dev", version=1).count_rows() == 20
@@ -212,7 +212,7 @@ def test_choosing_versions_of_branches(branched: Dataset) -> None:
     assert (restored.version, restored.branch, restored.count_rows()) == (3, "dev", 20)
 
 
-def test_branches_inside_the_folders_of_others(branched: Dataset) -> None:
+def test_branches_inside_the_folders_of_others(branched: DatasetVersion) -> None:
     branched.branches.create("dev/data")
     _open(branched, branch="dev/data").delete("id = 1")
     _open(branched, branch="dev").delete("id = 2")
@@ -229,12 +229,12 @@ def test_branches_inside_the_folders_of_others(branched: Dataset) -> None:
 @pytest.mark.parametrize(
     "name", ["", "main", "a//b", "/a", "a/", "a..b", "a b", "a\\b", "x.lock", ".", "a/../b"]
 )
-def test_names_that_cannot_be_branches(branched: Dataset, name: str) -> None:
+def test_names_that_cannot_be_branches(branched: DatasetVersion, name: str) -> None:
     with pytest.raises(ValueError, match="cannot be a branch"):
         branched.branches.create(name)
 
 
-def test_an_interrupted_creation_can_be_undone(branched: Dataset) -> None:
+def test_an_interrupted_creation_can_be_undone(branched: DatasetVersion) -> None:
     class Dying(MemoryStore):
         def put_if_absent(self, path: str, data: bytes) -> None:
             if path.startswith("tree/"):
@@ -242,7 +242,7 @@ def test_an_interrupted_creation_can_be_undone(branched: Dataset) -> None:
             super().put_if_absent(path, data)
 
     store = Dying("d")
-    dataset = Dataset(write_dataset(TABLE, store))
+    dataset = DatasetVersion(write_dataset(TABLE, store))
     with pytest.raises(KeyboardInterrupt):
         dataset.branches.create("dev")
     assert dataset.branches.list() == []

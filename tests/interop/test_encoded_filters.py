@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 9000
@@ -128,7 +128,7 @@ def test_filters(tmp_path: Path, name: str, version: str, nulls: bool) -> None:
     uri = str(tmp_path / "t.lance")
     table = pa.table({"row": range(ROWS), "c": column(name, nulls)})
     write_dataset(table, uri, data_storage_version=version, zone_maps=False)
-    dataset, theirs = Dataset.open(uri), lance.dataset(uri)
+    dataset, theirs = DatasetVersion.open(uri), lance.dataset(uri)
     encodings = dataset.inspect.pages().filter(field("column") == "c")["encoding"].to_pylist()
     expected = CASES[name][1].get(version, "")
     assert all(expected in encoding for encoding in encodings), encodings

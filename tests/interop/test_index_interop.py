@@ -11,7 +11,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 from tests.support.indices import KINDS, addresses, nullable
 
@@ -90,7 +90,7 @@ def build(path: Path, table: pa.Table, kind: str, *, stable: bool, by_pylance: b
             dataset: Any = lance.dataset(uri)
             dataset.create_scalar_index(column, kind.upper())
         else:
-            Dataset.open(uri).create_index(column, kind)
+            DatasetVersion.open(uri).create_index(column, kind)
     lance.write_dataset(table.slice(0, 300), uri, mode="append")
     return uri
 
@@ -99,7 +99,7 @@ def build(path: Path, table: pa.Table, kind: str, *, stable: bool, by_pylance: b
 @pytest.mark.parametrize("kind", KINDS)
 def test_pylance_uses_our_indices(tmp_path: Path, table: pa.Table, kind: str, stable: bool) -> None:
     uri = build(tmp_path, table, kind, stable=stable, by_pylance=False)
-    ours, theirs = Dataset.open(uri), lance.dataset(uri)
+    ours, theirs = DatasetVersion.open(uri), lance.dataset(uri)
     described = {index.name for index in theirs.describe_indices()}
     assert described == {row["name"] for row in ours.inspect.indices().to_pylist()}
     for filters in FILTERS.values():
@@ -116,7 +116,7 @@ def test_pylance_uses_our_indices(tmp_path: Path, table: pa.Table, kind: str, st
 @pytest.mark.parametrize("kind", KINDS)
 def test_we_use_indices_of_pylance(tmp_path: Path, table: pa.Table, kind: str, stable: bool) -> None:
     uri = build(tmp_path, table, kind, stable=stable, by_pylance=True)
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     used = set()
     for filters in FILTERS.values():
         for text in filters:
@@ -133,12 +133,12 @@ def test_taking_turns_with_pylance(tmp_path: Path, table: pa.Table, stable: bool
     uri = str(tmp_path / "t.lance")
     part = table.select(["i", "s", "d"]).append_column("id", pa.array(range(ROWS)))
     lance.write_dataset(part, uri, max_rows_per_file=2500, enable_stable_row_ids=stable)
-    Dataset.open(uri).create_index("i", "btree").create_index("s", "bitmap")
+    DatasetVersion.open(uri).create_index("i", "btree").create_index("s", "bitmap")
     theirs: Any = lance.dataset(uri)
     theirs.create_scalar_index("d", "ZONEMAP")
 
     def check(step: str) -> None:
-        ours, official = Dataset.open(uri), lance.dataset(uri)
+        ours, official = DatasetVersion.open(uri), lance.dataset(uri)
         for text in (
             "i = 7",
             "i = 8",
@@ -154,16 +154,16 @@ def test_taking_turns_with_pylance(tmp_path: Path, table: pa.Table, stable: bool
 
     steps: dict[str, Any] = {
         "append": lambda: lance.write_dataset(part.slice(0, 400), uri, mode="append"),
-        "delete": lambda: Dataset.open(uri).delete("i BETWEEN 20 AND 60 OR id < 50"),
-        "update": lambda: Dataset.open(uri).update({"i": "i + 1"}, "i = 7"),
-        "update of another column": lambda: Dataset.open(uri).update({"s": "'k3'"}, "i = 90"),
-        "compact": lambda: Dataset.open(uri).compact(),
-        "optimize": lambda: Dataset.open(uri).optimize_indices(),
+        "delete": lambda: DatasetVersion.open(uri).delete("i BETWEEN 20 AND 60 OR id < 50"),
+        "update": lambda: DatasetVersion.open(uri).update({"i": "i + 1"}, "i = 7"),
+        "update of another column": lambda: DatasetVersion.open(uri).update({"s": "'k3'"}, "i = 90"),
+        "compact": lambda: DatasetVersion.open(uri).compact(),
+        "optimize": lambda: DatasetVersion.open(uri).optimize_indices(),
         "update by pylance": lambda: lance.dataset(uri).update({"i": "i - 1"}, "i = 8"),
-        "optimize again": lambda: Dataset.open(uri).optimize_indices(),
+        "optimize again": lambda: DatasetVersion.open(uri).optimize_indices(),
         "compact by pylance": lambda: lance.dataset(uri).optimize.compact_files(),
         "optimize by pylance": lambda: lance.dataset(uri).optimize.optimize_indices(),
-        "drop": lambda: Dataset.open(uri).drop_index("i_idx"),
+        "drop": lambda: DatasetVersion.open(uri).drop_index("i_idx"),
     }
     for name, step in steps.items():
         step()

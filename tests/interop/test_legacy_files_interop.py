@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import Case, by_kind, difference, leaf_cases, nested_cases
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.splits import ScanSplit
@@ -47,7 +47,7 @@ def test_scan_ranges_and_rows(
 
 
 def check_scan_ranges_and_rows(uri: str, expected: pa.Table) -> None:
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     assert difference(dataset.scan().to_table(), expected) == ""
     if expected.num_rows == 0:
         return
@@ -79,7 +79,7 @@ def test_nulls_read_as_the_version_has_them(tmp_path: Path) -> None:
     """Empty strings of nullable columns are null, of others not; other nulls are what their slots hold."""
     schema = pa.schema([("n", pa.int32()), ("s", pa.string()), pa.field("t", pa.string(), nullable=False)])
     table = pa.table([[1, None, 3], ["", None, "a"], ["", "", "b"]], schema=schema)
-    actual = Dataset.open(write(tmp_path / "t.lance", table)).scan().to_table()
+    actual = DatasetVersion.open(write(tmp_path / "t.lance", table)).scan().to_table()
     assert actual.to_pydict() == {"n": [1, 0, 3], "s": [None, None, "a"], "t": ["", "", "b"]}
 
 
@@ -122,7 +122,7 @@ def test_a_store_that_is_not_local(tmp_path: Path) -> None:
     for path in Path(uri).rglob("*"):
         if path.is_file():
             store.put(str(path.relative_to(uri)), path.read_bytes())
-    dataset = Dataset(open_snapshot(store))
+    dataset = DatasetVersion(open_snapshot(store))
     expected = lance.dataset(uri).to_table()
     assert difference(dataset.scan().to_table(), expected) == ""
     assert difference(dataset.take([8, 3]), expected.take([8, 3]).combine_chunks()) == ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _theirs(uri: str, store: ObjectStore) -> lance.LanceDataset:
 
 def test_both_write_the_same_dataset_in_turns(uri: str, object_store: ObjectStore) -> None:
     options = object_store.options
-    ours = Dataset(write_dataset(TABLE.slice(0, 20), uri, storage_options=options))
+    ours = DatasetVersion(write_dataset(TABLE.slice(0, 20), uri, storage_options=options))
     assert _theirs(uri, object_store).to_table().equals(TABLE.slice(0, 20))
     lance.write_dataset(TABLE.slice(20, 10), uri, mode="append", storage_options=options)
     # The older snapshot of ours commits over it.
@@ -36,7 +36,7 @@ def test_both_write_the_same_dataset_in_turns(uri: str, object_store: ObjectStor
     theirs = _theirs(uri, object_store)
     assert theirs.version == 3
     theirs.delete("id = 6")
-    ours = Dataset(write_dataset(TABLE.slice(30), uri, "append", storage_options=options))
+    ours = DatasetVersion(write_dataset(TABLE.slice(30), uri, "append", storage_options=options))
     ours = ours.update({"s": "'new'"}, "id = 7")
     rows = {row["id"]: row["s"] for row in _theirs(uri, object_store).to_table().to_pylist()}
     expected = {i: f"s{i}" for i in range(40) if i not in (5, 6)} | {7: "new"}
@@ -46,7 +46,7 @@ def test_both_write_the_same_dataset_in_turns(uri: str, object_store: ObjectStor
     _theirs(uri, object_store).tags.create("theirs", 2)
     ours.tags.create("ours", 3)
     assert {tag.name for tag in ours.tags.list()} == set(_theirs(uri, object_store).tags.list())
-    assert Dataset.open(uri, tag="theirs", storage_options=options).count_rows() == 30
+    assert DatasetVersion.open(uri, tag="theirs", storage_options=options).count_rows() == 30
 
 
 def test_the_items_in_dynamodb_are_alike(object_store: ObjectStore) -> None:
@@ -66,7 +66,7 @@ def test_the_items_in_dynamodb_are_alike(object_store: ObjectStore) -> None:
 
 def test_stale_writers_meet_in_dynamodb(object_store: ObjectStore) -> None:
     uri, options = object_store.ddb("t.lance"), object_store.options
-    ours = Dataset(write_dataset(TABLE, uri, storage_options=options))
+    ours = DatasetVersion(write_dataset(TABLE, uri, storage_options=options))
     theirs = _theirs(uri, object_store)
     ours.delete("id = 1")
     theirs.delete("id = 2")
@@ -86,7 +86,7 @@ def test_they_read_what_we_left_staged_and_we_what_they_did(
     final = "t.lance/_versions/18446744073709551613.manifest"
     for reader in ("ours", "theirs"):
         write_dataset(TABLE, uri, "overwrite", storage_options=options)
-        latest = Dataset.open(uri, storage_options=options)
+        latest = DatasetVersion.open(uri, storage_options=options)
         version = latest.version
         final = f"t.lance/_versions/{2**64 - 1 - version}.manifest"
         staged = f"{final}-0f8c5a2e-2f9c-4b0b-9d3b-0d2e4c1a7b5e"
@@ -101,8 +101,8 @@ def test_they_read_what_we_left_staged_and_we_what_they_did(
             ExpressionAttributeValues={":p": {"S": staged}},
         )
         if reader == "ours":
-            assert Dataset.open(uri, storage_options=options).scan().to_table().equals(TABLE)
-            assert Dataset.open(uri, version, storage_options=options).version == version
+            assert DatasetVersion.open(uri, storage_options=options).scan().to_table().equals(TABLE)
+            assert DatasetVersion.open(uri, version, storage_options=options).version == version
         else:
             assert _theirs(uri, object_store).to_table().equals(TABLE)
         item = dynamodb.get_item(
@@ -122,17 +122,17 @@ def test_they_read_what_we_left_staged_and_we_what_they_did(
 
 def test_branches_and_clones_on_object_stores(uri: str, object_store: ObjectStore) -> None:
     options = object_store.options
-    ours = Dataset(write_dataset(TABLE, uri, storage_options=options))
+    ours = DatasetVersion(write_dataset(TABLE, uri, storage_options=options))
     ours.branches.create("exp/dev")
-    dev = Dataset.open(uri, branch="exp/dev", storage_options=options).delete("id < 10")
+    dev = DatasetVersion.open(uri, branch="exp/dev", storage_options=options).delete("id < 10")
     theirs = _theirs(uri, object_store).checkout_version(("exp/dev", None))
     assert theirs.to_table().equals(dev.scan().to_table())
     theirs.delete("id = 20")
-    dev = Dataset.open(uri, branch="exp/dev", storage_options=options)
+    dev = DatasetVersion.open(uri, branch="exp/dev", storage_options=options)
     assert (dev.version, dev.count_rows()) == (3, 29)
     dev.branches.delete("exp/dev")
     ours.branches.create("exp/dev")
-    assert Dataset.open(uri, branch="exp/dev", storage_options=options).count_rows() == 40
+    assert DatasetVersion.open(uri, branch="exp/dev", storage_options=options).count_rows() == 40
     clone = ours.shallow_clone(object_store.s3("clone.lance"))
     assert clone.delete("id = 0").count_rows() == 39
     assert _theirs(clone.uri, object_store).count_rows() == 39

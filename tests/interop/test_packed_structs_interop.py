@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import difference
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
@@ -92,7 +92,7 @@ ONLY_OURS = {
 def test_written_by_pylance(tmp_path: Path, name: str) -> None:
     table, uri = TABLES[name], str(tmp_path / "t.lance")
     theirs = lance.write_dataset(table, uri, data_storage_version="2.2").to_table()
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     assert difference(dataset.scan().to_table(), theirs) == ""
     part = dataset.scan(splits=[ScanSplit(0, 500, 777)]).to_table()
     assert difference(part, theirs.slice(500, 277)) == ""
@@ -104,7 +104,7 @@ def test_written_by_pylance(tmp_path: Path, name: str) -> None:
 def test_written_by_us(tmp_path: Path, name: str) -> None:
     table, uri = {**TABLES, **ONLY_OURS}[name], str(tmp_path / "t.lance")
     write_dataset(table, uri, data_storage_version="2.2")
-    dataset, theirs = Dataset.open(uri), lance.dataset(uri)
+    dataset, theirs = DatasetVersion.open(uri), lance.dataset(uri)
     assert difference(theirs.to_table(), table) == ""
     assert difference(dataset.scan().to_table(), table) == ""
     rows = [0, 1, 2, 500, 900]
@@ -115,7 +115,7 @@ def test_written_by_us(tmp_path: Path, name: str) -> None:
 def test_encodings_are_those_of_the_fields(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     write_dataset(TABLES["matrix and text"], uri, data_storage_version="2.2")
-    (encoding,) = Dataset.open(uri).inspect.pages()["encoding"].to_pylist()
+    (encoding,) = DatasetVersion.open(uri).inspect.pages()["encoding"].to_pylist()
     expected = "packed-struct[2](fixed-size-list[1](fixed-size-list[2](flat8)), fsst(variable))"
     assert encoding == f"full-zip({expected})"
 
@@ -124,7 +124,7 @@ def test_vectors_in_version_2_0(tmp_path: Path) -> None:
     table = column(packed(n=NUMBERS, v=VECTORS, m=MATRICES))
     for uri, write in (("a", lance.write_dataset), ("b", write_dataset)):
         write(table, str(tmp_path / uri), data_storage_version="2.0")
-        assert difference(Dataset.open(str(tmp_path / uri)).scan().to_table(), table) == ""
+        assert difference(DatasetVersion.open(str(tmp_path / uri)).scan().to_table(), table) == ""
         assert difference(lance.dataset(str(tmp_path / uri)).to_table(), table) == ""
 
 

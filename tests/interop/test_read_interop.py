@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import Case, all_cases, blob_cases, by_kind, difference, multi_page_table
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import RowNotFoundError
 from lance_engine.scan.splits import ScanSplit
 from pylance_files import write_dataset
@@ -32,7 +32,7 @@ def test_the_corpus(tmp_path: Path, pairs: Pairs, subtests: pytest.Subtests) -> 
 
 
 def check_scan(uri: str, expected: pa.Table) -> None:
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     assert dataset.count_rows() == expected.num_rows
     assert difference(dataset.scan().to_table(), expected) == ""
 
@@ -40,7 +40,7 @@ def check_scan(uri: str, expected: pa.Table) -> None:
 def check_row_ranges(
     uri: str, theirs: lance.LanceDataset, expected: pa.Table, rng: np.random.Generator
 ) -> None:
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     first = 0
     for fragment in theirs.get_fragments():
         rows = fragment.physical_rows
@@ -56,12 +56,12 @@ def check_row_ranges(
 def check_take(uri: str, theirs: lance.LanceDataset, expected: pa.Table, rng: np.random.Generator) -> None:
     if expected.num_rows == 0:
         with pytest.raises(RowNotFoundError):
-            Dataset.open(uri).take([0])
+            DatasetVersion.open(uri).take([0])
         return
     positions = rng.integers(0, expected.num_rows, 12)
     positions[3] = positions[7]
     row_ids = theirs.to_table(columns=[], with_row_id=True)["_rowid"].to_numpy()
-    actual = Dataset.open(uri).take(row_ids[positions])
+    actual = DatasetVersion.open(uri).take(row_ids[positions])
     assert difference(actual, expected.take(positions)) == ""
 
 
@@ -82,7 +82,7 @@ def wide(
 
 def test_deleted_rows_are_not_read(wide: tuple[str, lance.LanceDataset]) -> None:
     uri, theirs = wide
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     assert ours.count_rows() == theirs.count_rows()
     assert difference(ours.scan().to_table(), theirs.to_table()) == ""
     splits = ours.splits(5)
@@ -94,7 +94,7 @@ def test_every_version_stays_readable(wide: tuple[str, lance.LanceDataset]) -> N
     uri, theirs = wide
     for version in [each["version"] for each in theirs.versions()]:
         expected = lance.dataset(uri, version=version).to_table()
-        assert difference(Dataset.open(uri, version=version).scan().to_table(), expected) == ""
+        assert difference(DatasetVersion.open(uri, version=version).scan().to_table(), expected) == ""
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_columns(wide: tuple[str, lance.LanceDataset], columns: list[str]) -> No
         with_row_id="_rowid" in columns,
         with_row_address="_rowaddr" in columns,
     ).select(columns)
-    assert difference(Dataset.open(uri).scan(columns=columns).to_table(), expected) == ""
+    assert difference(DatasetVersion.open(uri).scan(columns=columns).to_table(), expected) == ""
 
 
 def test_no_columns_leave_the_row_count(wide: tuple[str, lance.LanceDataset]) -> None:
     uri, theirs = wide
     assert (
-        sum(batch.num_rows for batch in Dataset.open(uri).scan(columns=[]).to_batches())
+        sum(batch.num_rows for batch in DatasetVersion.open(uri).scan(columns=[]).to_batches())
         == theirs.count_rows()
     )
 
@@ -124,7 +124,7 @@ def test_no_columns_leave_the_row_count(wide: tuple[str, lance.LanceDataset]) ->
 @pytest.mark.parametrize("offset", [0, 1, 240, 600])
 def test_limit_and_offset(wide: tuple[str, lance.LanceDataset], limit: int, offset: int) -> None:
     uri, theirs = wide
-    actual = Dataset.open(uri).scan(columns=["i", "s"], limit=limit, offset=offset).to_table()
+    actual = DatasetVersion.open(uri).scan(columns=["i", "s"], limit=limit, offset=offset).to_table()
     expected = theirs.to_table(columns=["i", "s"]).slice(offset, limit)
     assert difference(actual, expected) == ""
 
@@ -144,14 +144,14 @@ def test_limit_and_offset(wide: tuple[str, lance.LanceDataset], limit: int, offs
 def test_filters(wide: tuple[str, lance.LanceDataset], condition: str) -> None:
     uri, theirs = wide
     expected = theirs.to_table(filter=condition, columns=["i", "st", "l"])
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     assert difference(ours.scan(columns=["i", "st", "l"], filter=condition).to_table(), expected) == ""
     assert ours.count_rows(filter=condition) == expected.num_rows
 
 
 def test_batches_keep_their_size(wide: tuple[str, lance.LanceDataset]) -> None:
     uri, theirs = wide
-    batches = list(Dataset.open(uri).scan(batch_size=64).to_batches())
+    batches = list(DatasetVersion.open(uri).scan(batch_size=64).to_batches())
     assert max(batch.num_rows for batch in batches) <= 64
     assert difference(pa.Table.from_batches(batches), theirs.to_table()) == ""
 
@@ -160,7 +160,7 @@ def test_taking_a_deleted_row_says_which(wide: tuple[str, lance.LanceDataset]) -
     uri, theirs = wide
     third = 2 << 32
     with pytest.raises(RowNotFoundError, match=str(third)):
-        Dataset.open(uri).take([0 if theirs.count_rows(filter="_rowid = 0") else 1, third])
+        DatasetVersion.open(uri).take([0 if theirs.count_rows(filter="_rowid = 0") else 1, third])
 
 
 def test_stable_row_ids(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_stable_row_ids(tmp_path: Path) -> None:
     theirs.delete("i < 300")
     theirs.optimize.compact_files(target_rows_per_fragment=1000)
     expected = theirs.to_table(with_row_id=True, with_row_address=True)
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     assert difference(ours.scan(columns=expected.column_names).to_table(), expected) == ""
     picks = np.random.default_rng(1).integers(0, expected.num_rows, 50)
     taken = ours.take(expected["_rowid"].to_numpy()[picks], columns=expected.column_names)
@@ -185,7 +185,7 @@ def test_columns_added_later_live_in_other_files(tmp_path: Path, version: str) -
     theirs.drop_columns(["l"])
     theirs.alter_columns({"path": "s", "name": "text"})
     expected = lance.dataset(str(tmp_path / "t.lance")).to_table()
-    ours = Dataset.open(str(tmp_path / "t.lance"))
+    ours = DatasetVersion.open(str(tmp_path / "t.lance"))
     assert difference(ours.scan().to_table(), expected) == ""
     assert difference(ours.take([3, 1 << 32, 3]), expected.take([3, 400, 3])) == ""
 
@@ -203,7 +203,7 @@ def test_pages_with_more_words_than_codes(tmp_path: Path, version: str) -> None:
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     uri = str(tmp_path / "coded.lance")
     lance.write_dataset(reader, uri, data_storage_version=version, data_cache_bytes=1)
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     words = [f"{prefix}{number}" for prefix in "abc" for number in range(100)]
     table = ours.scan().to_table()
     assert table.schema == batches[0].schema
@@ -217,7 +217,7 @@ def test_maps_of_coded_words(tmp_path: Path) -> None:
     words = plain.items.dictionary_encode().cast(arrow_type.item_type)
     maps = pa.MapArray.from_arrays(plain.offsets, plain.keys, words, type=arrow_type, mask=plain.is_null())
     write_dataset(tmp_path / "maps.lance", pa.table({"value": maps}), "2.2")
-    table = Dataset.open(str(tmp_path / "maps.lance")).scan().to_table()
+    table = DatasetVersion.open(str(tmp_path / "maps.lance")).scan().to_table()
     assert table.schema.field("value").type == arrow_type
     assert table["value"].to_pylist() == plain.to_pylist()
 
@@ -228,7 +228,7 @@ def test_columns_of_several_pages(tmp_path: Path, version: str) -> None:
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4000))
     uri = str(tmp_path / "pages.lance")
     theirs = lance.write_dataset(reader, uri, data_storage_version=version)
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     assert difference(ours.scan().to_table(), theirs.to_table()) == ""
     for start, stop in ((0, 10), (9_990, 10_010), (3_999, 20_001), (23_999, 24_000)):
         actual = ours.scan(splits=[ScanSplit(0, start, stop)]).to_table()

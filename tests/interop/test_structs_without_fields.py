@@ -9,7 +9,7 @@ import handmade_files as handmade
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.write.dataset import write_dataset
@@ -41,7 +41,7 @@ def test_both_directions(tmp_path: Path, writer: Any, name: str, version: str) -
     rows, uri = rows_of(name), str(tmp_path / "t.lance")
     table = pa.table({"c": pa.array(rows, KINDS[name][0]), "row": range(ROWS)})
     writer(table, uri, data_storage_version=version)
-    ours = Dataset.open(uri)
+    ours = DatasetVersion.open(uri)
     assert ours.scan().to_table().to_pylist() == table.to_pylist()
     assert ours.scan(columns=["c"], filter="row IN (5, 1999)").to_table()["c"].to_pylist() == [
         rows[5],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from corpus import Case, all_cases, by_kind, difference, multi_page_table
 from lance.file import LanceFileReader
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import SchemaMismatchError, UnsupportedTypeError
 from lance_engine.io.local import LocalStore
 from lance_engine.schema_tree import Schema
@@ -25,7 +25,7 @@ REFUSED = ("null structs", "Maps", "Fixed-size lists of structs", "Packed struct
 
 def check(uri: Path, table: pa.Table) -> None:
     """Scans, ranges and random rows through both libraries."""
-    dataset, ours = lance.dataset(uri), Dataset.open(str(uri))
+    dataset, ours = lance.dataset(uri), DatasetVersion.open(str(uri))
     for read in (dataset.to_table(), ours.scan().to_table()):
         assert not difference(read, table)
     count = table.num_rows
@@ -93,7 +93,7 @@ def test_columns_of_structs_and_lists(tmp_path: Path) -> None:
         table = pa.Table.from_pylist(rows, schema=schema)
         write_dataset(table, tmp_path / "d", "overwrite", data_storage_version="2.0", max_rows_per_file=70)
         check(tmp_path / "d", table)
-        for fragment in Dataset.open(str(tmp_path / "d")).snapshot.fragments:
+        for fragment in DatasetVersion.open(str(tmp_path / "d")).snapshot.fragments:
             (file,) = fragment.files
             assert len(file.fields) == len(file.column_indices) == 11
 
@@ -126,7 +126,7 @@ def test_blobs(tmp_path: Path) -> None:
     write_dataset(table, tmp_path / "d", data_storage_version="2.0")
     (file,) = (tmp_path / "d" / "data").iterdir()
     assert not difference(LanceFileReader(str(file)).read_all().to_table(), table)
-    assert not difference(Dataset.open(str(tmp_path / "d")).scan().to_table(), table)
+    assert not difference(DatasetVersion.open(str(tmp_path / "d")).scan().to_table(), table)
 
 
 @pytest.mark.parametrize("index", [pa.int8(), pa.int32()], ids=str)
@@ -137,4 +137,7 @@ def test_dictionary_columns(index: pa.DataType, tmp_path: Path) -> None:
     read = lance.dataset(tmp_path / "d").to_table().column("d")
     assert read.type == table.column("d").type
     assert read.to_pylist() == plain.to_pylist()
-    assert Dataset.open(str(tmp_path / "d")).scan().to_table().column("d").to_pylist() == plain.to_pylist()
+    assert (
+        DatasetVersion.open(str(tmp_path / "d")).scan().to_table().column("d").to_pylist()
+        == plain.to_pylist()
+    )

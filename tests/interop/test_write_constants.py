@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from corpus import difference
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 VALUES = [
@@ -47,7 +47,7 @@ def test_constants(value: pa.Scalar, tmp_path: Path) -> None:
     )
     write_dataset(table, tmp_path / "d", data_storage_version="2.2", zone_maps=False)
     dataset, rows = lance.dataset(tmp_path / "d"), [997, 0, 3, 500]
-    for read in (dataset.to_table(), Dataset.open(str(tmp_path / "d")).scan().to_table()):
+    for read in (dataset.to_table(), DatasetVersion.open(str(tmp_path / "d")).scan().to_table()):
         assert not difference(read, table)
     assert not difference(dataset.take(rows), table.take(pa.array(rows)))
     size = sum(file.stat().st_size for file in (tmp_path / "d" / "data").iterdir())
@@ -66,6 +66,6 @@ def test_many_empty_lists(version: str, tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([[], None, []] * 5000, pa.list_(pa.int32()))})
     write_dataset(table, tmp_path / "d", data_storage_version=version)
     assert not difference(lance.dataset(tmp_path / "d").to_table(), table)
-    assert not difference(Dataset.open(str(tmp_path / "d")).scan().to_table(), table)
+    assert not difference(DatasetVersion.open(str(tmp_path / "d")).scan().to_table(), table)
     (file,) = (tmp_path / "d" / "data").iterdir()
     assert (file.stat().st_size > 60_000) == (version == "2.1")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from corpus import difference
 from lance.file import LanceFileReader
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.encodings.describe import describe_page
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.file.reader import FileReader
@@ -199,7 +199,7 @@ def test_lists_of_blobs(large: bool, version: str, tmp_path: Path) -> None:
     lists = pa.array([VALUES[:4], None, [], VALUES[4:], [None], [b"x"] * 3] * 20, kind)
     table = pa.table([lists, range(len(lists))], schema=pa.schema([("c", kind), ("n", pa.int64())]))
     write_dataset(table, tmp_path / "d", data_storage_version=version)
-    theirs, ours = lance.dataset(tmp_path / "d"), Dataset.open(str(tmp_path / "d"))
+    theirs, ours = lance.dataset(tmp_path / "d"), DatasetVersion.open(str(tmp_path / "d"))
     assert theirs.to_table(blob_handling="all_binary")["c"].to_pylist() == lists.to_pylist()
     assert ours.scan().to_table()["c"].to_pylist() == lists.to_pylist()
     assert ours.take([3, 1, 117])["c"].to_pylist() == lists.take([3, 1, 117]).to_pylist()

@@ -20,7 +20,7 @@ from corpus import (
     random_array,
 )
 from lance.file import LanceFileReader
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.io.local import LocalStore
 from lance_engine.schema_tree import Schema
@@ -231,7 +231,7 @@ def test_few_values_among_many_empty_lists(leaf: pa.DataType, tmp_path: Path) ->
     path = write_file(tmp_path, table, WriteOptions())
     check_reads(path, table)
     write_dataset(table, tmp_path / "d")
-    assert not difference(Dataset.open(str(tmp_path / "d")).scan().to_table(), table)
+    assert not difference(DatasetVersion.open(str(tmp_path / "d")).scan().to_table(), table)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])

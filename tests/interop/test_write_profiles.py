@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from corpus import difference
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.encodings.describe import describe_page
 from lance_engine.encodings.profile import PROFILES, ProfileName
 from lance_engine.file.reader import FileReader
@@ -81,7 +81,7 @@ def test_both_libraries_read_every_profile(version: str, nulls: bool, tmp_path: 
             dataset = lance.dataset(uri)
             assert not difference(dataset.to_table(), data)
             assert not difference(dataset.take(rows.tolist()), data.take(pa.array(rows)))
-            assert not difference(Dataset.open(str(uri)).scan().to_table(), data)
+            assert not difference(DatasetVersion.open(str(uri)).scan().to_table(), data)
 
 
 def test_what_profiles_choose(tmp_path: Path) -> None:

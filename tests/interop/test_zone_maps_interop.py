@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from corpus import difference
 from lance.file import LanceFileReader
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 
@@ -53,7 +53,7 @@ def test_zone_maps_serve_tables_that_pylance_changed(tmp_path: Path) -> None:
     theirs.add_columns({"y": "x + 1"})
     theirs.alter_columns({"path": "x", "name": "renamed"})
     lance.write_dataset(lance.dataset(tmp_path).to_table().slice(0, 10), tmp_path, mode="append")
-    ours = Dataset.open(str(tmp_path))
+    ours = DatasetVersion.open(str(tmp_path))
     expected = lance.dataset(tmp_path)
     for text in ("renamed BETWEEN 990 AND 1010", "y < 5", "s.a = 1500", "t IS NULL AND renamed > 2900"):
         found = ours.scan(filter=text).to_table()
@@ -68,7 +68,7 @@ def test_compaction_by_pylance_leaves_no_stale_zone_maps(tmp_path: Path) -> None
     theirs = lance.dataset(tmp_path)
     theirs.delete("x < 500")
     theirs.optimize.compact_files()
-    ours = Dataset.open(str(tmp_path))
+    ours = DatasetVersion.open(str(tmp_path))
     assert ours.scan(filter="x BETWEEN 400 AND 520").to_table().num_rows == 21
     assert ours.count_rows("x < 500") == 0
 
@@ -83,7 +83,7 @@ def test_pylance_refuses_the_column_encoding_zone_index(tmp_path: Path) -> None:
         zone_index="strict",
         zone_rows=64,
     )
-    ours = Dataset.open(str(tmp_path))
+    ours = DatasetVersion.open(str(tmp_path))
     assert not difference(ours.scan().to_table(), written)
     assert ours.scan(filter="x >= 640 AND x < 650").count() == 10
     theirs = lance.dataset(tmp_path)

@@ -15,7 +15,7 @@ import lance
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.index import search
 
@@ -92,7 +92,7 @@ def random_table(rng: random.Random, rows: int) -> pa.Table:
 
 
 def step(uri: str, rng: random.Random, action: str) -> None:
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     match action:
         case "append":
             lance.write_dataset(random_table(rng, rng.randint(1, 20)), uri, mode="append")
@@ -149,12 +149,14 @@ def check_indices(
         for column, kind in indexed:
             options = {"btree": {"page_rows": 7}, "bitmap": {}}.get(kind, {"rows_per_zone": 8})
             try:
-                Dataset.open(uri).create_index(column, kind, name=f"{column}_{kind}", replace=True, **options)
+                DatasetVersion.open(uri).create_index(
+                    column, kind, name=f"{column}_{kind}", replace=True, **options
+                )
             except UnsupportedTypeError:
                 assert kind == "bloomfilter"
         for action in actions:
             step(uri, rng, action)
-        dataset = Dataset.open(uri)
+        dataset = DatasetVersion.open(uri)
         assert dataset.verify().num_rows == 0
         # Indices are of use here however little they exclude.
         with mock.patch.object(search, "MIN_EXCLUDED_SHARE", -1.0):

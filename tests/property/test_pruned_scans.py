@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 Mask = pa.BooleanArray
@@ -274,7 +274,7 @@ def _table(rng: random.Random, rows: int, null_structs: float) -> pa.Table:
     return pa.table(arrays)
 
 
-def _dataset(rng: random.Random, location: str) -> Dataset:
+def _dataset(rng: random.Random, location: str) -> DatasetVersion:
     rows = rng.choice([1, 20, 80, 80, 400])
     options = {
         "max_rows_per_file": rng.choice([rows, max(1, rows // 3)]),
@@ -282,7 +282,7 @@ def _dataset(rng: random.Random, location: str) -> Dataset:
     }
     version = rng.choice(["2.0", "2.1", "2.1", "2.2"])
     null_structs = 0 if version == "2.0" else 0.2  # 2.0 cannot hold them
-    dataset = Dataset(
+    dataset = DatasetVersion(
         write_dataset(_table(rng, rows, null_structs), location, data_storage_version=version, **options)
     )
     for step in rng.sample(["delete", "append", "update", "compact", "index", "delete"], rng.randint(0, 4)):
@@ -295,7 +295,7 @@ def _dataset(rng: random.Random, location: str) -> Dataset:
                 "append",
                 zone_maps=rng.random() < 0.7,
             )
-            dataset = Dataset.open(location)
+            dataset = DatasetVersion.open(location)
         elif step == "update":
             dataset = dataset.update({"i32": "i32"}, "i64 > 0")
         elif step == "compact":

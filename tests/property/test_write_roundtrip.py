@@ -9,7 +9,7 @@ import pyarrow as pa
 from corpus import difference
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.write.dataset import write_dataset
@@ -93,7 +93,7 @@ def test_tables_survive(table: pa.Table, version: str, profile: ProfileName, dat
             # Only null structs in the oldest version.
             assume(version != "2.0")
             raise
-        theirs, ours = lance.dataset(folder), Dataset.open(folder)
+        theirs, ours = lance.dataset(folder), DatasetVersion.open(folder)
         assert not difference(theirs.to_table(), table)
         assert not difference(ours.scan().to_table(), table)
         rows = data.draw(st.lists(st.integers(0, table.num_rows - 1), min_size=1, max_size=10))

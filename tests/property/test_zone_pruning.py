@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import lance
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
@@ -141,7 +141,7 @@ def test_a_pruned_scan_gives_the_same_rows(
         write_dataset(table.slice(0, 3), folder, "append", zone_maps=False)
         if deleted is not None:
             lance.dataset(folder).delete(deleted)
-        dataset = Dataset.open(folder)
+        dataset = DatasetVersion.open(folder)
         splits = [
             ScanSplit(fragment.id, start, min(start + split_rows, fragment.physical_rows))
             for fragment in dataset.snapshot.fragments

@@ -6,7 +6,7 @@ import json
 import pickle
 from typing import TYPE_CHECKING
 
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.table.versions import open_snapshot
 from s3_proxy import s3_proxy
 
@@ -27,7 +27,7 @@ def test_tasks_write_and_read_with_the_options(spark: SparkSession, object_store
         ]
         assert len(uploads) == 3
         # Whoever plans has used the store: tasks begin with clients of their own.
-        assert Dataset.open(uri, storage_options=options).count_rows() == 1000
+        assert DatasetVersion.open(uri, storage_options=options).count_rows() == 1000
         # A request that a task repeats is no reason for Spark to repeat the task.
         proxy.fail("503", times=2, method="GET", path="/data/")
         read = spark.read.format("lance").options(**given).load(uri).where("id >= 990").select("s")

@@ -53,7 +53,7 @@ def page() -> str:
     functions = [(name, getattr(lance_sql, name)) for name in lance_sql.__all__]
     parts += _section("Functions", [pair for pair in functions if inspect.isfunction(pair[1])])
     parts += _section("Options of write", [("write_dataset", lance_engine.write.dataset.write_dataset)])
-    parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.Dataset)
+    parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.DatasetVersion)
     parts += _class("Scanner", lance_engine.scan.scanner.Scanner)
     parts += _class("MergeBuilder", lance_engine.operations.merge.MergeBuilder)
     parts += _class("Inspector", lance_engine.inspection.inspector.Inspector)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.io import dynamodb, local, object_upload, obstore_store, sqlite
 from lance_engine.write.dataset import write_dataset
 
@@ -31,13 +31,13 @@ def change(operation: str, uri: str, options: dict[str, Any] | None) -> None:
         case "append" | "overwrite":
             write_dataset(ADDED, uri, operation, storage_options=options)
         case "delete":
-            Dataset.open(uri, storage_options=options).delete("id = 3 OR id = 12")
+            DatasetVersion.open(uri, storage_options=options).delete("id = 3 OR id = 12")
         case "update":
-            Dataset.open(uri, storage_options=options).update({"id": "id + 1000"}, "id = 3 OR id = 12")
+            DatasetVersion.open(uri, storage_options=options).update({"id": "id + 1000"}, "id = 3 OR id = 12")
         case "compact":
-            Dataset.open(uri, storage_options=options).compact()
+            DatasetVersion.open(uri, storage_options=options).compact()
         case "branch":
-            Dataset.open(uri, storage_options=options).branches.create("dev")
+            DatasetVersion.open(uri, storage_options=options).branches.create("dev")
 
 
 class _Clock:

@@ -15,7 +15,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 from corpus import Case, blob_cases, difference, json_cases, leaf_cases, nested_cases, packed_cases
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import LanceError
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.write.dataset import write_dataset
@@ -76,7 +76,7 @@ def parts_of(table: pa.Table) -> list[tuple[str, pa.Table]]:
 
 
 def read_by_us(uri: str, how: str) -> pa.Table:
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     if how == "take":
         return dataset.take(ROWS)
     splits = [ScanSplit(0, BEGIN, END)] if how == "range" else None

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from lance_engine import cache
 from lance_engine.cache import MetadataCache
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 
@@ -60,7 +60,7 @@ def test_what_nobody_uses_counts_no_more() -> None:
 def test_answers_do_not_depend_on_the_limit(tmp_path: Path) -> None:
     table = pa.table({"x": range(4_000), "t": [f"text {row % 9}" for row in range(4_000)]})
     # One fragment: the metadata of several small ones, read together, are not kept after the scan.
-    dataset = Dataset(write_dataset(table, str(tmp_path)))
+    dataset = DatasetVersion(write_dataset(table, str(tmp_path)))
     gc.collect()
     before = cache.cache_statistics().bytes
     expected = dataset.scan(filter="x % 5 = 1").to_table()

@@ -90,8 +90,8 @@ class FileWriter:
         self._columns[column].buffer_offsets.append(position)
         self._columns[column].buffer_sizes.append(size)
 
-    def write_zone_index(self, column: int, buffer: Buffer, rows_per_zone: int) -> None:
-        """Append a zone map, and wrap the column's encoding to say so (format 2.0, zone_index)."""
+    def write_zone_map(self, column: int, buffer: Buffer, rows_per_zone: int) -> None:
+        """Append a zone map, and say so in the encoding of the column (format 2.0, ``ZoneIndex``)."""
         place = encodings_pb2.Buffer(
             buffer_index=len(self._columns[column].buffer_offsets), buffer_type=encodings_pb2.Buffer.COLUMN
         )

@@ -22,7 +22,7 @@ from lance_engine.format.row_id_map import ids_of, parse_row_id_map, row_id_map,
 from lance_engine.index.btree import supports
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.kind import ROW, VALUE, IndexOutput, RowIndexKind, U64Array, as_batch, column_of
+from lance_engine.index.kind import ROW, VALUE, IndexOutput, RowFinderKind, U64Array, as_batch, column_of
 from lance_engine.index.order import equal_runs, sort_key
 
 FILE: Final = "bitmap_page_lookup.lance"
@@ -170,7 +170,7 @@ def _size(rows: Rows) -> int:
     return 256 + sum(0 if lows is None else min(2 * len(lows), 1 << 29) for lows in rows.values())
 
 
-BITMAP: Final = RowIndexKind(
+BITMAP: Final = RowFinderKind(
     name="bitmap",
     message="Bitmap",
     newest=0,

@@ -23,7 +23,7 @@ from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Node, O
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneIndexKind
+from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneFinderKind
 from lance_engine.index.live_zones import (
     ROWS_OPTION,
     LiveZone,
@@ -258,7 +258,7 @@ def _probe(groups: list[U32Array], hashes: U64Array) -> npt.NDArray[np.bool_]:
     return np.concatenate(found)
 
 
-BLOOMFILTER: Final = ZoneIndexKind(
+BLOOMFILTER: Final = ZoneFinderKind(
     name="bloomfilter",
     message="BloomFilter",
     newest=0,

@@ -27,7 +27,7 @@ from lance_engine.index.kind import (
     VALUE,
     IndexOutput,
     RowFinder,
-    RowIndexKind,
+    RowFinderKind,
     U64Array,
     as_batch,
     column_of,
@@ -268,7 +268,7 @@ def _built_with(index: RowFinder) -> Mapping[str, int]:
     return {"page_rows": index.statistics["rows_per_page"]}
 
 
-BTREE: Final = RowIndexKind(
+BTREE: Final = RowFinderKind(
     name="btree",
     message="BTree",
     newest=1,

@@ -1,7 +1,8 @@
 """What the kinds of indices have in common: how they are opened, searched and built.
 
-There are two families. Row indices (`RowFinder`) hold every value with the rows that have it, and find these
-rows. Zone indices (`ZoneFinder`) describe sets of neighbouring rows, and find the sets that may match.
+There are two families. Indices of rows (`RowFinder`) hold every value with the rows that have it, and find
+these rows. Indices of zones (`ZoneFinder`) describe sets of neighbouring rows, and find the sets that may
+match.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ VALUE, ROW = "value", "row"
 
 
 class RowFinder(Protocol):
-    """An opened row index."""
+    """An opened index of rows."""
 
     @property
     def nbytes(self) -> int:
@@ -58,7 +59,7 @@ class RowFinder(Protocol):
 
 
 class ZoneFinder(Protocol):
-    """An opened zone index."""
+    """An opened index of zones."""
 
     @property
     def nbytes(self) -> int:
@@ -106,8 +107,8 @@ class IndexOutput(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RowIndexKind:
-    """A kind of row index.
+class RowFinderKind:
+    """A kind of index of rows.
 
     `name` is what users call it, `message` the name of its details message without ``IndexDetails``,
     `newest` the highest version that is understood. `holds_addresses` tells whether segments of a version
@@ -135,8 +136,8 @@ def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class ZoneIndexKind:
-    """A kind of zone index; see `RowIndexKind`. Zones may be carried over from existing segments."""
+class ZoneFinderKind:
+    """A kind of index of zones; see `RowFinderKind`. Zones may be carried over from existing segments."""
 
     name: str
     message: str
@@ -158,7 +159,7 @@ class ZoneIndexKind:
     built_with: Callable[[ZoneFinder], Mapping[str, int]] = _zone_rows
 
 
-IndexKind = RowIndexKind | ZoneIndexKind
+IndexKind = RowFinderKind | ZoneFinderKind
 
 
 def column_of(node: Node) -> Column | None:

@@ -15,7 +15,7 @@ from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal,
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
 from lance_engine.index.files import index_errors
-from lance_engine.index.kind import RowFinder, RowIndexKind, U64Array, ZoneFinder, column_of
+from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, ZoneFinder, column_of
 from lance_engine.index.live_zones import Zones
 from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
 from lance_engine.index.registry import KINDS
@@ -64,7 +64,7 @@ class IndexSearch(NamedTuple):
 # testing it costs less than fetching, sorting and grouping the rows. Few rows are always worth it.
 MAX_SHARE: Final = 1 / 20
 FEW_ROWS: Final = 4096
-# A zone index is of use if it excludes at least this share of the rows that it covers.
+# An index of zones is of use if it excludes at least this share of the rows that it covers.
 MIN_EXCLUDED_SHARE: Final = 1 / 5
 # Another index of a conjunction is asked if it gives at most so many rows more, or times the rows of the
 # best one: otherwise testing the rows of that one costs less.
@@ -159,7 +159,7 @@ class _Lookup:
         self.is_useful = all(_fits(finder.value_type, index.column_type) for _, finder in self._opened)
         if self.is_useful:
             total = self._covered_rows()
-            if isinstance(index.kind, RowIndexKind):
+            if isinstance(index.kind, RowFinderKind):
                 self.is_useful = self._estimate_rows(total)
             else:
                 self.is_useful = self._match_zones()
@@ -180,7 +180,7 @@ class _Lookup:
         found: Found = {}
         for number, (segment, finder) in enumerate(self._opened):
             found |= dict.fromkeys(segment.fragments, _NOTHING)
-            if isinstance(self._index.kind, RowIndexKind):
+            if isinstance(self._index.kind, RowFinderKind):
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
                 # Old releases left entries of rows that were updated since: those rows are tested again.
@@ -215,7 +215,7 @@ class _Lookup:
         self.rows = kept
         return kept <= held * (1 - MIN_EXCLUDED_SHARE)
 
-    def _addresses(self, kind: RowIndexKind, segment: CoveringSegment, ids: U64Array) -> U64Array:
+    def _addresses(self, kind: RowFinderKind, segment: CoveringSegment, ids: U64Array) -> U64Array:
         if not len(ids) or holds_addresses(self._snapshot, kind, segment.segment):
             return ids
         # Rows that were deleted, or moved elsewhere, are in fragments that the segment does not cover.

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.kind import IndexKind, RowFinder, RowIndexKind, ZoneFinder, is_usable
+from lance_engine.index.kind import IndexKind, RowFinder, RowFinderKind, ZoneFinder, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 
@@ -119,6 +119,6 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
     return found
 
 
-def holds_addresses(snapshot: Snapshot, kind: RowIndexKind, segment: IndexSegment) -> bool:
+def holds_addresses(snapshot: Snapshot, kind: RowFinderKind, segment: IndexSegment) -> bool:
     """Whether a segment of a row index holds row addresses, and not stable row ids."""
     return not snapshot.has_stable_row_ids or kind.holds_addresses(segment.index_version)

@@ -17,7 +17,7 @@ from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zone
 from lance_engine.expr.tree import Node
 from lance_engine.index.btree import supports
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
-from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneIndexKind, column_of
+from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneFinderKind, column_of
 from lance_engine.index.live_zones import (
     ROWS_OPTION,
     LiveZone,
@@ -169,7 +169,7 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
     return low, pa.scalar(float("nan"), kind) if nan_count else high, nan_count
 
 
-ZONEMAP: Final = ZoneIndexKind(
+ZONEMAP: Final = ZoneFinderKind(
     name="zonemap",
     message="ZoneMap",
     newest=0,

@@ -51,10 +51,10 @@ def statistics(snapshot: Snapshot) -> pa.Table:
             {
                 "column": column["column"],
                 "rows": rows,
-                "null_count": sum(int(zones.null_count.sum()) for zones in zone_maps) if complete else None,
+                "null_count": sum(int(held.null_count.sum()) for held in zone_maps) if complete else None,
                 "minimum": minimum,
                 "maximum": maximum,
-                "zones": sum(zones.zones for zones in zone_maps),
+                "zones": sum(zone_map.zones for zone_map in zone_maps),
                 "bytes": column["bytes"],
                 "plain_bytes": plain,
                 "ratio": plain / column["bytes"] if plain and column["bytes"] else None,
@@ -67,12 +67,12 @@ def _bounds(zone_maps: list[ZoneMap]) -> tuple[str | None, str | None]:
     """The least and the greatest bound as text; None if a zone with values has none."""
     bounds: list[str | None] = []
     for name in ("minimum", "maximum"):
-        arrays = [getattr(zones, name) for zones in zone_maps]
+        arrays = [getattr(zone_map, name) for zone_map in zone_maps]
         unknown = any(
-            not array.is_valid()[zone].as_py() and zones.null_count[zone] < zones.lengths[zone]
-            for array, zones in zip(arrays, zone_maps, strict=True)
+            not array.is_valid()[zone].as_py() and zone_map.null_count[zone] < zone_map.lengths[zone]
+            for array, zone_map in zip(arrays, zone_maps, strict=True)
             if array.null_count
-            for zone in range(zones.zones)
+            for zone in range(zone_map.zones)
         )
         try:
             extreme = pc.min_max(pa.chunked_array(arrays))["min" if name == "minimum" else "max"]

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowIndexKind, ZoneFinder
+from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowFinderKind, ZoneFinder
 from lance_engine.index.live_zones import live_zones
 from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
 from lance_engine.index.segments import CoveringSegment, holds_addresses
@@ -60,7 +60,7 @@ def build_segment(
     with ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor:
         folder = IndexFolder(snapshot.store, executor, reporter)
         try:
-            if isinstance(target.kind, RowIndexKind):
+            if isinstance(target.kind, RowFinderKind):
                 details = _build_rows(snapshot, target, fragments, carried, folder, reporter, memory)
             else:
                 details = _build_zones(snapshot, target, fragments, carried, folder, reporter)
@@ -87,7 +87,7 @@ def build_segment(
 def rebuild_moved(
     snapshot: Snapshot,
     segment: CoveringSegment,
-    kind: RowIndexKind,
+    kind: RowFinderKind,
     relocate: Relocate,
     covered: BitMap,
     reporter: Reporter,
@@ -114,7 +114,7 @@ def rebuild_moved(
 
 def new_version(snapshot: Snapshot, kind: IndexKind) -> int:
     """The version of new segments of a kind."""
-    return kind.stable_version if snapshot.has_stable_row_ids and isinstance(kind, RowIndexKind) else 0
+    return kind.stable_version if snapshot.has_stable_row_ids and isinstance(kind, RowFinderKind) else 0
 
 
 def new_segment(
@@ -152,7 +152,7 @@ def _build_rows(
     reporter: Reporter,
     memory: int,
 ) -> bytes:
-    kind = cast(RowIndexKind, target.kind)
+    kind = cast(RowFinderKind, target.kind)
     by_address = kind.holds_addresses(new_version(snapshot, kind))
     identifier = ROW_ADDRESS if by_address else ROW_ID
     with ExternalSorter(memory) as sorter:
@@ -174,7 +174,7 @@ def _build_zones(
     folder: IndexFolder,
     reporter: Reporter,
 ) -> bytes:
-    assert not isinstance(target.kind, RowIndexKind)
+    assert not isinstance(target.kind, RowFinderKind)
     rows = _rows(snapshot, target, fragments, ROW_ADDRESS, reporter)
     zones = live_zones(rows, target.options["rows_per_zone"])
     held = [
@@ -205,7 +205,7 @@ def _relocated(entries: Iterable[pa.RecordBatch], relocate: Relocate) -> Iterato
         yield moved if kept.all() else moved.filter(pa.array(kept))
 
 
-def _still_there(snapshot: Snapshot, kind: RowIndexKind, segment: CoveringSegment) -> Relocate:
+def _still_there(snapshot: Snapshot, kind: RowFinderKind, segment: CoveringSegment) -> Relocate:
     """Keeps the rows that exist in the fragments that the segment is asked for, as new segments name them."""
     covered = np.array(segment.fragments, dtype=np.uint64)
     by_address = holds_addresses(snapshot, kind, segment.segment)

@@ -12,7 +12,7 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import RewriteGroup, RewrittenIndex
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.kind import RowIndexKind, is_usable
+from lance_engine.index.kind import RowFinderKind, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 from lance_engine.index.segments import CoveringSegment, holds_addresses
@@ -31,7 +31,7 @@ def follows_rows(snapshot: Snapshot, segment: IndexSegment) -> bool:
         return segment.base_id is None and not snapshot.has_stable_row_ids
     kind = kind_of(segment.kind)
     return (
-        isinstance(kind, RowIndexKind)
+        isinstance(kind, RowFinderKind)
         and is_usable(segment, kind)
         and segment.base_id is None
         and holds_addresses(snapshot, kind, segment)
@@ -60,13 +60,13 @@ def remap_indices(
                 continue
             moved = [fragment.id for group in followed for fragment in group.new_fragments]
             kind = kind_of(segment.kind)
-            if isinstance(kind, RowIndexKind) and not is_readable(segment, kind, snapshot):
+            if isinstance(kind, RowFinderKind) and not is_readable(segment, kind, snapshot):
                 continue
             reporter.begin(f"moving the rows of the index '{segment.name}'")
             relocate = _moves(snapshot, followed, old, covered)
             now_covered = (covered - old) | BitMap(moved)
             place = SegmentFiles(snapshot, segment)
-            if isinstance(kind, RowIndexKind):
+            if isinstance(kind, RowFinderKind):
                 covering = CoveringSegment(segment, covered, place)
                 new, files = rebuild_moved(snapshot, covering, kind, relocate, now_covered, reporter)
             else:
@@ -83,7 +83,7 @@ def remap_indices(
     return tuple(rewritten), paths
 
 
-def is_readable(segment: IndexSegment, kind: RowIndexKind, snapshot: Snapshot) -> bool:
+def is_readable(segment: IndexSegment, kind: RowFinderKind, snapshot: Snapshot) -> bool:
     """Whether the files of a segment are laid out as expected: those of old releases are not."""
     try:
         kind.open(SegmentFiles(snapshot, segment))

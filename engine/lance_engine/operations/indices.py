@@ -13,7 +13,7 @@ from lance_engine.errors import (
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
-from lance_engine.index.kind import RowIndexKind
+from lance_engine.index.kind import RowFinderKind
 from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.index.registry import KINDS, kind_of
 from lance_engine.index.segments import (
@@ -137,7 +137,7 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
     index = find_index(snapshot, name)
     if index is None:
         return snapshot
-    if isinstance(index.kind, RowIndexKind) and not all(
+    if isinstance(index.kind, RowFinderKind) and not all(
         is_readable(held.segment, index.kind, snapshot) for held in index.segments
     ):
         # Of an old release: built anew.
@@ -161,7 +161,7 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
         missing
         and index.segments
         and is_small
-        and isinstance(index.kind, RowIndexKind)
+        and isinstance(index.kind, RowFinderKind)
         and _takes_deltas(snapshot, index.kind, index)
     )
     carried: Sequence[CoveringSegment] = () if apart else index.segments
@@ -184,7 +184,7 @@ def _all_of(snapshot: Snapshot, index: TableIndex) -> tuple[IndexSegment, ...]:
     )
 
 
-def _takes_deltas(snapshot: Snapshot, kind: RowIndexKind, index: TableIndex) -> bool:
+def _takes_deltas(snapshot: Snapshot, kind: RowFinderKind, index: TableIndex) -> bool:
     """Whether new rows may get a segment of their own.
 
     Where entries are stable row ids, those of rows that were updated still find these rows: they have to go

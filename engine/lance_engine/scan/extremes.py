@@ -44,16 +44,16 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
         reader = reader_for(fragment.id)
         if not reader.is_stored(field):
             continue  # all null
-        zones = reader.zone_map(field, column) if field.is_leaf else None
-        if zones is None:
+        zone_map = reader.zone_map(field, column) if field.is_leaf else None
+        if zone_map is None:
             unsure.append((ScanSplit(fragment.id, 0, fragment.physical_rows), None, None))
             continue
-        exact = _exact_zones(zones, reader.deleted())
-        bounds += [bound.filter(pa.array(exact)) for bound in (zones.minimum, zones.maximum)]
+        exact = _exact_zones(zone_map, reader.deleted())
+        bounds += [bound.filter(pa.array(exact)) for bound in (zone_map.minimum, zone_map.maximum)]
         for zone in np.flatnonzero(~exact).tolist():
-            start, rows = int(zones.starts[zone]), int(zones.lengths[zone])
+            start, rows = int(zone_map.starts[zone]), int(zone_map.lengths[zone])
             split = ScanSplit(fragment.id, start, start + rows)
-            unsure.append((split, zones.minimum[zone], zones.maximum[zone]))
+            unsure.append((split, zone_map.minimum[zone], zone_map.maximum[zone]))
     found = _extremes(bounds, kind)
     # What zones without exact bounds hold matters only where these reach beyond what is known.
     splits = [split for split, low, high in unsure if _may_extend(found, low, high)]
@@ -68,20 +68,20 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
     return found
 
 
-def _exact_zones(zones: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.bool_]:
+def _exact_zones(zone_map: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.bool_]:
     """Zones whose bounds are values of rows that are not deleted."""
-    exact: npt.NDArray[np.bool_] = np.ones(zones.zones, dtype=np.bool_)
-    kind = zones.minimum.type
-    if not zones.nan_order_known:
+    exact: npt.NDArray[np.bool_] = np.ones(zone_map.zones, dtype=np.bool_)
+    kind = zone_map.minimum.type
+    if not zone_map.nan_order_known:
         # Written by others: whether strings were cut, and what NaN does to bounds, is not known.
         if is_text(kind) or is_bytes(kind) or pa.types.is_floating(kind):
             exact[:] = False
     elif is_text(kind) or is_bytes(kind):
-        for bound in (zones.minimum, zones.maximum):
+        for bound in (zone_map.minimum, zone_map.maximum):
             short = pc.fill_null(pc.less(pc.binary_length(bound), _CUT_BYTES), False)
-            exact &= short.to_numpy(zero_copy_only=False) | (zones.null_count == zones.lengths)
+            exact &= short.to_numpy(zero_copy_only=False) | (zone_map.null_count == zone_map.lengths)
     if deleted is not None:
-        exact[deleted // zones.rows_per_zone] = False
+        exact[deleted // zone_map.rows_per_zone] = False
     return exact
 
 

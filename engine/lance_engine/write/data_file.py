@@ -171,7 +171,7 @@ class DataFileWriter:
                 content = zone_map(self._leaves[leaf], joined_statistics(parts))
                 column = self._leaf_columns[leaf]
                 if self._options.zone_index == "strict":
-                    self._file.write_zone_index(column, content, self._options.zone_rows)
+                    self._file.write_zone_map(column, content, self._options.zone_rows)
                 else:
                     self._file.write_column_buffer(column, content)
 

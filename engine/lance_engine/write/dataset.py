@@ -27,7 +27,7 @@ from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
-from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneIndexForm
+from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneMapForm
 from lance_engine.write.source import check_compatible, open_source
 
 WriteMode = Literal["create", "append", "overwrite"]
@@ -43,7 +43,7 @@ def write_dataset(
     max_bytes_per_file: int = 90 << 30,
     zone_maps: bool = True,
     zone_rows: int = 8192,
-    zone_index: ZoneIndexForm = "compatible",
+    zone_index: ZoneMapForm = "compatible",
     profile: ProfileName = "balanced",
     branch: str | None = None,
     storage_options: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ from lance_engine.errors import UnsupportedFeatureError
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
 
-ZoneIndexForm = Literal["compatible", "strict"]
+ZoneMapForm = Literal["compatible", "strict"]
 
 DEFAULT_VERSION = "2.1"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
@@ -42,7 +42,7 @@ class WriteOptions:
     file_tag: str = ""
     zone_maps: bool = True
     zone_rows: int = 8192
-    zone_index: ZoneIndexForm = "compatible"
+    zone_index: ZoneMapForm = "compatible"
     profile: ProfileName = "balanced"
     progress: Progress | None = None
 
@@ -52,7 +52,7 @@ class WriteOptions:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.zone_rows >= 1 << 32:
             raise ValueError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
-        if self.zone_index not in get_args(ZoneIndexForm):
+        if self.zone_index not in get_args(ZoneMapForm):
             raise ValueError(f'zone_index must be "compatible" or "strict", not {self.zone_index!r}')
         if self.profile not in PROFILES:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")

@@ -26,7 +26,7 @@ from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
 
 class DataFusionTable(PlainDataset):
@@ -57,7 +57,7 @@ class DataFusionTable(PlainDataset):
 
 
 def register(
-    context: SessionContext, name: str, dataset: Dataset, *, system_columns: Sequence[str] = ()
+    context: SessionContext, name: str, dataset: DatasetVersion, *, system_columns: Sequence[str] = ()
 ) -> DataFusionTable:
     """Make `dataset` the table `name` of `context`, in place of what had that name.
 

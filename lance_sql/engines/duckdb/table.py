@@ -23,7 +23,7 @@ from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, TableScan
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Node
     from lance_engine.scan.plan import FilterPlan
 
@@ -193,7 +193,7 @@ def _declared_item(kind: pa.DataType) -> pa.Field:
 def register(
     connection: duckdb.DuckDBPyConnection,
     name: str,
-    dataset: Dataset,
+    dataset: DatasetVersion,
     *,
     pushdown: Pushdown = "auto",
     system_columns: Sequence[str] = (),
@@ -209,7 +209,7 @@ def register(
 
 
 def source(
-    dataset: Dataset,
+    dataset: DatasetVersion,
     name: str,
     system_columns: Sequence[str] = (),
     pushdown: Pushdown = "auto",

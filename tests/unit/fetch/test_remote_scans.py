@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 from remote_store import RemoteStore
 
@@ -43,9 +43,9 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def opened(path: Path, latency: float = 0.002, gathered: int = 0) -> tuple[RemoteStore, Dataset]:
+def opened(path: Path, latency: float = 0.002, gathered: int = 0) -> tuple[RemoteStore, DatasetVersion]:
     store = RemoteStore.of_folder(path, latency)
-    dataset = Dataset.open(store)  # type: ignore[arg-type]
+    dataset = DatasetVersion.open(store)  # type: ignore[arg-type]
     store.reset_counters()
     store.gather(gathered)
     return store, dataset
@@ -58,7 +58,7 @@ def size_of(path: Path) -> int:
 def test_a_whole_scan(one_file: Path) -> None:
     store, dataset = opened(one_file, gathered=2)
     found = dataset.scan().to_table()
-    assert found.equals(Dataset.open(str(one_file)).scan().to_table())
+    assert found.equals(DatasetVersion.open(str(one_file)).scan().to_table())
     assert store.requests <= 30
     assert store.bytes_read <= 1.1 * size_of(one_file)
     assert store.most_in_flight >= 2
@@ -67,7 +67,7 @@ def test_a_whole_scan(one_file: Path) -> None:
 def test_one_column(one_file: Path) -> None:
     store, dataset = opened(one_file)
     found = dataset.scan(columns=["price"]).to_table()
-    assert found.equals(Dataset.open(str(one_file)).scan(columns=["price"]).to_table())
+    assert found.equals(DatasetVersion.open(str(one_file)).scan(columns=["price"]).to_table())
     assert store.requests <= 6
     assert store.bytes_read <= 1.3 * ROWS * 8
 
@@ -83,7 +83,7 @@ def test_a_limit(one_file: Path, limit: int) -> None:
 def test_a_limit_with_a_filter(one_file: Path) -> None:
     store, dataset = opened(one_file)
     found = dataset.scan(filter="flag = 7", limit=10).to_table()
-    assert found.equals(Dataset.open(str(one_file)).scan(filter="flag = 7").to_table().slice(0, 10))
+    assert found.equals(DatasetVersion.open(str(one_file)).scan(filter="flag = 7").to_table().slice(0, 10))
     assert store.bytes_read <= 1 << 20
 
 
@@ -91,7 +91,7 @@ def test_a_filter_that_leaves_much(one_file: Path) -> None:
     store, dataset = opened(one_file)
     filter = "flag < 10 AND amount < 500000000000"
     found = dataset.scan(columns=["price"], filter=filter).to_table()
-    local = Dataset.open(str(one_file)).scan(columns=["price"], filter=filter)
+    local = DatasetVersion.open(str(one_file)).scan(columns=["price"], filter=filter)
     assert found.equals(local.to_table())
     assert store.requests <= 20
     assert store.bytes_read <= 1.2 * ROWS * (8 + 8 + 1)
@@ -100,7 +100,7 @@ def test_a_filter_that_leaves_much(one_file: Path) -> None:
 def test_many_files(many_files: Path) -> None:
     store, dataset = opened(many_files, gathered=32)
     found = dataset.scan(columns=["price"]).to_table()
-    assert found.equals(Dataset.open(str(many_files)).scan(columns=["price"]).to_table())
+    assert found.equals(DatasetVersion.open(str(many_files)).scan(columns=["price"]).to_table())
     assert store.requests <= 200  # one for each file
     assert store.most_in_flight >= 32
 
@@ -132,7 +132,7 @@ def test_lookups(one_file: Path, count: int) -> None:
     """Cold: footer, chunk indices and data come one after the other, each of all columns together."""
     store, dataset = opened(one_file, 0.0)
     wanted = RNG.integers(0, ROWS, count)
-    expected = Dataset.open(str(one_file)).take(wanted)
+    expected = DatasetVersion.open(str(one_file)).take(wanted)
     assert dataset.take(wanted).equals(expected)
     assert store.requests <= 3 + 6 * (2 + count)
     assert store.bytes_read <= 700_000 + 120_000 * count
@@ -146,14 +146,14 @@ def test_lookups(one_file: Path, count: int) -> None:
 def test_a_lookup_in_many_files_opens_them_together(many_files: Path) -> None:
     store, dataset = opened(many_files, gathered=32)
     wanted = np.arange(0, 200, 2, dtype=np.uint64) << np.uint64(32)
-    assert dataset.take(wanted, ["id"]).equals(Dataset.open(str(many_files)).take(wanted, ["id"]))
+    assert dataset.take(wanted, ["id"]).equals(DatasetVersion.open(str(many_files)).take(wanted, ["id"]))
     assert store.requests <= 100
     assert store.most_in_flight >= 32
 
 
 def test_zone_maps_and_deletions_are_fetched_together(many_files: Path, tmp_path: Path) -> None:
     shutil.copytree(many_files, tmp_path / "deleted.lance")
-    local = Dataset.open(str(tmp_path / "deleted.lance")).delete("id % 100 = 7")
+    local = DatasetVersion.open(str(tmp_path / "deleted.lance")).delete("id % 100 = 7")
     store, dataset = opened(tmp_path / "deleted.lance", gathered=32)
     assert (
         dataset.scan(columns=["id"], filter="flag = 3")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import encodings, kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.container import PageMetadata
 from lance_engine.format.pb import encodings21_pb2, table_pb2
@@ -91,7 +91,7 @@ def test_a_dataset(registered: None, tmp_path: Path, version: str) -> None:
     path.write_bytes(file_content(version))
     (path,) = (tmp_path / "_versions").glob("*.manifest")
     path.write_bytes(without_file_sizes(path.read_bytes()))
-    dataset = Dataset.open(str(tmp_path))
+    dataset = DatasetVersion.open(str(tmp_path))
     assert dataset.scan().to_table()["value"].to_pylist() == VALUES
     assert dataset.scan(filter="value > 490").count() == sum((value or 0) > 490 for value in VALUES)
     assert dataset.take([7, 3])["value"].to_pylist() == [7, None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.reader import FileReader
 from lance_engine.file.zone_map import ZoneMap, read_zone_map
@@ -27,17 +27,17 @@ from lance_engine.write.options import WriteOptions
 NESTED = pa.struct([pa.field("a", pa.int64()), pa.field("l", pa.list_(pa.int64()))])
 
 
-def written(table: pa.Table, **options: Any) -> tuple[MemoryStore, Dataset]:
+def written(table: pa.Table, **options: Any) -> tuple[MemoryStore, DatasetVersion]:
     store = MemoryStore("zones")
-    return store, Dataset(write_dataset(table, store, **options))
+    return store, DatasetVersion(write_dataset(table, store, **options))
 
 
-def reader_of(dataset: Dataset, store: MemoryStore) -> FileReader:
+def reader_of(dataset: DatasetVersion, store: MemoryStore) -> FileReader:
     (file,) = dataset.snapshot.fragments[0].files
     return FileReader(store, f"data/{file.path}")
 
 
-def zone_map(dataset: Dataset, store: MemoryStore, path: str) -> ZoneMap | None:
+def zone_map(dataset: DatasetVersion, store: MemoryStore, path: str) -> ZoneMap | None:
     leaf = dataset.snapshot.schema.field(path)
     leaves = [found.id for found in dataset.snapshot.schema.leaves()]
     return read_zone_map(reader_of(dataset, store), leaves.index(leaf.id), leaf, path)
@@ -133,7 +133,9 @@ def test_zone_maps_can_be_left_out() -> None:
 # ---- a column whose own encoding is zone_index, and damage --------------------------------------------
 
 
-def rewritten(store: MemoryStore, dataset: Dataset, change: Any, metadata: bytes | None = None) -> FileReader:
+def rewritten(
+    store: MemoryStore, dataset: DatasetVersion, change: Any, metadata: bytes | None = None
+) -> FileReader:
     """The only file again after `change(column metadata)`, and with other zone map metadata if given."""
     (file,) = dataset.snapshot.fragments[0].files
     data = store.read(f"data/{file.path}")
@@ -182,7 +184,7 @@ def test_files_of_version_2_0_can_have_the_column_encoding_itself(tmp_path: Path
     found = {}
     for form in ("compatible", "strict"):
         write_dataset(table, str(tmp_path / form), data_storage_version="2.0", zone_rows=100, zone_index=form)
-        found[form] = Dataset.open(str(tmp_path / form))
+        found[form] = DatasetVersion.open(str(tmp_path / form))
     strict, compatible = found["strict"], found["compatible"]
     assert strict.inspect.zones().equals(compatible.inspect.zones())
     assert str(strict.scan().to_table().to_pydict()) == str(table.to_pydict())  # NaN is not itself
@@ -318,7 +320,7 @@ def test_zones_as_a_table(tmp_path: Path) -> None:
         }
     )
     write_dataset(table, tmp_path, zone_rows=2)
-    dataset = Dataset.open(str(tmp_path))
+    dataset = DatasetVersion.open(str(tmp_path))
     found = dataset.inspect.zones()
     assert found.column("column").to_pylist() == ["x", "x", "b", "b", "n.a", "n.a"]
     assert found.select(["zone", "first_row", "rows", "minimum", "maximum", "null_count"]).to_pylist()[

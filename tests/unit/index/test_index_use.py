@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.expr.from_sql import parse_sql
 from lance_engine.format.index_section import parse_index_section, replace_indices
@@ -26,7 +26,7 @@ ROWS = 50_000
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def built(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     rng = np.random.default_rng(1)
     table = pa.table(
         {
@@ -40,17 +40,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     )
     uri = str(tmp_path_factory.mktemp("indexed") / "t.lance")
     write_dataset(table, uri, max_rows_per_file=20_000)
-    dataset = Dataset.open(uri).create_index("key").create_index("group", "bitmap")
+    dataset = DatasetVersion.open(uri).create_index("key").create_index("group", "bitmap")
     dataset = dataset.create_index("rare", "bitmap").create_index("sorted", "zonemap")
     dataset = dataset.create_index("plain", "zonemap").create_index("s.a", "btree", name="inner")
     return dataset.create_index("key", "bloomfilter", name="key_bloom", rows_per_zone=1000)
 
 
-def ask(dataset: Dataset, text: str) -> IndexSearch | None:
+def ask(dataset: DatasetVersion, text: str) -> IndexSearch | None:
     return search(dataset.snapshot, parse_sql(text, dataset.schema))
 
 
-def used(dataset: Dataset, text: str) -> set[str]:
+def used(dataset: DatasetVersion, text: str) -> set[str]:
     found = ask(dataset, text)
     return set() if found is None else {use.name for use in found.uses}
 
@@ -80,13 +80,13 @@ def used(dataset: Dataset, text: str) -> set[str]:
         ("key = 77 AND key + 1 = 78", {"key_idx"}),
     ],
 )
-def test_an_index_is_used_where_it_pays(built: Dataset, text: str, names: set[str]) -> None:
+def test_an_index_is_used_where_it_pays(built: DatasetVersion, text: str, names: set[str]) -> None:
     assert used(built, text) == names
     expected = built.scan(["_rowaddr"], filter=text, indices=False, zone_maps=False).to_table()
     assert built.scan(["_rowaddr"], filter=text).to_table().equals(expected)
 
 
-def test_matches_tell_whether_they_are_exact(built: Dataset) -> None:
+def test_matches_tell_whether_they_are_exact(built: DatasetVersion) -> None:
     found = ask(built, "key = 77")
     assert found is not None
     assert sorted(found.matches) == [0, 1, 2]
@@ -101,11 +101,11 @@ def test_matches_tell_whether_they_are_exact(built: Dataset) -> None:
     assert long.uses[0].filter == "key IN (100 values)"
 
 
-def test_what_is_not_covered_is_scanned(built: Dataset, tmp_path: Path) -> None:
+def test_what_is_not_covered_is_scanned(built: DatasetVersion, tmp_path: Path) -> None:
     uri = str(tmp_path / "copy.lance")
     shutil.copytree(built.uri, uri)
     write_dataset(built.scan(filter="key = 77").to_table(), uri, "append")
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     found = ask(dataset, "key = 77")
     assert found is not None
     assert sorted(found.matches) == [0, 1, 2]
@@ -117,7 +117,7 @@ def test_what_is_not_covered_is_scanned(built: Dataset, tmp_path: Path) -> None:
     assert optimized.optimize_indices().version == optimized.version
 
 
-def test_statistics(built: Dataset) -> None:
+def test_statistics(built: DatasetVersion) -> None:
     told = built.index_statistics("key_idx")
     assert (told["kind"], told["columns"], told["rows"], told["uncovered_rows"]) == (
         "BTree",
@@ -134,7 +134,7 @@ def test_statistics(built: Dataset) -> None:
 @pytest.mark.parametrize(
     "change", [{"index_version": 9}, {"fragment_bitmap": b""}, {"type_url": "/x.InvertedIndexDetails"}]
 )
-def test_what_is_not_known_is_ignored(built: Dataset, change: dict[str, object]) -> None:
+def test_what_is_not_known_is_ignored(built: DatasetVersion, change: dict[str, object]) -> None:
     section = table_pb2.IndexSection.FromString(built.snapshot.index_section or b"")
     for index in section.indices:
         index.index_details.type_url = str(change.get("type_url", index.index_details.type_url))
@@ -150,11 +150,11 @@ def test_what_is_not_known_is_ignored(built: Dataset, change: dict[str, object])
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty"])
 @pytest.mark.parametrize("column", ["key", "rare", "sorted"])
 def test_a_damaged_file_is_an_error_that_says_what_to_do(
-    built: Dataset, tmp_path: Path, damage: str, column: str
+    built: DatasetVersion, tmp_path: Path, damage: str, column: str
 ) -> None:
     uri = tmp_path / "copy.lance"
     shutil.copytree(built.uri, uri)
-    dataset = Dataset.open(str(uri))
+    dataset = DatasetVersion.open(str(uri))
     segments = parse_index_section(dataset.snapshot.index_section or b"")
     segment = next(segment for segment in segments if segment.name == f"{column}_idx")
     for path in (uri / "_indices" / str(segment.uuid)).iterdir():
@@ -185,7 +185,7 @@ def test_numbers_in_columns_are_checked(column: pa.Array) -> None:
     assert whole_numbers(pa.array([3], pa.uint32())).tolist() == [3]
 
 
-def test_removing_the_last_index_leaves_no_section(built: Dataset) -> None:
+def test_removing_the_last_index_leaves_no_section(built: DatasetVersion) -> None:
     section = built.snapshot.index_section
     segments = parse_index_section(section or b"")
     assert replace_indices(section, (), {segment.uuid for segment in segments}) is None
@@ -219,7 +219,7 @@ def test_hashes_are_those_of_the_specification() -> None:
         ("key = 3 OR key > 4", None),
     ],
 )
-def test_values_that_a_filter_asks_for(built: Dataset, text: str, values: list[int] | None) -> None:
+def test_values_that_a_filter_asks_for(built: DatasetVersion, text: str, values: list[int] | None) -> None:
     found = equal_to(parse_sql(text, built.schema))
     assert (None if found is None else sorted(found.to_pylist())) == values
 

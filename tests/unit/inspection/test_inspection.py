@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.inspection import history, indices, layout, storage
@@ -122,7 +122,7 @@ def test_pages_of_one_column_and_what_is_below(snapshot: Snapshot) -> None:
 
 
 def test_a_dataset_offers_its_inspections(snapshot: Snapshot) -> None:
-    inspector = Dataset(snapshot).inspect
+    inspector = DatasetVersion(snapshot).inspect
     assert inspector.versions() == history.versions(snapshot.uri)
     assert inspector.fragments() == layout.fragments(snapshot)
     assert inspector.files() == layout.files(snapshot)

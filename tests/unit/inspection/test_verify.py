@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.format.deletion import encode_deletions
 from lance_engine.format.manifest import DeletionKind, Fragment, serialize_manifest_file
 from lance_engine.format.operations import Overwrite
@@ -43,7 +43,7 @@ def create(store: Store, *, stable: bool = False) -> Snapshot:
     fragments = write_fragments(store, schema, data.to_batches(), WriteOptions(max_rows_per_file=10))
     created = CreateOptions(stable_row_ids=stable)
     snapshot = commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created)
-    return Dataset(snapshot).delete("a % 10 = 3").snapshot
+    return DatasetVersion(snapshot).delete("a % 10 = 3").snapshot
 
 
 def change(snapshot: Snapshot, number: int, **fragment: Any) -> Snapshot:
@@ -63,7 +63,7 @@ def data_path(snapshot: Snapshot, number: int = 1) -> str:
 
 @pytest.mark.parametrize("stable", [False, True])
 def test_a_sound_dataset_has_no_findings(stable: bool) -> None:
-    dataset = Dataset(create(MemoryStore(), stable=stable))
+    dataset = DatasetVersion(create(MemoryStore(), stable=stable))
     dataset = dataset.update({"a": "a + 1"}, "a > 20").add_columns({"b": "a * 2"}).drop_columns(["s"])
     assert dataset.verify(values=True).num_rows == 0
     assert dataset.compact().verify(values=True).num_rows == 0
@@ -213,13 +213,13 @@ def test_fragments_out_of_order_are_found() -> None:
     assert findings["check"].to_pylist() == ["manifest", "manifest"]
 
 
-def measures(dataset: Dataset) -> dict[str, tuple[int, str | None]]:
+def measures(dataset: DatasetVersion) -> dict[str, tuple[int, str | None]]:
     return {row["measure"]: (row["amount"], row["command"]) for row in dataset.health().to_pylist()}
 
 
 def test_history_and_deletions(tmp_path: Path) -> None:
     path = str(tmp_path / "t.lance")
-    dataset = Dataset(write_dataset(pa.table({"a": range(20)}), path))
+    dataset = DatasetVersion(write_dataset(pa.table({"a": range(20)}), path))
     dataset.tags.create("first")
     stale = dataset
     dataset = dataset.delete("a < 2")
@@ -237,7 +237,7 @@ def test_history_and_deletions(tmp_path: Path) -> None:
     assert (transactions[2]["fragments_added"], transactions[2]["fragments_updated"]) == (1, 1)
     assert (transactions[4]["fragments_added"], transactions[4]["fragments_removed"]) == (1, 2)
     assert all((tmp_path / "t.lance" / "_transactions" / row["file"]).exists() for row in transactions)
-    deletions = Dataset.open(path, 3).inspect.deletions().to_pylist()
+    deletions = DatasetVersion.open(path, 3).inspect.deletions().to_pylist()
     assert [(row["fragment_id"], row["deleted_rows"], row["kind"]) for row in deletions] == [(0, 3, "bitmap")]
     assert dataset.inspect.deletions().num_rows == 0
     (tag,) = dataset.inspect.refs().to_pylist()
@@ -246,10 +246,10 @@ def test_history_and_deletions(tmp_path: Path) -> None:
 
 def test_health_names_the_command(tmp_path: Path) -> None:
     path = str(tmp_path / "t.lance")
-    dataset = Dataset(write_dataset(pa.table({"a": range(20)}), path))
+    dataset = DatasetVersion(write_dataset(pa.table({"a": range(20)}), path))
     assert not any(command for _, command in measures(dataset).values())
     write_dataset(pa.table({"a": range(10)}), path, mode="append")
-    dataset = Dataset.open(path).delete("a = 3 OR a < 2")
+    dataset = DatasetVersion.open(path).delete("a = 3 OR a < 2")
     found = measures(dataset)
     assert found["small fragments"] == (2, "ds.compact()")
     assert found["deleted rows"] == (6, "ds.compact()")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import LanceError, StorageAccessError
 from lance_engine.io.access import access_explained
 from lance_engine.write.dataset import write_dataset
@@ -77,7 +77,7 @@ def test_without_credentials(object_store: ObjectStore, kind: str, monkeypatch: 
     options = {name: value for name, value in object_store.options.items() if "key" not in name}
     uri = getattr(object_store, kind)("t.lance")
     for attempt in (
-        lambda: Dataset.open(uri, storage_options=options),
+        lambda: DatasetVersion.open(uri, storage_options=options),
         lambda: write_dataset(TABLE, uri, storage_options=options),
     ):
         with pytest.raises(StorageAccessError, match="locate credentials") as caught:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io import MemoryStore, disk_cache, open_store
 from lance_engine.io.cached_store import CachedStore
@@ -189,7 +189,7 @@ def test_the_second_run_fetches_nothing_but_the_newest_version(
 ) -> None:
     uri = object_store.s3("t.lance")
     table = pa.table({"id": range(50_000), "s": [f"s{i}" for i in range(50_000)]})
-    ds = Dataset(write_dataset(table, uri, storage_options=object_store.options))
+    ds = DatasetVersion(write_dataset(table, uri, storage_options=object_store.options))
     ds.delete("id < 10")
     with s3_proxy(object_store.endpoint) as proxy:
         options = {**object_store.options, "aws_endpoint": proxy.endpoint}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, StorageUnavailableError, UnsupportedFeatureError
 from lance_engine.io import open_store
 from lance_engine.io.http_store import HttpStore
@@ -67,10 +67,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def test_a_dataset_is_read(address: str, tmp_path: Path) -> None:
     path = tmp_path / "with space" / "t.lance"
-    ds = Dataset(write_dataset(TABLE, path))
+    ds = DatasetVersion(write_dataset(TABLE, path))
     ds.delete("id < 10")
     for uri in (f"{address}/with space/t.lance", f"{address}/with%20space/t.lance/"):
-        remote = Dataset.open(uri)
+        remote = DatasetVersion.open(uri)
         assert (remote.version, remote.count_rows()) == (2, 990)
         assert remote.scan(["s"], filter="id = 500").to_table().to_pylist() == [{"s": "s500"}]
     store = open_store(uri)
@@ -88,13 +88,13 @@ def test_nothing_is_committed_to_it(address: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeatureError, match="manifest_store"):
         open_store(f"{address}/t.lance").put_if_absent("_versions/2.manifest", b"")
     with pytest.raises(StorageUnavailableError, match="status 501"):
-        Dataset.open(f"{address}/t.lance").delete("id = 1")
-    assert Dataset.open(tmp_path / "t.lance").version == 1
+        DatasetVersion.open(f"{address}/t.lance").delete("id = 1")
+    assert DatasetVersion.open(tmp_path / "t.lance").version == 1
 
 
 def test_there_is_no_dataset(address: str) -> None:
     with pytest.raises(DatasetNotFoundError):
-        Dataset.open(f"{address}/t.lance")
+        DatasetVersion.open(f"{address}/t.lance")
 
 
 @pytest.mark.parametrize("address", [_WholeFiles], indirect=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.io import LocalStore, MemoryStore, Store, open_store
 from lance_engine.io.dynamodb import DynamoDBManifestStore
@@ -126,10 +126,10 @@ def test_repair_after_a_writer_died(
     version = 2 if committed else 1
     if reader == "append":
         assert write_dataset(TABLE, store, "append").version == version + 1
-        assert Dataset.open(store).count_rows() == 10 * (version + 1)  # type: ignore[arg-type]
+        assert DatasetVersion.open(store).count_rows() == 10 * (version + 1)  # type: ignore[arg-type]
     else:
         asked = None if reader == "open" else version
-        dataset = Dataset.open(store, asked)  # type: ignore[arg-type]
+        dataset = DatasetVersion.open(store, asked)  # type: ignore[arg-type]
         assert dataset.version == version
         assert dataset.scan().to_table() == pa.concat_tables([TABLE] * version)
     entry = manifests.get("t", version)
@@ -152,7 +152,7 @@ def test_a_death_between_the_entry_and_the_copy_in_the_database(
     entry = manifests.get("t", 1)
     assert entry is not None
     assert not entry.is_final
-    assert Dataset.open(store).count_rows() == 10  # type: ignore[arg-type]
+    assert DatasetVersion.open(store).count_rows() == 10  # type: ignore[arg-type]
     assert manifests.get("t", 1) == ManifestEntry(1, f"t/{FIRST}", entry.size)
     assert files.list("_versions") == [FIRST]
 
@@ -168,7 +168,7 @@ def test_the_database_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.Monk
             write_dataset(TABLE, store, "append")
     # Nobody knows whether the entry was made, so the files stay.
     assert len(files.list("data")) == 2
-    assert Dataset.open(store).version == 1  # type: ignore[arg-type]
+    assert DatasetVersion.open(store).version == 1  # type: ignore[arg-type]
 
 
 def test_an_entry_that_was_made_although_the_answer_was_lost(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_a_dataset_begun_without_a_database_and_both_naming_schemes(tmp_path: Pa
     for path in files.list(""):
         plain.put(path.replace(FIRST, NamingScheme.V1.path(1)), files.read(path))
     upgraded = ExternallyCommittedStore(plain, manifests, "other", "plain://other")
-    Dataset(write_dataset(TABLE, upgraded, "append")).tags.create("begin", 1)
+    DatasetVersion(write_dataset(TABLE, upgraded, "append")).tags.create("begin", 1)
     assert plain.list("_versions") == ["_versions/1.manifest", "_versions/2.manifest"]
     # Somebody without the database commits version 3: it is found, and not overwritten.
     write_dataset(TABLE, plain, "append")
     assert write_dataset(TABLE, upgraded, "append").version == 4
-    assert Dataset.open(upgraded).count_rows() == 40  # type: ignore[arg-type]
+    assert DatasetVersion.open(upgraded).count_rows() == 40  # type: ignore[arg-type]
 
 
 def test_manifests_that_are_not_what_was_recorded(tmp_path: Path) -> None:
@@ -207,14 +207,14 @@ def test_manifests_that_are_not_what_was_recorded(tmp_path: Path) -> None:
     content = files.read(FIRST)
     files.put(FIRST, content[:-1])
     with pytest.raises(CorruptFileError, match="are recorded for it"):
-        Dataset.open(store)  # type: ignore[arg-type]
+        DatasetVersion.open(store)  # type: ignore[arg-type]
     files.put(FIRST, content)
     manifests.replace("t", ManifestEntry(1, "t/_versions/1.manifest-gone"))
     with pytest.raises(CorruptFileError, match="manifest of a committed version is missing"):
-        Dataset.open(store)  # type: ignore[arg-type]
+        DatasetVersion.open(store)  # type: ignore[arg-type]
     manifests.replace("t", ManifestEntry(1, "elsewhere"))
     with pytest.raises(CorruptFileError, match="names 'elsewhere' as a manifest"):
-        Dataset.open(store)  # type: ignore[arg-type]
+        DatasetVersion.open(store)  # type: ignore[arg-type]
 
 
 def test_shared_disks_mounted_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,14 +227,14 @@ def test_shared_disks_mounted_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(UnsupportedFeatureError, match="manifest_store"):
         write_dataset(TABLE, share / "t.lance")
     uri = f"file+sqlite://{share}/t.lance?db={share}/manifests.db"
-    dataset = Dataset(write_dataset(TABLE, uri))
+    dataset = DatasetVersion(write_dataset(TABLE, uri))
     assert dataset.uri == uri
     dataset.tags.create("one")
     # Another machine has the disk in another place, and names the database by an option.
     moved = share.rename(tmp_path / "mount")
     options = {"manifest_store": f"sqlite://{moved}/manifests.db"}
     assert write_dataset(TABLE, moved / "t.lance", "append", storage_options=options).version == 2
-    again = Dataset.open(str(moved / "t.lance"), storage_options=options).delete("id = 3")
+    again = DatasetVersion.open(str(moved / "t.lance"), storage_options=options).delete("id = 3")
     assert again.count_rows() == 18
     with sqlite3.connect(moved / "manifests.db") as connection:
         assert connection.execute("SELECT base_uri, version FROM manifests").fetchall() == [
@@ -245,9 +245,9 @@ def test_shared_disks_mounted_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
 def test_other_storage_with_a_database(tmp_path: Path) -> None:
     uri = f"memory://{uuid.uuid4().hex}/t.lance"
     options = {"manifest_store": f"sqlite://{tmp_path}/manifests.db"}
-    dataset = Dataset(write_dataset(TABLE, uri, storage_options=options))
+    dataset = DatasetVersion(write_dataset(TABLE, uri, storage_options=options))
     assert dataset.delete("id < 5").count_rows() == 5
-    assert Dataset.open(uri, storage_options=options).version == 2
+    assert DatasetVersion.open(uri, storage_options=options).version == 2
 
 
 @pytest.mark.parametrize(

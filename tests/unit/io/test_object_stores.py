@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io import open_store
 from lance_engine.io.cloud_options import Waiting, cloud_config, waiting
@@ -63,7 +63,7 @@ def test_opening_costs_two_requests_of_however_many_versions(
         backend.put_object(object_store.bucket, name, b"")
     assert len(open_store(uri, object_store.options).names(VERSIONS)) == 1102
     proxy.reset()
-    assert Dataset.open(uri, storage_options=options).version == 2
+    assert DatasetVersion.open(uri, storage_options=options).version == 2
     assert proxy.methods() == ["GET", "GET"]
     assert "list-type" in proxy.requests[0].path
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.io import MemoryStore
 from lance_engine.progress import ProgressEvent
 from lance_engine.write.dataset import write_dataset
@@ -18,7 +18,7 @@ Told = Callable[[ProgressEvent], None]
 TABLE = pa.table({"id": range(60), "v": [i % 7 for i in range(60)], "s": [f"s{i}" for i in range(60)]})
 SOURCE = pa.table({"id": [3, 30, 100], "v": [1, 1, 1]})
 
-OPERATIONS: dict[str, Callable[[Dataset, Told], object]] = {
+OPERATIONS: dict[str, Callable[[DatasetVersion, Told], object]] = {
     "append": lambda ds, told: write_dataset(TABLE, ds.snapshot.store, "append", progress=told),
     "overwrite": lambda ds, told: write_dataset(
         TABLE.to_batches(7), ds.snapshot.store, "overwrite", max_rows_per_file=20, progress=told
@@ -49,7 +49,7 @@ OPERATIONS: dict[str, Callable[[Dataset, Told], object]] = {
 def files(request: pytest.FixtureRequest) -> dict[str, bytes]:
     """A dataset of four fragments with an index that one of them has not come into."""
     store = MemoryStore()
-    dataset = Dataset(
+    dataset = DatasetVersion(
         write_dataset(TABLE.slice(0, 45), store, max_rows_per_file=15, stable_row_ids=request.param)
     )
     dataset.create_index("s", "bitmap").delete("id = 5")
@@ -74,7 +74,7 @@ def test_nothing_stays_of_a_cancelled_operation(
                 raise KeyboardInterrupt(event.stage)
 
         with contextlib.suppress(KeyboardInterrupt):
-            OPERATIONS[name](Dataset.open(store), cancel)  # type: ignore[arg-type]
+            OPERATIONS[name](DatasetVersion.open(store), cancel)  # type: ignore[arg-type]
         if left[0] > 0:
             break
         assert store.list("") == sorted(files), f"cancelled at event {last}"
@@ -88,5 +88,5 @@ def test_true_tells_on_standard_error(
     store = MemoryStore()
     for path, content in files.items():
         store.put(path, content)
-    OPERATIONS[name](Dataset.open(store), True)  # type: ignore[arg-type]
+    OPERATIONS[name](DatasetVersion.open(store), True)  # type: ignore[arg-type]
     assert "\r" in capsys.readouterr().err

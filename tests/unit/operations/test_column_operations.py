@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     ColumnNotFoundError,
     InvalidFilterError,
@@ -32,22 +32,22 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(params=["all rows", "rows deleted"])
-def dataset(request: pytest.FixtureRequest) -> Dataset:
+def dataset(request: pytest.FixtureRequest) -> DatasetVersion:
     """Three fragments; perhaps with deleted rows at the beginning, in the middle and at the end of one."""
-    created = Dataset(write_dataset(table(), MemoryStore(), max_rows_per_file=15))
+    created = DatasetVersion(write_dataset(table(), MemoryStore(), max_rows_per_file=15))
     return created if request.param == "all rows" else created.delete("id IN (0, 1, 7, 13, 14, 15, 39)")
 
 
-def column(dataset: Dataset, name: str) -> list[Any]:
+def column(dataset: DatasetVersion, name: str) -> list[Any]:
     found: list[Any] = dataset.scan([name]).to_table()[name].to_pylist()
     return found
 
 
-def files(dataset: Dataset) -> list[int]:
+def files(dataset: DatasetVersion) -> list[int]:
     return [len(fragment.files) for fragment in dataset.snapshot.fragments]
 
 
-def test_adding_computed_columns(dataset: Dataset) -> None:
+def test_adding_computed_columns(dataset: DatasetVersion) -> None:
     after = dataset.add_columns(
         {"y": "x * 2 + id", "up": lambda batch: pc.utf8_upper(batch["s"]), "c": "1", "n": pa.int16()}
     )
@@ -66,14 +66,14 @@ def test_adding_computed_columns(dataset: Dataset) -> None:
 
 def test_columns_that_are_not_needed_are_not_read() -> None:
     wide = pa.table({"a": range(3000), "wide": ["y" * 1000] * 3000})
-    dataset = Dataset(write_dataset(wide, MemoryStore()))
+    dataset = DatasetVersion(write_dataset(wide, MemoryStore()))
     store: Any = dataset.snapshot.store
     store.reset_counters()
     dataset.add_columns({"b": "a + 1"})
     assert store.bytes_read < 100_000
 
 
-def test_adding_columns_of_nulls_writes_no_files(dataset: Dataset) -> None:
+def test_adding_columns_of_nulls_writes_no_files(dataset: DatasetVersion) -> None:
     after = dataset.add_columns(pa.schema([("n", pa.list_(pa.string())), ("m", pa.int8())]))
     after = after.add_columns(pa.field("o", pa.struct([("a", pa.int8())])))
     assert files(after) == [1, 1, 1]
@@ -82,7 +82,7 @@ def test_adding_columns_of_nulls_writes_no_files(dataset: Dataset) -> None:
     assert [m for m in column(filled, "m") if m is not None] == [5]
 
 
-def test_field_ids_are_not_used_twice(dataset: Dataset) -> None:
+def test_field_ids_are_not_used_twice(dataset: DatasetVersion) -> None:
     after = dataset.add_columns({"y": "1"})
     again = after.drop_columns(["x"]).add_columns({"z": "2"})
     ids = [field.id for field in again.snapshot.schema.walk()]
@@ -104,7 +104,7 @@ def test_field_ids_are_not_used_twice(dataset: Dataset) -> None:
     ],
 )
 def test_refused_additions_leave_nothing_behind(
-    dataset: Dataset, columns: Any, error: type[Exception], message: str
+    dataset: DatasetVersion, columns: Any, error: type[Exception], message: str
 ) -> None:
     before = dataset.snapshot.store.list("")
     with pytest.raises(error, match=message):
@@ -112,7 +112,7 @@ def test_refused_additions_leave_nothing_behind(
     assert dataset.snapshot.store.list("") == before
 
 
-def test_dropping(dataset: Dataset) -> None:
+def test_dropping(dataset: DatasetVersion) -> None:
     after = dataset.add_columns({"y": "1"}).drop_columns(["y", "p.r", "s"])
     assert after.schema.names == ["id", "x", "p"]
     assert after.scan().to_table()["p"].to_pylist() == [{"l": i} for i in column(dataset, "id")]
@@ -127,13 +127,13 @@ def test_dropping(dataset: Dataset) -> None:
         after.drop_columns("id")
 
 
-def test_dropping_all_that_is_stored_keeps_the_rows(dataset: Dataset) -> None:
+def test_dropping_all_that_is_stored_keeps_the_rows(dataset: DatasetVersion) -> None:
     after = dataset.add_columns(pa.field("n", pa.int8())).drop_columns(["id", "x", "s", "p"])
     assert column(after, "n") == [None] * dataset.count_rows()
     assert column(after.add_columns({"m": "1"}), "m") == [1] * dataset.count_rows()
 
 
-def test_renaming(dataset: Dataset) -> None:
+def test_renaming(dataset: DatasetVersion) -> None:
     after = dataset.rename_column("x", "renamed").rename_column("p.l", "left")
     assert column(after, "renamed") == column(dataset, "x")
     assert list(column(after, "p")[0]) == ["left", "r"]
@@ -143,7 +143,7 @@ def test_renaming(dataset: Dataset) -> None:
             after.rename_column("s", name)
 
 
-def test_changing_types(dataset: Dataset) -> None:
+def test_changing_types(dataset: DatasetVersion) -> None:
     after = dataset.alter_column("id", type=pa.int8()).alter_column("s", type=pa.large_string())
     assert after.schema.names == dataset.schema.names
     assert (after.schema.field("id").type, after.schema.field("s").type) == (pa.int8(), pa.large_string())
@@ -161,7 +161,7 @@ def test_changing_types(dataset: Dataset) -> None:
         after.alter_column("id")
 
 
-def test_forbidding_and_allowing_nulls(dataset: Dataset) -> None:
+def test_forbidding_and_allowing_nulls(dataset: DatasetVersion) -> None:
     nulls = column(dataset, "x").count(None)
     with pytest.raises(SchemaMismatchError, match=f"{nulls - 2} rows hold null"):
         dataset.delete("id IN (4, 22)").alter_column("x", nullable=False)
@@ -179,7 +179,7 @@ def test_forbidding_and_allowing_nulls(dataset: Dataset) -> None:
         dataset.alter_column("p.l", nullable=False)
 
 
-def test_columns_are_added_anew_after_an_append(dataset: Dataset) -> None:
+def test_columns_are_added_anew_after_an_append(dataset: DatasetVersion) -> None:
     write_dataset(table().slice(0, 3), dataset.snapshot.store, "append")
     after = dataset.add_columns({"y": "id + 1"})
     assert column(after, "y") == [i + 1 for i in column(after, "id")]

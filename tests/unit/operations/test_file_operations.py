@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CommitConflictError, VersionNotFoundError
 from lance_engine.format.manifest import BasePath
 from lance_engine.format.operations import Append, Overwrite
@@ -28,21 +28,21 @@ NOW = datetime.timedelta(0)
 DAY = 24 * 60 * 60
 
 
-def create(rows: int = 40, fragment_rows: int = 10, *, stable: bool = False) -> Dataset:
+def create(rows: int = 40, fragment_rows: int = 10, *, stable: bool = False) -> DatasetVersion:
     data = pa.table({"id": np.arange(rows), "s": [f"s{i % 5}" for i in range(rows)]})
     return in_memory(data, rows_per_file=fragment_rows, stable=stable)
 
 
-def sizes(dataset: Dataset) -> dict[int, int]:
+def sizes(dataset: DatasetVersion) -> dict[int, int]:
     return {fragment.id: fragment.physical_rows for fragment in dataset.snapshot.fragments}
 
 
-def ids(dataset: Dataset) -> list[int]:
+def ids(dataset: DatasetVersion) -> list[int]:
     found: list[int] = dataset.scan(["id"]).to_table()["id"].to_pylist()
     return found
 
 
-def files(dataset: Dataset) -> list[str]:
+def files(dataset: DatasetVersion) -> list[str]:
     return dataset.snapshot.store.list("")
 
 
@@ -120,9 +120,9 @@ def test_cleaning_up() -> None:
     assert before - sum(dataset.snapshot.store.size(path) for path in files(dataset)) == report.bytes_removed
     assert len(files(dataset)) == 3
     store: Any = dataset.snapshot.store
-    assert Dataset.open(store).scan().to_table().equals(rows)
+    assert DatasetVersion.open(store).scan().to_table().equals(rows)
     with pytest.raises(VersionNotFoundError):
-        Dataset.open(store, 1)
+        DatasetVersion.open(store, 1)
     assert dataset.cleanup(NOW).bytes_removed == 0
 
 
@@ -133,8 +133,8 @@ def test_what_is_young_tagged_or_the_start_of_a_branch_stays() -> None:
     dataset.tags.create("kept", 2)
     store.put("_refs/branches/b.json", json.dumps({"parentBranch": None, "parentVersion": 3}).encode())
     assert dataset.cleanup(NOW).versions == (1, 4)
-    assert Dataset.open(store, tag="kept").scan().to_table().num_rows == 39
-    assert Dataset.open(store, 3).scan().to_table().num_rows == 38
+    assert DatasetVersion.open(store, tag="kept").scan().to_table().num_rows == 39
+    assert DatasetVersion.open(store, 3).scan().to_table().num_rows == 38
 
 
 def test_files_that_no_version_names_stay_unless_asked_for() -> None:
@@ -154,7 +154,7 @@ def test_files_that_no_version_names_stay_unless_asked_for() -> None:
 
 
 def test_files_that_no_version_names_go_after_a_week(tmp_path: Path) -> None:
-    dataset = Dataset(write_dataset(pa.table({"id": range(10)}), tmp_path))
+    dataset = DatasetVersion(write_dataset(pa.table({"id": range(10)}), tmp_path))
     known = files(dataset)
     old = {
         "data/old.lance": True,
@@ -192,11 +192,11 @@ def test_old_files_that_a_base_path_of_the_dataset_itself_names_stay(tmp_path: P
     again = dataclasses.replace(fragment, files=tuple(based))
     base = BasePath(4, f"file://{tmp_path}" if root else f"{tmp_path}/data/", root)
     overwrite = Overwrite((again,), snapshot.schema, initial_bases=(base,))
-    dataset = Dataset(commit(tmp_path, overwrite, read_version=1))
+    dataset = DatasetVersion(commit(tmp_path, overwrite, read_version=1))
     for path in tmp_path.rglob("*.*"):
         os.utime(path, (0, 0))
     assert dataset.cleanup(NOW).data_files == 0
-    assert Dataset.open(str(tmp_path)).scan().to_table()["id"].to_pylist() == list(range(10))
+    assert DatasetVersion.open(str(tmp_path)).scan().to_table()["id"].to_pylist() == list(range(10))
 
 
 def test_cleaning_up_tells_how_far_it_is_and_can_be_cancelled() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     ColumnNotFoundError,
     IncompatibleChangeError,
@@ -26,7 +26,7 @@ ROWS = 3000
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
+def dataset(tmp_path: Path) -> DatasetVersion:
     table = pa.table(
         {
             "a": pa.array([row * 7919 % ROWS for row in range(ROWS)]),
@@ -35,14 +35,14 @@ def dataset(tmp_path: Path) -> Dataset:
         }
     )
     write_dataset(table, tmp_path, max_rows_per_file=1000)
-    return Dataset.open(str(tmp_path))
+    return DatasetVersion.open(str(tmp_path))
 
 
-def files(dataset: Dataset) -> list[str]:
+def files(dataset: DatasetVersion) -> list[str]:
     return dataset.snapshot.store.list("_indices")
 
 
-def test_one_commit_per_change(dataset: Dataset) -> None:
+def test_one_commit_per_change(dataset: DatasetVersion) -> None:
     created = dataset.create_index("a")
     assert (created.version, dataset.version) == (2, 1)
     assert created.inspect.indices().to_pylist()[0]["name"] == "a_idx"
@@ -55,10 +55,10 @@ def test_one_commit_per_change(dataset: Dataset) -> None:
     dropped = replaced.drop_index("a_idx")
     assert dropped.inspect.indices().num_rows == 0
     assert dropped.count_rows("t = 't3'") == replaced.count_rows("t = 't3'") == 273
-    assert Dataset.open(dataset.uri, 2).count_rows("a = 5") == 1
+    assert DatasetVersion.open(dataset.uri, 2).count_rows("a = 5") == 1
 
 
-def test_what_cannot_be_built(dataset: Dataset) -> None:
+def test_what_cannot_be_built(dataset: DatasetVersion) -> None:
     with pytest.raises(UnsupportedFeatureError, match="fulltext"):
         dataset.create_index("a", "fulltext")
     with pytest.raises(UnsupportedTypeError, match="list") as caught:
@@ -76,10 +76,10 @@ def test_what_cannot_be_built(dataset: Dataset) -> None:
         dataset.drop_index("x_idx")
     with pytest.raises(IndexNotFoundError):
         dataset.index_statistics("x_idx")
-    assert (Dataset.open(dataset.uri).version, files(dataset)) == (1, [])
+    assert (DatasetVersion.open(dataset.uri).version, files(dataset)) == (1, [])
 
 
-def test_progress_is_told_and_can_cancel(dataset: Dataset) -> None:
+def test_progress_is_told_and_can_cancel(dataset: DatasetVersion) -> None:
     events: list[ProgressEvent] = []
     created = dataset.create_index("a", progress=events.append)
     assert {event.stage for event in events} == {"reading the column", "writing the index"}
@@ -93,10 +93,10 @@ def test_progress_is_told_and_can_cancel(dataset: Dataset) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         created.create_index("t", progress=cancel)
-    assert (Dataset.open(dataset.uri).version, files(created)) == (2, before)
+    assert (DatasetVersion.open(dataset.uri).version, files(created)) == (2, before)
 
 
-def test_writers_of_indices_and_rows_do_not_disturb_each_other(dataset: Dataset) -> None:
+def test_writers_of_indices_and_rows_do_not_disturb_each_other(dataset: DatasetVersion) -> None:
     dataset.delete("a = 5")
     appended = write_dataset(pa.table({"a": [5], "t": ["x"], "l": [[1]]}), dataset.uri, "append")
     created = dataset.create_index("a")  # on what was read before
@@ -113,11 +113,11 @@ def test_writers_of_indices_and_rows_do_not_disturb_each_other(dataset: Dataset)
         again.create_index("t", name="late")
 
 
-def test_small_additions_make_segments_that_are_merged_later(dataset: Dataset) -> None:
+def test_small_additions_make_segments_that_are_merged_later(dataset: DatasetVersion) -> None:
     current = dataset.create_index("a").create_index("t", "zonemap", rows_per_zone=500)
     for number in range(9):
         write_dataset(pa.table({"a": [number], "t": ["x"], "l": [[1]]}), dataset.uri, "append")
-        current = Dataset.open(dataset.uri).optimize_indices()
+        current = DatasetVersion.open(dataset.uri).optimize_indices()
         assert current.count_rows(f"a = {number}") == 2
     segments = parse_index_section(current.snapshot.index_section or b"")
     named = [segment.name for segment in segments]
@@ -128,7 +128,7 @@ def test_small_additions_make_segments_that_are_merged_later(dataset: Dataset) -
 
 
 @pytest.mark.parametrize("kind", ["btree", "bitmap"])
-def test_little_memory_gives_the_same_index(dataset: Dataset, kind: str) -> None:
+def test_little_memory_gives_the_same_index(dataset: DatasetVersion, kind: str) -> None:
     snapshot = dataset.snapshot
     field = snapshot.schema.field("a")
     options: Any = KINDS[kind].options

@@ -15,7 +15,7 @@ ALLOWED = 450 << 20
 
 WORK = """
     import pyarrow as pa
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
     def merge(dataset):
         source = pa.table({"id": range(0, 2_000_000, 4), "group": range(500_000)})
@@ -29,7 +29,7 @@ WORK = """
     }
 
     def work(path, operation):
-        return OPERATIONS[operation](Dataset.open(path)).version
+        return OPERATIONS[operation](DatasetVersion.open(path)).version
 """
 
 

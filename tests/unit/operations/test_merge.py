@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     AmbiguousMergeError,
     ColumnNotFoundError,
@@ -24,7 +24,7 @@ from memory_tables import in_memory, nothing_left_behind
 from memory_tables import rows_by_id as rows
 
 
-def create(rows: int = 20, *, stable: bool = False) -> Dataset:
+def create(rows: int = 20, *, stable: bool = False) -> DatasetVersion:
     data = pa.table(
         {
             "id": [None if i == 7 else i for i in range(rows)],
@@ -141,7 +141,7 @@ def test_merges_that_are_refused() -> None:
     before = dataset.snapshot.store.list("")
     twice = pa.table({"id": [3, 3, 50, 50], "v": [1.0, 2.0, 3.0, 4.0]})
 
-    def upsert(source: Any, on: Any = "id") -> Dataset:
+    def upsert(source: Any, on: Any = "id") -> DatasetVersion:
         return dataset.merge(source, on=on).when_matched_update_all().when_not_matched_insert_all().execute()
 
     with pytest.raises(AmbiguousMergeError, match="id = 3"):

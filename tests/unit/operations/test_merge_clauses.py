@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
 from lance_engine.operations.keys import Keys
 from lance_engine.operations.source_rows import SourceRows
@@ -20,7 +20,7 @@ from memory_tables import rows_by_id as rows
 ROWS = 20
 
 
-def create(*, stable: bool = False, rows: int = ROWS) -> Dataset:
+def create(*, stable: bool = False, rows: int = ROWS) -> DatasetVersion:
     data = pa.table({"id": range(rows), "g": [f"g{i % 3}" for i in range(rows)], "v": np.arange(rows) * 1.0})
     return in_memory(data, rows_per_file=6, stable=stable)
 

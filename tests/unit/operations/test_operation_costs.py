@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.io import MemoryStore
 from lance_engine.write.dataset import write_dataset
 
@@ -18,7 +18,7 @@ SMALL_BYTES = 8 * ROWS
 TAIL_BYTES = 64 << 10
 
 
-def create() -> tuple[Dataset, MemoryStore]:
+def create() -> tuple[DatasetVersion, MemoryStore]:
     """100,000 rows in five fragments: two narrow columns, and one of 10 MB that hardly compresses."""
     random = np.random.default_rng(7)
     offsets = pa.py_buffer(np.arange(ROWS + 1, dtype=np.int32) * WIDE_BYTES)
@@ -26,7 +26,7 @@ def create() -> tuple[Dataset, MemoryStore]:
     wide = pa.BinaryArray.from_buffers(pa.binary(), ROWS, [None, offsets, content])
     data = pa.table({"id": np.arange(ROWS), "group": random.integers(0, 1 << 40, ROWS), "wide": wide})
     store = MemoryStore()
-    return Dataset(write_dataset(data, store, max_rows_per_file=ROWS // 5)), store
+    return DatasetVersion(write_dataset(data, store, max_rows_per_file=ROWS // 5)), store
 
 
 def test_only_what_a_condition_needs_is_read() -> None:
@@ -78,7 +78,7 @@ def test_a_large_source_is_not_held_in_memory(tmp_path: Path) -> None:
             wide = wide.take(pa.array(np.arange(10_000)))
             yield pa.record_batch({"id": np.arange(start, start + 10_000), "wide": wide})
 
-    dataset = Dataset(write_dataset(batches(0, 50_000), str(tmp_path / "t.lance")))
+    dataset = DatasetVersion(write_dataset(batches(0, 50_000), str(tmp_path / "t.lance")))
     merge = dataset.merge(batches(20_000, 620_000), "id")
     merge = merge.when_matched_update_all().when_not_matched_insert_all()
     pool = pa.default_memory_pool()

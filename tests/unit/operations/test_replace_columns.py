@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     ColumnNotFoundError,
     IncompatibleChangeError,
@@ -29,7 +29,7 @@ from lance_engine.write.options import WriteOptions
 ROWS = 20
 
 
-def create(*, stable: bool = False, version: str = "2.1") -> Dataset:
+def create(*, stable: bool = False, version: str = "2.1") -> DatasetVersion:
     data = pa.table(
         {
             "id": np.arange(ROWS),
@@ -41,10 +41,10 @@ def create(*, stable: bool = False, version: str = "2.1") -> Dataset:
     options = WriteOptions(max_rows_per_file=8, data_storage_version=version)
     fragments = write_fragments(store, schema, data.to_batches(), options)
     created = CreateOptions(stable_row_ids=stable)
-    return Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
+    return DatasetVersion(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
 
 
-def values(dataset: Dataset, name: str) -> dict[int, Any]:
+def values(dataset: DatasetVersion, name: str) -> dict[int, Any]:
     rows = dataset.scan(["id", name]).to_table().to_pylist()
     return {row["id"]: row[name] for row in rows}
 
@@ -123,7 +123,7 @@ def test_with_others_at_work() -> None:
     dataset.drop_columns(["v"])
     with pytest.raises(IncompatibleChangeError, match="'project'"):
         again.replace_columns({"v": "0"})
-    compacted = Dataset.open(dataset.snapshot.store).replace_columns({"id": "id + 1"})
+    compacted = DatasetVersion.open(dataset.snapshot.store).replace_columns({"id": "id + 1"})
     compacted.compact()
     assert set(values(compacted.replace_columns({"id": "id + 1"}), "id")) == {i + 2 for i in expected}
 
@@ -141,7 +141,7 @@ def test_progress_is_told_and_cancels() -> None:
         if event.files:
             raise KeyboardInterrupt
 
-    latest = Dataset.open(dataset.snapshot.store)
+    latest = DatasetVersion.open(dataset.snapshot.store)
     for operation in (
         lambda: latest.replace_columns({"v": "1"}, progress=cancel),
         lambda: latest.add_columns({"w": "1"}, progress=cancel),

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     ColumnNotFoundError,
     CommitConflictError,
@@ -43,17 +43,17 @@ def table(rows: int = ROWS) -> pa.Table:
     )
 
 
-def create(data: pa.Table | None = None, *, stable: bool = False, fragment_rows: int = 15) -> Dataset:
+def create(data: pa.Table | None = None, *, stable: bool = False, fragment_rows: int = 15) -> DatasetVersion:
     data = table() if data is None else data
     store = MemoryStore()
     schema = Schema.from_arrow(data.schema)
     options = WriteOptions(max_rows_per_file=fragment_rows)
     fragments = write_fragments(store, schema, data.to_batches(), options)
     created = CreateOptions(stable_row_ids=stable)
-    return Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
+    return DatasetVersion(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
 
 
-def ids(dataset: Dataset) -> list[int]:
+def ids(dataset: DatasetVersion) -> list[int]:
     found: list[int] = dataset.scan(["id"]).to_table()["id"].to_pylist()
     return found
 
@@ -220,7 +220,7 @@ def test_tags() -> None:
     tag = dataset.tags.create("v.1-ä", 1)
     dataset.tags.create("prod")
     assert [(tag.name, tag.version) for tag in dataset.tags.list()] == [("prod", 2), ("v.1-ä", 1)]
-    assert Dataset.open(store, tag="v.1-ä").version == 1  # type: ignore[arg-type]
+    assert DatasetVersion.open(store, tag="v.1-ä").version == 1  # type: ignore[arg-type]
     with pytest.raises(TagExistsError, match="already a tag 'prod'"):
         dataset.tags.create("prod", 1)
     moved = dataset.tags.update("v.1-ä", 2)
@@ -242,12 +242,12 @@ def test_opening_as_of_a_time() -> None:
     after = dataset.delete("id = 0")
     times = [d.snapshot.manifest.committed_at for d in (dataset, after)]
     store: Any = dataset.snapshot.store
-    assert Dataset.open(store, as_of=times[0]).version == 1
-    assert Dataset.open(store, as_of=datetime.datetime.now() + datetime.timedelta(1)).version == 2
+    assert DatasetVersion.open(store, as_of=times[0]).version == 1
+    assert DatasetVersion.open(store, as_of=datetime.datetime.now() + datetime.timedelta(1)).version == 2
     with pytest.raises(VersionNotFoundError, match="No version is as old"):
-        Dataset.open(store, as_of=times[0] - datetime.timedelta(seconds=1))
+        DatasetVersion.open(store, as_of=times[0] - datetime.timedelta(seconds=1))
     with pytest.raises(ValueError, match="only one"):
-        Dataset.open(store, 1, tag="x")
+        DatasetVersion.open(store, 1, tag="x")
 
 
 # ---- other writers ---------------------------------------------------------------------------------------

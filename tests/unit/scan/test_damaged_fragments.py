@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.write.dataset import write_dataset
 
@@ -21,7 +21,7 @@ def test_rows_before_a_damaged_file_are_read(tmp_path: Path) -> None:
     table = pa.table({"at": range(40 * ROWS)})
     snapshot = write_dataset(table, str(uri), max_rows_per_file=ROWS)
     (uri / "data" / snapshot.fragments[DAMAGED].files[0].path).unlink()
-    dataset = Dataset.open(str(uri))
+    dataset = DatasetVersion.open(str(uri))
     before = dataset.scan(limit=DAMAGED * ROWS).to_table()
     assert before["at"].to_pylist() == list(range(DAMAGED * ROWS))
     with pytest.raises(CorruptFileError) as caught:
@@ -32,7 +32,7 @@ def test_rows_before_a_damaged_file_are_read(tmp_path: Path) -> None:
 def test_a_lookup_leaves_nothing_to_the_collector(tmp_path: Path) -> None:
     uri = str(tmp_path / "looked-up.lance")
     write_dataset(pa.table({"at": range(ROWS)}), uri)
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     gone = weakref.ref(dataset)
     gc.collect()
     gc.disable()

@@ -12,7 +12,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.file import reader as file_reader
 from lance_engine.file.file_group import FileGroup, FilePlace
@@ -79,7 +79,7 @@ def test_a_scan_opens_its_files_without_the_interpreter(
 ) -> None:
     monkeypatch.setattr(file_reader, "parse_column_metadata", refuse)
     monkeypatch.setattr(fragment_module.FragmentReader, "__init__", refuse)
-    batches = list(Dataset.open(uri).scan().to_batches())
+    batches = list(DatasetVersion.open(uri).scan().to_batches())
     assert pa.Table.from_batches(batches).equals(table())
     assert sum(opened) == FRAGMENTS
     assert len(batches) == len(opened) == 3  # of 4, 16 and 20 fragments
@@ -89,7 +89,7 @@ def test_a_fragment_alone_needs_no_parsing_by_the_interpreter(
     uri: str, alone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_reader, "parse_column_metadata", refuse)
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     assert dataset.scan().to_table().equals(table())
     assert dataset.take([3 << 32 | 7])["at"].to_pylist() == [3 * ROWS + 7]
 
@@ -109,12 +109,12 @@ COLUMNS = [None, ["at"], ["_rowid", "text", "_rowaddr"], [], ["list", "_rowaddr"
 def test_answers_are_those_of_fragments_alone(
     uri: str, filter: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    together = answers(Dataset.open(uri), filter)
+    together = answers(DatasetVersion.open(uri), filter)
     monkeypatch.setattr(fragment_group.FragmentGrouping, "takes", lambda *_: False)
-    assert together == answers(Dataset.open(uri), filter)
+    assert together == answers(DatasetVersion.open(uri), filter)
 
 
-def answers(dataset: Dataset, filter: str | None) -> list[Any]:
+def answers(dataset: DatasetVersion, filter: str | None) -> list[Any]:
     found: list[Any] = [dataset.count_rows(filter)]
     for columns in COLUMNS:
         scan = dataset.scan(columns=columns, filter=filter, zone_maps=False)
@@ -139,41 +139,41 @@ def test_deleted_and_added_rows(
     lance.write_dataset(
         table(), uri, max_rows_per_file=ROWS, data_storage_version="2.1", enable_stable_row_ids=stable
     )
-    dataset = Dataset.open(uri).delete("at % 11 = 3 OR (at >= 200 AND at < 250)")
+    dataset = DatasetVersion.open(uri).delete("at % 11 = 3 OR (at >= 200 AND at < 250)")
     dataset = dataset.add_columns({"double": "at * 2"})
     write_dataset(table(TOTAL, 4 * ROWS), uri, mode="append", max_rows_per_file=ROWS)
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     columns = ["at", "double", "_rowid", "_rowaddr", "kind"]
     filters = (None, "double > 300 AND kind = 'books'", "double IS NULL")
     together = [dataset.scan(columns=columns, filter=f).to_table().to_pylist() for f in filters]
     assert sum(opened) > 2 * FRAGMENTS
     monkeypatch.setattr(fragment_group.FragmentGrouping, "takes", lambda *_: False)
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     assert together == [dataset.scan(columns=columns, filter=f).to_table().to_pylist() for f in filters]
     live = [row for row in range(TOTAL) if row % 11 != 3 and not 200 <= row < 250]
     assert [row["at"] for row in together[0]] == live + list(range(TOTAL, TOTAL + 4 * ROWS))
 
 
 def test_few_rows_open_few_files(uri: str, opened: list[int]) -> None:
-    scan = Dataset.open(uri).scan()
+    scan = DatasetVersion.open(uri).scan()
     first = next(scan.pieces(scan.start()))
     assert (first.selection.count, opened) == (4 * ROWS, [4])
     opened.clear()
-    scan = Dataset.open(uri).scan(limit=3)
+    scan = DatasetVersion.open(uri).scan(limit=3)
     counts = [piece.selection.count for piece in islice(scan.pieces(scan.start()), 3)]
     assert (counts, opened) == ([ROWS] * 3, [])
-    scan = Dataset.open(uri).scan(limit=2 * ROWS, offset=1)
+    scan = DatasetVersion.open(uri).scan(limit=2 * ROWS, offset=1)
     assert next(scan.pieces(scan.start())).selection.count == 3 * ROWS
 
 
 def test_no_file_is_opened_for_rows_without_columns(uri: str, opened: list[int]) -> None:
-    assert Dataset.open(uri).scan(columns=[]).to_table().num_rows == TOTAL
-    assert Dataset.open(uri).count_rows() == TOTAL
+    assert DatasetVersion.open(uri).scan(columns=[]).to_table().num_rows == TOTAL
+    assert DatasetVersion.open(uri).count_rows() == TOTAL
     assert sum(opened) == 0
 
 
 def test_batches_stay_as_small_as_they_are_asked_to_be(uri: str) -> None:
-    batches = list(Dataset.open(uri).scan(batch_size=120).to_batches())
+    batches = list(DatasetVersion.open(uri).scan(batch_size=120).to_batches())
     assert max(batch.num_rows for batch in batches) <= 120
     assert pa.Table.from_batches(batches).equals(table())
 
@@ -191,16 +191,16 @@ def test_a_damaged_file_among_many_is_named(tmp_path: Path, damage: str, filter:
     elif damage == "pages":
         file.write_bytes(b"\xff" * (len(content) // 4) + content[len(content) // 4 :])
     with pytest.raises(CorruptFileError) as caught:
-        Dataset.open(str(uri)).scan(filter=filter, zone_maps=False).to_table()
+        DatasetVersion.open(str(uri)).scan(filter=filter, zone_maps=False).to_table()
     assert caught.value.place["fragment"] == 23
     assert str(caught.value.place["path"]).endswith(file.name)
-    rest = Dataset.open(str(uri)).scan(columns=["at"], limit=23 * ROWS).to_table()
+    rest = DatasetVersion.open(str(uri)).scan(columns=["at"], limit=23 * ROWS).to_table()
     assert rest["at"].to_pylist() == list(range(23 * ROWS))
 
 
 def test_files_elsewhere_are_not_read_together(opened: list[int]) -> None:
     store = MemoryStore()
-    dataset = Dataset(write_dataset(table(), store, max_rows_per_file=ROWS))
+    dataset = DatasetVersion(write_dataset(table(), store, max_rows_per_file=ROWS))
     store.reset_counters()
     assert dataset.scan().to_table().equals(table())
     assert store.requests == FRAGMENTS
@@ -209,7 +209,7 @@ def test_files_elsewhere_are_not_read_together(opened: list[int]) -> None:
 
 def test_readers_go_with_their_dataset(uri: str) -> None:
     """No reference leads from what a reader keeps back to it: it does not wait for the collector."""
-    dataset = Dataset.open(uri)
+    dataset = DatasetVersion.open(uri)
     gc.collect()
     gc.disable()
     try:
@@ -230,7 +230,7 @@ def test_repeated_scans_test_the_dictionaries_of_each(tmp_path: Path) -> None:
         texts = [f"the text of number {day}" for day in days]
         table = pa.table({"day": pa.array(days, pa.int64()), "text": texts})
         write_dataset(table, str(tmp_path / "t.lance"), mode="append" if number else "create")
-    dataset = Dataset.open(str(tmp_path / "t.lance"))
+    dataset = DatasetVersion.open(str(tmp_path / "t.lance"))
     for condition in ("day < 11 OR day = 20", "text LIKE '%1' OR text LIKE '%number 20'"):
         scan = dataset.scan(columns=["day"], filter=condition)
         counts = {scan.count() for _ in range(200)}

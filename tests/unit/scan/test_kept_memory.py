@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 MIB = 1 << 20
@@ -19,7 +19,7 @@ MIB = 1 << 20
 SIZE = 24 * MIB
 
 
-def what_large_results_took_is_kept_for_the_next(dataset: Dataset) -> None:
+def what_large_results_took_is_kept_for_the_next(dataset: DatasetVersion) -> None:
     kernels.set_cache_limit(0, 1024 * MIB)
     table = dataset.scan().to_table()
     assert kernels.cached_bytes() <= SIZE // 2
@@ -31,7 +31,7 @@ def what_large_results_took_is_kept_for_the_next(dataset: Dataset) -> None:
     assert again.equals(dataset.scan().to_table())
 
 
-def never_more_is_kept_than_allowed(dataset: Dataset) -> None:
+def never_more_is_kept_than_allowed(dataset: DatasetVersion) -> None:
     kernels.set_cache_limit(0, 12 * MIB)
     for _ in range(2):
         dataset.scan().to_table()
@@ -43,7 +43,7 @@ def never_more_is_kept_than_allowed(dataset: Dataset) -> None:
     assert kernels.cached_bytes() <= 8 * MIB
 
 
-def a_stream_keeps_what_it_had_in_flight(dataset: Dataset) -> None:
+def a_stream_keeps_what_it_had_in_flight(dataset: DatasetVersion) -> None:
     kernels.set_cache_limit(0, 1024 * MIB)
     rows = 0
     with pa.RecordBatchReader.from_stream(dataset.scan(batch_size=32_768)) as reader:
@@ -75,4 +75,4 @@ def test_kept_memory(check: str, tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    {check.__name__: check for check in CHECKS}[sys.argv[1]](Dataset.open(sys.argv[2]))
+    {check.__name__: check for check in CHECKS}[sys.argv[1]](DatasetVersion.open(sys.argv[2]))

@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan.projection import Projection
 from lance_engine.write.dataset import write_dataset
 
 
 @pytest.fixture(params=[100, 4], ids=["one fragment", "small fragments"])
-def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+def dataset(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> DatasetVersion:
     """A dataset whose row 7 counts as larger than any batch."""
     write_dataset(pa.table({"a": range(20), "t": ["x"] * 20}), str(tmp_path), max_rows_per_file=request.param)
     read, read_rows = Projection.read, Projection.read_rows
@@ -27,10 +29,10 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Projection, "read", lambda self, rows: checked(read(self, rows)))
     monkeypatch.setattr(Projection, "read_rows", lambda self, rows: checked(read_rows(self, rows)))
-    return Dataset.open(str(tmp_path))
+    return DatasetVersion.open(str(tmp_path))
 
 
-def test_the_error_of_a_single_row_says_where_it_is(dataset: Dataset) -> None:
+def test_the_error_of_a_single_row_says_where_it_is(dataset: DatasetVersion) -> None:
     with pytest.raises(UnsupportedFeatureError, match="A row does not fit a batch: too many bytes") as found:
         dataset.scan(filter="a + 0 < 15").to_table()
     assert found.value.place["path"] == dataset.uri

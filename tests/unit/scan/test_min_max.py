@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, UnsupportedTypeError
 from lance_engine.write.dataset import write_dataset
 
@@ -47,7 +47,7 @@ def test_against_all_rows(seed: int, tmp_path: Path) -> None:
     uri = str(tmp_path)
     write_dataset(table(50), uri, max_rows_per_file=20, zone_rows=4)
     write_dataset(table(9), uri, "append", zone_maps=rng.random() < 0.5)
-    dataset = Dataset.open(uri).delete(f"n % {rng.choice([3, 20, 100])} = 1")
+    dataset = DatasetVersion.open(uri).delete(f"n % {rng.choice([3, 20, 100])} = 1")
     for name in VALUES:
         found = dataset.min_max(name)
         expected = _expected(dataset.scan([name]).to_table()[name].to_pylist())
@@ -56,14 +56,14 @@ def test_against_all_rows(seed: int, tmp_path: Path) -> None:
 
 def test_zone_maps_alone_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"x": range(100_000), "t": [f"t{row:06}" for row in range(100_000)]})
-    dataset = Dataset(write_dataset(table, str(tmp_path))).delete("x = 50000")
+    dataset = DatasetVersion(write_dataset(table, str(tmp_path))).delete("x = 50000")
     monkeypatch.setattr("lance_engine.scan.scanner.Scanner.to_batches", None)
     assert [bound.as_py() for bound in dataset.min_max("x")] == [0, 99_999]
     assert [bound.as_py() for bound in dataset.min_max("t")] == ["t000000", "t099999"]
 
 
 def test_errors(tmp_path: Path) -> None:
-    dataset = Dataset(write_dataset(pa.table({"s": pa.array([[1]])}), str(tmp_path)))
+    dataset = DatasetVersion(write_dataset(pa.table({"s": pa.array([[1]])}), str(tmp_path)))
     with pytest.raises(UnsupportedTypeError, match="no order"):
         dataset.min_max("s")
     with pytest.raises(ColumnNotFoundError):

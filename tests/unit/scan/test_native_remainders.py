@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_sql import parse_sql
 from lance_engine.scan.native_tests import native_tests
@@ -40,7 +40,7 @@ def table() -> pa.Table:
 @pytest.mark.parametrize("column", [str(kind) for kind in EDGES])
 def test_tests_of_remainders_are_those_of_arrow(column: str, table: pa.Table, tmp_path: Path) -> None:
     write_dataset(table, tmp_path / "t")
-    dataset = Dataset.open(tmp_path / "t")
+    dataset = DatasetVersion.open(tmp_path / "t")
     batch = table.combine_chunks().to_batches()[0]
     for divisor in (1, 2, 7, 64, 100, 2**31, 2**32 - 1, 2**32, 10**12 + 1, 2**63 - 1):
         for number in (0, 3, -1, -28, divisor - 1, 2**33):
@@ -70,7 +70,7 @@ def test_tests_that_make_no_sense_are_refused() -> None:
 
 def test_addresses_are_those_of_the_rows_that_pass(tmp_path: Path) -> None:
     write_dataset(pa.table({"id": range(5000), "s": ["x"] * 5000}), tmp_path / "t", max_rows_per_file=2000)
-    dataset = Dataset.open(tmp_path / "t").delete("id % 1000 = 7")
+    dataset = DatasetVersion.open(tmp_path / "t").delete("id % 1000 = 7")
     for filter in ("id % 10 = 7", "id >= 1990 AND id < 4100", "id = 7", "s = 'x'", None):
         scanner = dataset.scan(columns=[], filter=filter)
         found = np.concatenate([*scanner.addresses(), np.empty(0, np.uint64)])

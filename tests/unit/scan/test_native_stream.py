@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.cache import memory_limit, set_memory_limit
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.metrics import ScanMetrics
 from lance_engine.scan.plan import Piece
@@ -35,24 +35,24 @@ def table(rows: int = ROWS) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     path = str(tmp_path_factory.mktemp("stream") / "rows.lance")
     write_dataset(table(), path, max_rows_per_file=70_000)
-    return Dataset.open(path)
+    return DatasetVersion.open(path)
 
 
 def read(scanner: Scanner) -> pa.Table:
     return pa.RecordBatchReader._import_from_c_capsule(native_stream(scanner)).read_all()
 
 
-def test_rows_arrive_in_order(dataset: Dataset) -> None:
+def test_rows_arrive_in_order(dataset: DatasetVersion) -> None:
     assert read(dataset.scan()).equals(table())
 
 
 @pytest.mark.parametrize(
     "options", [{"filter": "maybe > 1000"}, {"columns": ["id", "_rowid"]}, {"columns": []}]
 )
-def test_rows_that_the_scanner_reads(dataset: Dataset, options: dict[str, object]) -> None:
+def test_rows_that_the_scanner_reads(dataset: DatasetVersion, options: dict[str, object]) -> None:
     found = read(dataset.scan(**options))  # type: ignore[arg-type]
     assert found.num_rows == dataset.scan(**options).count()  # type: ignore[arg-type]
     if "id" in found.column_names:
@@ -62,7 +62,7 @@ def test_rows_that_the_scanner_reads(dataset: Dataset, options: dict[str, object
 
 def test_deleted_rows_are_left_out(tmp_path: Path) -> None:
     write_dataset(table(), str(tmp_path / "d.lance"), max_rows_per_file=100_000)
-    dataset = Dataset.open(str(tmp_path / "d.lance")).delete("id >= 120000 AND id < 120010")
+    dataset = DatasetVersion.open(str(tmp_path / "d.lance")).delete("id >= 120000 AND id < 120010")
     expected = [number for number in range(ROWS) if not 120_000 <= number < 120_010]
     assert read(dataset.scan(["id"]))["id"].to_pylist() == expected
 
@@ -72,17 +72,17 @@ def test_deleted_rows_are_left_out(tmp_path: Path) -> None:
     [(0, 0), (0, 1), (5, 10), (69_990, 20), (130_000, 100_001), (0, ROWS), (ROWS - 3, 10)],
 )
 @pytest.mark.parametrize("filter", [None, "id + 0 >= 0"])
-def test_limit_and_offset(dataset: Dataset, offset: int, limit: int, filter: str | None) -> None:
+def test_limit_and_offset(dataset: DatasetVersion, offset: int, limit: int, filter: str | None) -> None:
     found = read(dataset.scan(offset=offset, limit=limit, filter=filter))
     assert found.equals(table().slice(offset, limit))
 
 
 @pytest.mark.parametrize("read_ahead", [0, 1, 1 << 20])
-def test_any_read_ahead_gives_the_same(dataset: Dataset, read_ahead: int) -> None:
+def test_any_read_ahead_gives_the_same(dataset: DatasetVersion, read_ahead: int) -> None:
     assert read(dataset.scan(read_ahead=read_ahead)).equals(table())
 
 
-def test_the_memory_limit_sets_the_read_ahead(dataset: Dataset) -> None:
+def test_the_memory_limit_sets_the_read_ahead(dataset: DatasetVersion) -> None:
     before = memory_limit()
     set_memory_limit(40 << 20)
     try:
@@ -94,25 +94,25 @@ def test_the_memory_limit_sets_the_read_ahead(dataset: Dataset) -> None:
 
 @pytest.mark.parametrize("threads", ["1", "2", "7"])
 def test_any_number_of_threads_gives_the_same(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, threads: str
+    dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
     monkeypatch.setenv("LANCE_SQL_THREADS", threads)
     assert read(dataset.scan(batch_size=10_000)).equals(table())
 
 
-def test_batches_have_no_more_rows_than_asked_for(dataset: Dataset) -> None:
+def test_batches_have_no_more_rows_than_asked_for(dataset: DatasetVersion) -> None:
     sizes = {batch.num_rows for batch in dataset.scan(batch_size=9_999).to_batches()}
     assert max(sizes) <= 9_999
 
 
-def test_schema_can_be_asked_for_again(dataset: Dataset) -> None:
+def test_schema_can_be_asked_for_again(dataset: DatasetVersion) -> None:
     scan = dataset.scan(["text", "id"])
     reader = pa.RecordBatchReader._import_from_c_capsule(native_stream(scan))
     assert reader.schema == scan.schema
     assert pa.table(scan).schema == scan.schema
 
 
-def test_released_stream_reads_no_more(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_released_stream_reads_no_more(dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most the batches at work when the consumer left are read."""
     asked: list[int] = []
     scanner = dataset.scan(filter="id >= 0", batch_size=100, zone_maps=False, read_ahead=1 << 16)
@@ -133,7 +133,7 @@ def test_released_stream_reads_no_more(dataset: Dataset, monkeypatch: pytest.Mon
     assert len(asked) <= at_close + 8
 
 
-def test_unused_stream_reads_nothing(dataset: Dataset) -> None:
+def test_unused_stream_reads_nothing(dataset: DatasetVersion) -> None:
     stream = ScanStream(dataset.scan())
     del stream
     capsule = native_stream(dataset.scan(filter="id > 3"))
@@ -149,19 +149,19 @@ def corrupt(path: Path) -> None:
 
 
 @pytest.fixture
-def damaged(tmp_path: Path) -> Dataset:
+def damaged(tmp_path: Path) -> DatasetVersion:
     write_dataset(table(), str(tmp_path / "x.lance"), max_rows_per_file=100_000)
     corrupt(tmp_path / "x.lance")
-    return Dataset.open(str(tmp_path / "x.lance"))
+    return DatasetVersion.open(str(tmp_path / "x.lance"))
 
 
-def test_error_reaches_the_consumer_as_text(damaged: Dataset) -> None:
+def test_error_reaches_the_consumer_as_text(damaged: DatasetVersion) -> None:
     reader = pa.RecordBatchReader._import_from_c_capsule(native_stream(damaged.scan()))
     with pytest.raises(pa.ArrowInvalid, match=r"path: data/.*fragment: 1, column: id"):
         reader.read_all()
 
 
-def test_rows_before_an_error_arrive(damaged: Dataset) -> None:
+def test_rows_before_an_error_arrive(damaged: DatasetVersion) -> None:
     reader = pa.RecordBatchReader._import_from_c_capsule(native_stream(damaged.scan(["id"])))
     batches: list[pa.RecordBatch] = []
     with pytest.raises(pa.ArrowInvalid):
@@ -172,13 +172,13 @@ def test_rows_before_an_error_arrive(damaged: Dataset) -> None:
 
 
 @pytest.mark.parametrize("how", ["to_table", "to_batches"])
-def test_scanner_raises_our_errors(damaged: Dataset, how: str) -> None:
+def test_scanner_raises_our_errors(damaged: DatasetVersion, how: str) -> None:
     with pytest.raises(CorruptFileError) as caught:
         list(getattr(damaged.scan(), how)())
     assert "column" in str(caught.value)
 
 
-def test_many_streams_at_once(dataset: Dataset) -> None:
+def test_many_streams_at_once(dataset: DatasetVersion) -> None:
     expected = table()
     wrong: list[int] = []
 
@@ -196,12 +196,12 @@ def test_many_streams_at_once(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("filter", [None, "id + 0 >= 0"])
-def test_interpreter_may_exit_at_any_time(dataset: Dataset, filter: str | None) -> None:
+def test_interpreter_may_exit_at_any_time(dataset: DatasetVersion, filter: str | None) -> None:
     script = f"""
         import pyarrow as pa
-        from lance_engine.dataset import Dataset
+        from lance_engine.dataset import DatasetVersion
         from lance_engine.scan.stream import native_stream
-        dataset = Dataset.open({dataset.uri!r})
+        dataset = DatasetVersion.open({dataset.uri!r})
         streams = []
         for _ in range(6):
             scan = dataset.scan(filter={filter!r}, batch_size=1000)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 import lance_sql
 
@@ -36,14 +36,14 @@ def _table() -> pa.Table:
 @pytest.fixture(scope="module", params=["2.0", "2.1"])
 def written(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[pa.Table, Dataset]:
+) -> tuple[pa.Table, DatasetVersion]:
     table = _table()
     path: Path = tmp_path_factory.mktemp("picked") / "t.lance"
     return table, lance_sql.write(table, path, data_storage_version=request.param, max_rows_per_file=30_000)
 
 
 @pytest.mark.parametrize("rows", [1, 40, 3000, 20_000])
-def test_take(written: tuple[pa.Table, Dataset], rows: int) -> None:
+def test_take(written: tuple[pa.Table, DatasetVersion], rows: int) -> None:
     table, ds = written
     ids = ds.scan(columns=["_rowid"]).to_table()["_rowid"].to_numpy()
     places = RNG.integers(0, ROWS, rows)
@@ -53,7 +53,7 @@ def test_take(written: tuple[pa.Table, Dataset], rows: int) -> None:
 @pytest.mark.parametrize("wanted", [1, 7, 16, 17, 100, 5000])
 @pytest.mark.parametrize("column", ["packed", "nullable", "runs", "narrow"])
 @pytest.mark.parametrize("negated", [False, True])
-def test_lists(written: tuple[pa.Table, Dataset], column: str, wanted: int, negated: bool) -> None:
+def test_lists(written: tuple[pa.Table, DatasetVersion], column: str, wanted: int, negated: bool) -> None:
     table, ds = written
     values = [*pc.unique(table[column].drop_null())[: wanted - 1].to_pylist(), 0]
     text = ", ".join(map(str, values))
@@ -65,7 +65,7 @@ def test_lists(written: tuple[pa.Table, Dataset], column: str, wanted: int, nega
 
 @pytest.mark.parametrize("share", [0.00002, 0.001, 0.1, 0.3, 0.9])
 @pytest.mark.parametrize("column", ["packed", "nullable", "runs", "narrow", "float"])
-def test_ranges(written: tuple[pa.Table, Dataset], column: str, share: float) -> None:
+def test_ranges(written: tuple[pa.Table, DatasetVersion], column: str, share: float) -> None:
     table, ds = written
     bound = np.quantile(table[column].drop_null().to_numpy(), share)
     bound = float(bound) if column == "float" else int(bound)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.expr.from_sql import parse_sql
 from lance_engine.file.zone_map import ZoneMap
 from lance_engine.format.fragment import Fragment
@@ -17,7 +17,7 @@ from lance_engine.write.dataset import write_dataset
 
 ROWS = 100
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.int64()), ("d", pa.int64())])
-SNAPSHOT = Dataset(write_dataset(SCHEMA.empty_table(), MemoryStore("prune"))).snapshot
+SNAPSHOT = DatasetVersion(write_dataset(SCHEMA.empty_table(), MemoryStore("prune"))).snapshot
 
 
 def ascending(rows_per_zone: int) -> ZoneMap:

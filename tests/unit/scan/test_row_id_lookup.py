@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import RowNotFoundError
 from lance_engine.format.operations import Overwrite
 from lance_engine.io import open_store
@@ -23,14 +23,16 @@ ROWS = 3_000
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["addresses", "stable"])
-def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     """Three fragments, deleted rows, and with stable ids also rows that moved."""
     table = pa.table({"x": np.arange(ROWS), "t": [f"row {row}" for row in range(ROWS)]})
     store = open_store(str(tmp_path_factory.mktemp("lookup")))
     schema = Schema.from_arrow(table.schema)
     fragments = write_fragments(store, schema, table.to_batches(), WriteOptions(max_rows_per_file=1_000))
     created = CreateOptions(stable_row_ids=request.param)
-    found = Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created))
+    found = DatasetVersion(
+        commit(store, Overwrite(tuple(fragments), schema), read_version=0, options=created)
+    )
     found = found.delete("x % 7 = 3")
     if not request.param:
         return found
@@ -39,7 +41,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     )
 
 
-def _far(dataset: Dataset, row: int) -> int:
+def _far(dataset: DatasetVersion, row: int) -> int:
     """The id or address of the row with this x."""
     return dataset.scan(columns=["_rowid"], filter=f"x = {row}").to_table()["_rowid"][0].as_py()
 
@@ -65,7 +67,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("column", ["_rowid", "_rowaddr"])
-def test_lookups_find_what_a_test_finds(dataset: Dataset, column: str, condition: str) -> None:
+def test_lookups_find_what_a_test_finds(dataset: DatasetVersion, column: str, condition: str) -> None:
     text = condition.format(c=column, a=_far(dataset, 100), b=_far(dataset, 1_500))
     everything = dataset.scan(columns=["_rowid", "_rowaddr", "x", "t"]).to_table()
     # Through arithmetic the condition is beyond a lookup.
@@ -76,7 +78,7 @@ def test_lookups_find_what_a_test_finds(dataset: Dataset, column: str, condition
     assert scan.count() == expected.num_rows
 
 
-def test_a_lookup_reads_only_its_rows(dataset: Dataset) -> None:
+def test_a_lookup_reads_only_its_rows(dataset: DatasetVersion) -> None:
     wanted = [_far(dataset, row) for row in (5, 1_201, 2_998)]
     scan = dataset.scan(columns=["x"], filter=f"_rowid IN ({', '.join(map(str, wanted))}) AND t LIKE 'row %'")
     assert scan.to_table()["x"].to_pylist() == [5, 1_201, 2_998]
@@ -85,7 +87,7 @@ def test_a_lookup_reads_only_its_rows(dataset: Dataset) -> None:
     assert "looked up: all of the filter" in dataset.scan(filter=f"_rowid = {wanted[0]}").explain()
 
 
-def test_missing_ids_are_listed_or_skipped(dataset: Dataset) -> None:
+def test_missing_ids_are_listed_or_skipped(dataset: DatasetVersion) -> None:
     first, last = _far(dataset, 0), _far(dataset, 2_998)
     deleted = 3
     wanted = [last, deleted, first, 1 << 40, last, (1 << 64) - 1]
@@ -97,9 +99,9 @@ def test_missing_ids_are_listed_or_skipped(dataset: Dataset) -> None:
         dataset.take([first], missing="drop")  # type: ignore[arg-type]
 
 
-def test_threads_may_take_at_the_same_time(dataset: Dataset) -> None:
+def test_threads_may_take_at_the_same_time(dataset: DatasetVersion) -> None:
     ids = dataset.scan(columns=["_rowid", "x"]).to_table()
-    fresh = Dataset.open(str(Path(dataset.uri)))
+    fresh = DatasetVersion.open(str(Path(dataset.uri)))
 
     def look_up(seed: int) -> bool:
         places = np.random.default_rng(seed).integers(0, len(ids), 200)
@@ -118,7 +120,7 @@ def test_few_rows_that_are_looked_up_are_read_without_threads(tmp_path: Path) ->
     store = open_store(uri)
     schema = Schema.from_arrow(table.schema)
     fragments = write_fragments(store, schema, table.to_batches(), WriteOptions(max_rows_per_file=1_000))
-    dataset = Dataset(commit(store, Overwrite(tuple(fragments), schema), read_version=0))
+    dataset = DatasetVersion(commit(store, Overwrite(tuple(fragments), schema), read_version=0))
     dataset = dataset.create_index("x", "btree")
     few = [f"x IN (5, {ROWS - 1})", "x BETWEEN 990 AND 1010", f"_rowid IN (3, {2 << 32 | 7})", "x = -1"]
     for condition in few:
@@ -133,4 +135,4 @@ def test_few_rows_that_are_looked_up_are_read_without_threads(tmp_path: Path) ->
     remote = open_store("memory://threads")
     for path in (tmp_path / "t").rglob("*.*"):
         remote.put(str(path.relative_to(tmp_path / "t")), path.read_bytes())
-    assert Dataset.open(remote).scan(filter=few[0]).threads > 0
+    assert DatasetVersion.open(remote).scan(filter=few[0]).threads > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.stream import ScanStream
 from lance_engine.write.dataset import write_dataset
@@ -17,9 +17,9 @@ ROWS = 100_000
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     folder = str(tmp_path_factory.mktemp("metrics"))
-    return Dataset(write_dataset(_table(), folder, max_rows_per_file=50_000))
+    return DatasetVersion(write_dataset(_table(), folder, max_rows_per_file=50_000))
 
 
 def _table() -> pa.Table:
@@ -29,7 +29,7 @@ def _table() -> pa.Table:
     return pa.table({"at": np.arange(ROWS), "text": text, **columns})
 
 
-def test_numbers_of_a_selective_scan(dataset: Dataset) -> None:
+def test_numbers_of_a_selective_scan(dataset: DatasetVersion) -> None:
     scan = dataset.scan(columns=["c01", "at"], filter="at BETWEEN 60000 AND 60010")
     assert scan.metrics is None
     assert scan.to_table().num_rows == 11
@@ -49,7 +49,9 @@ def test_numbers_of_a_selective_scan(dataset: Dataset) -> None:
     assert not any(name.startswith("_") for name in shown)
 
 
-def test_numbers_are_complete_when_the_rows_are(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_complete_when_the_rows_are(
+    dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A decoding thread that is still reporting its share when the last batch goes out is waited for."""
     reported = ScanStream.report
 
@@ -67,9 +69,9 @@ def test_numbers_are_complete_when_the_rows_are(dataset: Dataset, monkeypatch: p
     assert (scan.metrics.rows_out, scan.metrics.rows_decoded) == (ROWS, ROWS)
 
 
-def test_a_selective_query_reads_few_bytes(dataset: Dataset) -> None:
+def test_a_selective_query_reads_few_bytes(dataset: DatasetVersion) -> None:
     """One day of a hundred, 16 columns: the bytes looked at, metadata and zone maps included."""
-    fresh = Dataset.open(dataset.uri)
+    fresh = DatasetVersion.open(dataset.uri)
     scan = fresh.scan(filter="at BETWEEN 31000 AND 31500")
     assert scan.to_table().num_columns == 16
     assert scan.metrics is not None
@@ -77,11 +79,11 @@ def test_a_selective_query_reads_few_bytes(dataset: Dataset) -> None:
     assert 0 < scan.metrics.bytes_read < 0.05 * _size(dataset)
 
 
-def _size(dataset: Dataset) -> int:
+def _size(dataset: DatasetVersion) -> int:
     return sum(path.stat().st_size for path in Path(dataset.uri, "data").iterdir())
 
 
-def test_every_byte_of_a_full_scan_is_counted(dataset: Dataset) -> None:
+def test_every_byte_of_a_full_scan_is_counted(dataset: DatasetVersion) -> None:
     scan = dataset.scan()
     scan.to_table()
     assert scan.metrics is not None
@@ -92,7 +94,7 @@ def test_every_byte_of_a_full_scan_is_counted(dataset: Dataset) -> None:
 
 def test_requests_to_a_store_are_counted() -> None:
     store = MemoryStore("requests")
-    fresh = Dataset(write_dataset(_table().slice(0, 20_000), store))
+    fresh = DatasetVersion(write_dataset(_table().slice(0, 20_000), store))
     scan = fresh.scan(columns=["c03"], filter="at < 100")
     store.reset_counters()
     assert scan.to_table().num_rows == 100
@@ -100,7 +102,7 @@ def test_requests_to_a_store_are_counted() -> None:
     assert (scan.metrics.requests, scan.metrics.bytes_read) == (store.requests, store.bytes_read)
 
 
-def test_counting_reads_only_what_zones_leave_open(dataset: Dataset) -> None:
+def test_counting_reads_only_what_zones_leave_open(dataset: DatasetVersion) -> None:
     scan = dataset.scan(columns=[], filter="at >= 8192 AND at < 57344")
     assert scan.count() == 57344 - 8192
     assert scan.metrics is not None
@@ -112,7 +114,7 @@ def test_counting_reads_only_what_zones_leave_open(dataset: Dataset) -> None:
     assert decided.metrics.rows_decoded == 0
 
 
-def test_explain(dataset: Dataset) -> None:
+def test_explain(dataset: DatasetVersion) -> None:
     scan = dataset.scan(columns=["text"], filter="at = 7 AND c05 > 3", limit=5)
     plan = scan.explain()
     assert "filter: at = 7 AND c05 > 3" in plan
@@ -126,7 +128,7 @@ def test_explain(dataset: Dataset) -> None:
     assert "time: plan " in done
 
 
-def test_batches_keep_to_their_bounds(dataset: Dataset) -> None:
+def test_batches_keep_to_their_bounds(dataset: DatasetVersion) -> None:
     for options in ({"filter": "c00 > 1000"}, {}):
         whole = dataset.scan(columns=["text", "c00"], **options).to_table()
         small = list(dataset.scan(columns=["text", "c00"], batch_bytes=50_000, **options).to_batches())

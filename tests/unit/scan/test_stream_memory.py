@@ -14,11 +14,11 @@ ALLOWED = 300 << 20
 WORK = """
     import time
     import pyarrow as pa
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
 
     def work(path, filter, pause):
         rows = 0
-        scan = Dataset.open(path).scan(filter=filter or None)
+        scan = DatasetVersion.open(path).scan(filter=filter or None)
         for batch in pa.RecordBatchReader.from_stream(scan):
             rows += batch.num_rows
             look()
@@ -30,7 +30,7 @@ WORK = """
 # The files are read range by range, as if they were on an object store.
 REMOTE = """
     import pyarrow as pa
-    from lance_engine.dataset import Dataset
+    from lance_engine.dataset import DatasetVersion
     from lance_engine.io.local import LocalStore
 
     class Distant(LocalStore):
@@ -39,7 +39,7 @@ REMOTE = """
 
     def work(path, filter):
         rows = 0
-        scan = Dataset.open(Distant(path)).scan(filter=filter or None)
+        scan = DatasetVersion.open(Distant(path)).scan(filter=filter or None)
         for batch in pa.RecordBatchReader.from_stream(scan):
             rows += batch.num_rows
             look()

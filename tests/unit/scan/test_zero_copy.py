@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine import kernels
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
@@ -15,7 +15,7 @@ def test_vectors_are_not_copied(tmp_path: Path, version: str) -> None:
     items = pa.array(np.arange(64 * 5000, dtype=np.float32))
     table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(items, 64)})
     lance.write_dataset(table, tmp_path / "d.lance", data_storage_version=version)
-    dataset = Dataset.open(str(tmp_path / "d.lance"))
+    dataset = DatasetVersion.open(str(tmp_path / "d.lance"))
     before = kernels.cached_bytes()
     scanned = dataset.scan().to_table()
     assert scanned.equals(table)

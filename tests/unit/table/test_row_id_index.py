@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.row_ids import IdArray, IdRange
 from lance_engine.io import MemoryStore
@@ -139,9 +139,9 @@ def test_updates_of_neighbouring_rows_stay_runs() -> None:
 def test_rows_are_taken_by_ids_that_stay(compacted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     table = pa.table({"id": np.arange(1000), "v": np.zeros(1000)})
-    dataset = Dataset(write_dataset(table, store, max_rows_per_file=300, stable_row_ids=True))
+    dataset = DatasetVersion(write_dataset(table, store, max_rows_per_file=300, stable_row_ids=True))
     dataset = dataset.update({"v": "1"}, "id % 10 = 3").delete("id % 7 = 0").update({"v": "2"}, "id < 40")
-    dataset = Dataset(write_dataset(table.slice(0, 50), store, "append"))
+    dataset = DatasetVersion(write_dataset(table.slice(0, 50), store, "append"))
     if compacted:
         dataset = dataset.compact().update({"v": "3"}, "id BETWEEN 500 AND 510")
     built = []

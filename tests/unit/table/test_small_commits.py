@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from google.protobuf.message import DecodeError
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment, fragment_from_message
 from lance_engine.format.fragment_list import FragmentList, stored_fragments
@@ -118,7 +118,7 @@ def test_what_only_other_writers_know_stays_in_fragments_that_stay(fragments: Fr
     manifest = dataclasses.replace(manifest, fragments=FragmentList(message.SerializeToString()))
     store.put(path, serialize_manifest_file(manifest, transaction=transaction))
     write_dataset(TABLE, store, "append")
-    Dataset.open(store).delete("id = 9")  # type: ignore[arg-type]
+    DatasetVersion.open(store).delete("id = 9")  # type: ignore[arg-type]
     for version in (2, 3):
         data = store.read(NamingScheme.V2.path(version))
         assert b"\xa2\x3f\x03abc" in data
@@ -158,7 +158,7 @@ def test_nothing_is_listed_while_the_hint_can_be_believed(
     listed.clear()
     for version in (2, 3):
         assert write_dataset(TABLE, tmp_path, "append").version == version
-    assert Dataset.open(str(tmp_path)).delete("id = 9").version == 4
+    assert DatasetVersion.open(str(tmp_path)).delete("id = 9").version == 4
     assert listed == []
 
     # The folder is newer than the hint: something may have come that the hint does not know.
@@ -173,7 +173,7 @@ def test_nothing_is_listed_while_the_hint_can_be_believed(
 def test_a_hint_that_was_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others wrote no hints, and removed what came right after the version that is named."""
     write_dataset(TABLE, tmp_path)
-    dataset = Dataset.open(str(tmp_path))
+    dataset = DatasetVersion.open(str(tmp_path))
     dataset.tags.create("kept")
     monkeypatch.setenv("LANCE_USE_VERSION_HINT", "0")
     for _ in range(3):
@@ -225,7 +225,7 @@ def test_what_only_other_writers_know_stays_in_what_changes(fragments: FragmentL
         uninterpreted=manifest.uninterpreted + unknown,
     )
     store.put(path, serialize_manifest_file(known, transaction=transaction))
-    Dataset.open(store).delete("id = 9").update_config({"a": "b"})  # type: ignore[arg-type]
+    DatasetVersion.open(store).delete("id = 9").update_config({"a": "b"})  # type: ignore[arg-type]
     changed = parse_manifest_file(store.read(NamingScheme.V2.path(3)))[0]
     assert changed.fragments[0].deletion_file is not None
     assert changed.fragments[0].uninterpreted == unknown
@@ -247,5 +247,5 @@ def test_a_commit_converts_only_the_fragments_that_it_changes(monkeypatch: pytes
     snapshot = open_snapshot(store)
     assert (snapshot.num_rows, len(snapshot.fragments)) == (20, 11)
     assert converted == []
-    Dataset(snapshot).delete(row_ids=[3 << 32, 10 << 32])
+    DatasetVersion(snapshot).delete(row_ids=[3 << 32, 10 << 32])
     assert sorted(set(converted)) == [3, 10]

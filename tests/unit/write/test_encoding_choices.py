@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.dataset import Dataset
+from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
 ROWS = 40_000
@@ -45,6 +45,6 @@ def test_the_cheapest_encoding(tmp_path: Path, version: str) -> None:
     for name, (array, expected) in DATA.items():
         uri = str(tmp_path / name)
         write_dataset(pa.table({"c": array}), uri, data_storage_version=version)
-        dataset = Dataset.open(uri)
+        dataset = DatasetVersion.open(uri)
         assert all(expected in text for text in dataset.inspect.pages()["encoding"].to_pylist()), name
         assert dataset.scan().to_table()["c"].equals(pa.chunked_array([array])), name
