@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 
 from lance_sql.engines.capabilities import Capabilities
-from lance_sql.engines.statement_run import StatementRun
+from lance_sql.engines.statement_run import Runs, StatementRun
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -72,6 +72,14 @@ class Query(Protocol):
         """The schema and the batches, as they come; errors as in `to_table`."""
 
 
+@runtime_checkable
+class EngineData(Protocol):
+    """Data that is computed when an engine scans it."""
+
+    def within(self, declare: Callable[[pa.DataType], pa.DataType] | None, runs: Runs) -> Any:
+        """The same in types that the engine reads, for scans that belong to `runs`."""
+
+
 class Engine(Protocol):
     """A session of one SQL engine."""
 
@@ -87,6 +95,9 @@ class Engine(Protocol):
 
     def register_other(self, name: str, data: Any) -> None:
         """Make `name` mean Arrow data or anything else that the engine itself can scan."""
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        """Whether nulls come last in an order that does not say where they do."""
 
     def query(self, text: str, params: Parameters) -> Query:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

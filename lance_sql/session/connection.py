@@ -23,10 +23,11 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.searches.statement import Searches
 from lance_sql.session.explanation import Explanation
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
-from lance_sql.session.searching import Searches
+from lance_sql.session.searching import PreparedQuery, SessionSearches
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
@@ -66,6 +67,8 @@ class Connection:
         )
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        #: what searches need of this session, and how they are answered
+        self.searching = SessionSearches(self, engine)
         #: tables of searches whose results are gone
         self._unused: list[str] = []
         self._closed = False
@@ -132,14 +135,18 @@ class Connection:
         """Plan one statement of the engine, such as a query, and return its result."""
         statement = Statement.of(text)
         with self._explained(statement):
-            searches = Searches(self, statement, params)
+            searches = Searches(self.searching, statement, params)
+            if searches.is_view:
+                searches.prepare()
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             query = self._engine.query(bound.text, searches.parameters)
             query = self._from_metadata(searches.statement, bound, query) or query
+        if searches.tables:
+            query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
         self._results.add(result)
-        if searches.tables:
+        if searches.tables and not searches.is_view:
             weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
 
@@ -187,8 +194,10 @@ class Connection:
         Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
         what every part of the plan did and what was read.
         """
-        searches = Searches(self, Statement.of(text), params)
+        searches = Searches(self.searching, Statement.of(text), params)
         statement, params = searches.statement, searches.parameters
+        if analyze:
+            searches.prepare()
         with self._engine.lock:
             bound = self._prepare(statement, searches.tables)
             self._unused.extend(searches.tables)
@@ -199,7 +208,8 @@ class Connection:
             run = self._engine.begin() if analyze else None
             plan, scans = self._engine.explain(bound.text, params, run)
         runs = scan_metrics(run.scans) if run is not None else []
-        return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs))
+        described = tuple(searches.descriptions())
+        return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs), described)
 
     def register(self, name: str, data: Any) -> None:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""

@@ -21,6 +21,8 @@ class Explanation:
     scans: tuple[ScanReport, ...]
     #: what was read, if the statement ran: see `lance_sql.session.metrics.scan_metrics`
     runs: tuple[dict[str, Any], ...] = ()
+    #: what each search will do, by the name of its table in the plan
+    searches: tuple[tuple[str, list[str]], ...] = ()
 
     def __str__(self) -> str:
         lines = []
@@ -41,6 +43,8 @@ class Explanation:
                 lines.append(f"  why       {decision.condition}: {place}, {decision.reason}")
             if scan.read_ahead:
                 lines.append("  ahead     read into memory before the statement runs")
+        for name, described in self.searches:
+            lines += [f"Lance search  {name}", *(f"  {line}" for line in described)]
         for run in self.runs:
             filter = "" if run["filter"] is None else f"  where {run['filter']}"
             lines.append(f"Lance read  {run['table']}  {', '.join(run['columns']) or '(no columns)'}{filter}")

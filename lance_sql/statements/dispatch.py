@@ -11,14 +11,17 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
+from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import refuse_by_words, refuse_dropping_as_view, refuse_taken_name
 from lance_sql.statements.session import Session
+from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
     "ALTER", "ANALYZE", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DROP", "EXPLAIN", "EXPORT", "INSERT",
-    "MERGE", "OPTIMIZE", "PREPARE", "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "VACUUM", "WITH",
+    "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "VACUUM",
+    "WITH",
 }  # fmt: skip
 _TRANSACTIONS = {"ABORT", "BEGIN", "COMMIT", "ROLLBACK", "START"}
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "PREPARE"}
@@ -42,6 +45,11 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     refuse_by_words(session, tokens)
     if first in _REFUSED_OR_OF_THE_ENGINE:
         return None
+    if first in ("SET", "RESET"):
+        by_index = index_setting(tokens)
+        if by_index is not None:
+            session.searching.by_index = by_index
+        return None if by_index is None else done()
     own = _own(session, first, statement)
     return _parsed(session, statement, params) if own is None else own
 

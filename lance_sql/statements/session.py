@@ -33,12 +33,23 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
 
+class SearchSettings(Protocol):
+    """How searches in statements are answered."""
+
+    #: whether queries in the order of a distance may be answered by an index
+    by_index: bool
+
+
 class Session(Protocol):
     """A connection, as statements see it."""
 
     @property
     def capabilities(self) -> Capabilities:
         """What the engine of the session can do."""
+
+    @property
+    def searching(self) -> SearchSettings:
+        """How searches in statements are answered."""
 
     @property
     def catalog(self) -> Catalog:

@@ -12,27 +12,59 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, arguments, closing
 
-VECTOR_SEARCH: Final = "lance_vector_search"
 
-#: Arguments by name, and what the search calls them; the extension of DuckDB for Lance writes ``nprobs``.
-OPTIONS: Final[Mapping[str, str]] = {
-    "k": "k",
-    "metric": "metric",
-    "filter": "filter",
-    "prefilter": "prefilter",
-    "columns": "columns",
-    "lower": "lower",
-    "upper": "upper",
-    "use_index": "use_index",
-    "fast_search": "fast_search",
-    "nprobes": "nprobes",
-    "nprobs": "nprobes",
-    "minimum_nprobes": "minimum_nprobes",
-    "maximum_nprobes": "maximum_nprobes",
-    "refine_factor": "refine_factor",
-    "ef": "ef",
-}
-_USAGE: Final = f"Write {VECTOR_SEARCH}('x.lance', 'column', [0.1, 0.2], k := 10)"
+@dataclass(frozen=True, slots=True)
+class SearchFunction:
+    """A function: arguments by place behind the table, and by name with what searches call them."""
+
+    name: str
+    places: tuple[str, ...]
+    takes: str
+    usage: str
+    options: Mapping[str, str]
+
+
+_VECTOR_OPTIONS: Final = (
+    "k", "metric", "filter", "prefilter", "columns", "lower", "upper", "use_index", "fast_search", "nprobes",
+    "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef",
+)  # fmt: skip
+
+
+def _options(*names: str) -> dict[str, str]:
+    """Options by name; the extension of DuckDB for Lance writes ``nprobs``."""
+    found = {name: name for name in names}
+    return found | ({"nprobs": "nprobes"} if "nprobes" in found else {})
+
+
+VECTOR_SEARCH: Final = SearchFunction(
+    "lance_vector_search",
+    ("column", "query"),
+    "a table, a column, a vector and options",
+    "lance_vector_search('x.lance', 'column', [0.1, 0.2], k := 10)",
+    _options(*_VECTOR_OPTIONS, "explain_verbose"),
+)
+#: Whether queries in the order of a distance may be answered by an index: ``auto`` or ``off``.
+INDEX_SETTING: Final = "lance_vector_index"
+
+FUNCTIONS: Final = {function.name: function for function in (VECTOR_SEARCH,)}
+
+
+def index_setting(tokens: list[Token]) -> bool | None:
+    """What ``SET lance_vector_index = 'auto'`` turns on or off; None for other statements."""
+    words = [token.value.lower() for token in tokens if token.text != ";"]
+    while len(words) > 1 and words[0] in ("set", "reset") and words[1] in ("session", "global", "local"):
+        del words[1]
+    if words[1:2] != [INDEX_SETTING]:
+        return None
+    if words[0] == "reset" and len(words) == 2:
+        return False
+    if words[0] == "set" and len(words) == 4 and words[2] in ("=", "to") and words[3] in ("auto", "off"):
+        return words[3] == "auto"
+    if words[0] not in ("set", "reset"):
+        return None
+    raise UnsupportedFeatureError(
+        f"{INDEX_SETTING} is auto or off", remedy=f"Write SET {INDEX_SETTING} = 'auto'"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +80,12 @@ class Expression:
 class SearchCall:
     """A call from `start` to `end` of the text, over the table or path `location`."""
 
+    function: SearchFunction
     start: int
     end: int
     location: str
     quoted: bool
-    column: Expression
-    query: Expression
+    places: Mapping[str, Expression]
     options: Mapping[str, Expression]
 
 
@@ -62,54 +94,64 @@ def search_calls(statement: Statement) -> list[SearchCall]:
     text, tokens = statement.original, statement.tokens
     found = []
     for position, token in enumerate(tokens):
-        if token.kind != "word" or token.text.lower() != VECTOR_SEARCH:
+        function = FUNCTIONS.get(token.text.lower()) if token.kind == "word" else None
+        if function is None:
             continue
         end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
         if end is None or tokens[position + 1].text != "(":
             continue
-        found.append(_call(text, token, tokens[end], arguments(tokens[position + 2 : end])))
+        found.append(_call(text, function, token, tokens[end], arguments(tokens[position + 2 : end])))
     return found
 
 
-def _call(text: str, name: Token, last: Token, given: list[list[Token]]) -> SearchCall:
+def _call(
+    text: str, function: SearchFunction, name: Token, last: Token, given: list[list[Token]]
+) -> SearchCall:
     positional = [argument for argument in given if not _is_named(argument)]
     named = [argument for argument in given if _is_named(argument)]
-    if len(positional) not in (3, 4) or not all(positional) or len(positional[0]) != 1:
+    wanted = 1 + len(function.places)
+    if (
+        len(positional) not in (wanted, wanted + 1)
+        or not all(positional)
+        or len(positional[0]) != 1
+        or positional[0][0].kind not in ("string", "quoted", "word")
+    ):
         raise UnsupportedFeatureError(
-            f"{VECTOR_SEARCH} takes a table, a column, a vector and options", remedy=_USAGE
+            f"{function.name} takes {function.takes}", remedy=f"Write {function.usage}"
         )
-    options = {_option(argument[0].text): _expression(text, argument[2:]) for argument in named}
-    if len(positional) == 4:
-        options.setdefault("k", _expression(text, positional[3]))
+    options = {
+        _option(function, argument[0].text): _expression(text, function, argument[2:]) for argument in named
+    }
+    if len(positional) > wanted:
+        options.setdefault("k", _expression(text, function, positional[wanted]))
     table = positional[0][0]
-    return SearchCall(
-        name.start,
-        last.end,
-        table.value,
-        table.kind != "word",
-        _expression(text, positional[1]),
-        _expression(text, positional[2]),
-        options,
-    )
+    places = {
+        place: _expression(text, function, argument)
+        for place, argument in zip(function.places, positional[1:], strict=False)
+    }
+    return SearchCall(function, name.start, last.end, table.value, table.kind != "word", places, options)
 
 
 def _is_named(argument: list[Token]) -> bool:
     return len(argument) > 2 and argument[0].kind == "word" and argument[1].text in (":=", "=>")
 
 
-def _option(name: str) -> str:
-    known = OPTIONS.get(name.lower())
+def _option(function: SearchFunction, name: str) -> str:
+    known = function.options.get(name.lower())
     if known is None:
-        near = difflib.get_close_matches(name.lower(), OPTIONS, n=1)
+        near = difflib.get_close_matches(name.lower(), function.options, n=1)
         hint = f"Did you mean '{near[0]}'? " if near else ""
         raise UnsupportedFeatureError(
-            f"{VECTOR_SEARCH} has no argument '{name}'", remedy=f"{hint}It takes {', '.join(OPTIONS)}"
+            f"{function.name} has no argument '{name}'",
+            remedy=f"{hint}It takes {', '.join(function.options)}",
         )
     return known
 
 
-def _expression(text: str, tokens: list[Token]) -> Expression:
+def _expression(text: str, function: SearchFunction, tokens: list[Token]) -> Expression:
     if not tokens:
-        raise UnsupportedFeatureError(f"{VECTOR_SEARCH}: an argument is empty", remedy=_USAGE)
+        raise UnsupportedFeatureError(
+            f"{function.name}: an argument is empty", remedy=f"Write {function.usage}"
+        )
     is_query = tokens[0].text == "(" and len(tokens) > 1 and tokens[1].upper in ("SELECT", "FROM", "WITH")
     return Expression(text[tokens[0].start : tokens[-1].end], tokens[0].start, is_query)

@@ -32,6 +32,7 @@ FLOORS = {
         duckdb  datafusion
         engines.start
         engines.duckdb  engines.datafusion
+        searches
         engines
         catalog
         text

@@ -153,3 +153,106 @@ def test_prefilter_refuses_what_it_cannot_test(session: lance_sql.Connection, pa
 def test_no_such_dataset(session: lance_sql.Connection) -> None:
     with pytest.raises(DatasetNotFoundError):
         session.sql("SELECT * FROM lance_vector_search('missing.lance', 'v', [1.0])")
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The columns of the searches that ran."""
+    from lance_engine.dataset import DatasetVersion
+
+    ran: list[str] = []
+    run = DatasetVersion.nearest
+
+    def nearest(self: DatasetVersion, column: str, *arguments: Any, **options: Any) -> pa.Table:
+        ran.append(column)
+        return run(self, column, *arguments, **options)
+
+    monkeypatch.setattr(DatasetVersion, "nearest", nearest)
+    return ran
+
+
+def test_searches_run_with_their_statement(
+    session: lance_sql.Connection, path: str, searched: list[str]
+) -> None:
+    result = session.sql(f"SELECT id FROM lance_vector_search('{path}', 'v', ?, k := 3)", [[0.0] * 8])
+    assert "exact     500 rows" in str(result.explain())
+    assert "lance_search" in str(
+        session.sql(f"EXPLAIN SELECT id FROM lance_vector_search('{path}', 'v', {[0.0] * 8})").fetchall()
+    )
+    assert searched == []
+    assert len(result.fetchall()) == 3
+    assert searched == ["v"]
+
+
+def test_explanations_tell_of_the_index(session: lance_sql.Connection, path: str, tmp_path: Path) -> None:
+    copied = lance_sql.write(lance_sql.open(path).to_table(), tmp_path / "t.lance")
+    copied = copied.create_index("v", "IVF_FLAT", num_partitions=1)
+    lance_sql.write(lance_sql.open(path).scan(limit=20).to_table(), tmp_path / "t.lance", "append")
+    text = f"SELECT id FROM lance_vector_search('{tmp_path}/t.lance', 'v', ?, k := 3, nprobes := 1{{}})"
+    told = str(session.explain(text.format(", refine_factor := 5"), [[0.0] * 8]))
+    for part in (
+        "nearest   3 by l2 in v",
+        "index     v_idx (IVF_FLAT): segment of 500 rows in 1 fragment, 1 of 1 partitions",
+        "unindexed 20 rows in 1 fragment, searched exactly",
+        "refined   15 rows",
+    ):
+        assert part in told
+    assert "filter    id < 9" in str(session.explain(text.format(", filter := 'id < 9'"), [[0.0] * 8]))
+    explained = str(session.sql("EXPLAIN " + text.format(""), [[0.0] * 8]).fetchall())
+    assert "v_idx (IVF_FLAT)" in explained
+    assert "exact" in str(session.explain(text.format(", use_index := false"), [[0.0] * 8]))
+
+
+def test_row_ids_of_what_was_found(session: lance_sql.Connection, path: str) -> None:
+    text = f"SELECT _rowid, id FROM lance_vector_search('{path}', 'v', ?, k := 3) ORDER BY _distance"
+    assert session.sql(text, [vector(path, 7)]).fetchall() == [(row, row) for row in nearest(path, 7, 3)]
+    counted = session.sql(f"SELECT count(*) FROM lance_vector_search('{path}', 'v', ?, 5)", [[0.0] * 8])
+    assert counted.fetchall() == [(5,)]
+
+
+@pytest.mark.parametrize("join", [", LATERAL", ",", " LEFT JOIN LATERAL", " CROSS JOIN LATERAL"])
+def test_vectors_of_another_table_are_searched_in_one_pass(
+    session: lance_sql.Connection, path: str, searched: list[str], join: str
+) -> None:
+    end = " ON true" if "LEFT" in join else ""
+    found = session.sql(
+        f"SELECT q.id AS query, r.* FROM (SELECT id, v FROM '{path}') AS q{join} "
+        f"lance_vector_search('{path}', 'v', q.v, k := 3) AS r{end} "
+        "WHERE q.id < 6 ORDER BY query, r._distance"
+    )
+    assert searched == []
+    rows = found.arrow()
+    assert searched == ["v"]
+    assert rows.schema.names == ["query", "id", "group", "v", "_distance"]
+    expected = [(number, row) for number in range(6) for row in nearest(path, number, 3)]
+    assert list(zip(rows["query"].to_pylist(), rows["id"].to_pylist(), strict=True)) == expected
+
+
+def test_vectors_of_named_queries_and_of_repeated_rows(session: lance_sql.Connection, path: str) -> None:
+    found = session.sql(
+        f"WITH q AS (SELECT id % 2 AS n, v FROM '{path}' WHERE id IN ($a, $b)), "
+        "twice AS (SELECT * FROM q UNION ALL SELECT * FROM q) "
+        f"SELECT n, count(*), min(r.id) FROM twice t JOIN LATERAL "
+        f"lance_vector_search('{path}', 'v', t.v, k := 1) r ON true GROUP BY n ORDER BY n",
+        {"a": 4, "b": 9},
+    ).fetchall()
+    assert found == [(0, 2, 4), (1, 2, 9)]
+    empty = f"SELECT * FROM (SELECT v FROM '{path}' WHERE id < 0) q, "
+    empty += f"LATERAL lance_vector_search('{path}', 'v', q.v) r"
+    assert session.sql(empty).fetchall() == []
+    with pytest.raises(UnsupportedFeatureError, match="not those of one table"):
+        session.sql(f"SELECT * FROM '{path}' a, LATERAL lance_vector_search('{path}', 'v', b.v) r")
+
+
+def test_views_search_again(session: lance_sql.Connection, path: str, tmp_path: Path) -> None:
+    lance_sql.write(lance_sql.open(path).to_table(), tmp_path / "t.lance")
+    kind = "TEMP VIEW" if session.engine == "duckdb" else "VIEW"
+    session.sql(
+        f"CREATE {kind} near AS SELECT id, _distance FROM "
+        f"lance_vector_search('{tmp_path}/t.lance', 'v', {vector(path, 3)}, k := 2)"
+    )
+    assert session.sql("SELECT id FROM near ORDER BY _distance").fetchall() == [
+        (row,) for row in nearest(path, 3, 2)
+    ]
+    lance_sql.open(tmp_path / "t.lance").delete("id = 3")
+    assert session.sql("SELECT count(*) FROM near WHERE id = 3").fetchall() == [(0,)]

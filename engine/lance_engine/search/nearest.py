@@ -57,7 +57,7 @@ def nearest(
     options.check(k)
     asked = None if metric is None else metric_named(metric)
     chosen = choose_index(snapshot, place, asked) if options.use_index else None
-    parsed = parse_query(place, query, chosen.metric if chosen else asked or _default_metric(place))
+    parsed = parse_query(place, query, chosen.metric if chosen else asked or default_metric(place))
     node = parse_filter(filter, snapshot)
     bounds = Bounds(lower, upper)
     if chosen is None:
@@ -75,7 +75,7 @@ def _check(column: VectorColumn, k: int, lower: float | None, upper: float | Non
             raise InvalidSearchError(f"A bound of distances is a number, not {bound!r}", column=column.name)
 
 
-def _default_metric(column: VectorColumn) -> Metric:
+def default_metric(column: VectorColumn) -> Metric:
     """Bits that differ for unsigned bytes, and L2 for all others."""
     return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
 

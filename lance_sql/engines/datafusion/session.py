@@ -12,10 +12,11 @@ import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Convert, Parameters, ScanReport
+from lance_sql.engines.base import Convert, EngineData, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import Side, check_budget, planned_with_counts, small_sides
 from lance_sql.engines.datafusion.planning import Planning
+from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.errors import translated
 from lance_sql.engines.interrupt import Interruptible
@@ -70,9 +71,14 @@ class DataFusionEngine:
             self.context.deregister_table(quote(spelling))
 
     def register_other(self, name: str, data: Any) -> None:
+        if isinstance(data, EngineData):
+            data = data.within(None, self._runs)
         self._tables.pop(name, None)
         for spelling in spellings(name):
             replace(self.context, spelling, as_dataset(data))
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        return nulls_are_last(self.context, descending)
 
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)

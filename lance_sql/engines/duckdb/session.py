@@ -12,11 +12,12 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Convert, Parameters, ScanReport
+from lance_sql.engines.base import Convert, EngineData, Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
-from lance_sql.engines.duckdb.table import DuckDBTable, source
+from lance_sql.engines.duckdb.settings import nulls_are_last
+from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
 from lance_sql.engines.errors import translated
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -76,9 +77,14 @@ class DuckDBEngine:
         self._others.pop(name, None)
 
     def register_other(self, name: str, data: Any) -> None:
+        if isinstance(data, EngineData):
+            data = data.within(declared_type, self._runs)
         self.connection.register(name, data)
         self._tables.pop(name, None)
         self._others[name] = data
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        return nulls_are_last(self.connection, descending)
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 
-from lance_sql.text.searches import VECTOR_SEARCH, SearchCall
+from lance_sql.text.searches import SearchCall
 
 _REMEDY = "Give the condition as an argument: filter := 'price < 5'"
 
@@ -36,7 +36,7 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
     )
     if select is None or select.args.get("joins"):
         raise UnsupportedFeatureError(
-            f"prefilter needs a query over {VECTOR_SEARCH} alone, without joins", remedy=_REMEDY
+            f"prefilter needs a query over {call.function.name} alone, without joins", remedy=_REMEDY
         )
     where = select.args.get("where")
     if where is None:

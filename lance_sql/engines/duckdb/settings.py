@@ -1,0 +1,13 @@
+"""Settings of a DuckDB connection that decide what a statement means."""
+
+from __future__ import annotations
+
+import duckdb
+
+
+def nulls_are_last(connection: duckdb.DuckDBPyConnection, descending: bool) -> bool:
+    """Whether nulls come last in an order that does not say where."""
+    rows = connection.sql("SELECT current_setting('default_null_order')").fetchall()
+    order = str(rows[0][0]).lower() if rows else ""
+    by_order = "nulls_first_on_asc_last_on_desc" if descending else "nulls_last_on_asc_first_on_desc"
+    return order in ("nulls_last", "last", by_order)

@@ -1,0 +1,1 @@
+"""Searches in statements: functions in FROM, and rows in the order of a distance."""

@@ -1,0 +1,321 @@
+"""``ORDER BY array_distance(v, $q) LIMIT k`` over a dataset: only the rows that may be among the first are
+given to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.errors import LanceError
+
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.text.statement import Statement, is_alias
+from lance_sql.text.tokens import Token, table_positions
+
+if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
+
+#: Function -> metric, and whether the nearest rows come first in ascending order.
+_FUNCTIONS: Final = {
+    **dict.fromkeys(("array_distance", "list_distance", "euclidean_distance"), ("l2", True)),
+    **dict.fromkeys(("array_cosine_distance", "list_cosine_distance", "cosine_distance"), ("cosine", True)),
+    **dict.fromkeys(
+        (
+            "array_negative_inner_product",
+            "list_negative_inner_product",
+            "array_negative_dot_product",
+            "list_negative_dot_product",
+        ),
+        ("dot", True),
+    ),
+    **dict.fromkeys(("array_cosine_similarity", "list_cosine_similarity"), ("cosine", False)),
+    **dict.fromkeys(
+        (
+            "array_inner_product",
+            "list_inner_product",
+            "array_dot_product",
+            "list_dot_product",
+            "inner_product",
+            "dot_product",
+        ),
+        ("dot", False),
+    ),
+}
+#: A search is worth it for so many rows.
+_MOST_ROWS: Final = 10_000
+#: Rows looked at beyond those wanted before all are given to the engine, because too many are equally near.
+_MOST_TIES: Final = 100_000
+#: How many times the rows wanted an index is asked for: the engine puts them in their exact order.
+_OVERSAMPLING: Final = 4
+#: Error of a sum per element that two ways to add 32-bit numbers may make.
+_ROUNDING: Final = 2.4e-7
+
+
+@dataclass(frozen=True, slots=True)
+class NearestFirst:
+    """The rows of `dataset` that the engine needs to find the first `k` itself."""
+
+    dataset: SqlDataset
+    column: str
+    metric: str
+    query: Any
+    k: int
+    filter: str | None
+    by_index: bool
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns of rows among which the first `k` are; all rows where that is not known."""
+        found = self._candidates(columns)
+        if found is None:
+            yield from self.dataset.scan(list(columns), self.filter).to_batches()
+        else:
+            yield from found.select(list(columns)).to_batches()
+
+    def _candidates(self, columns: Sequence[str]) -> pa.Table | None:
+        names = list(dict.fromkeys([*columns, self.column]))
+        if self.by_index and self._has_index():
+            return self._nearest(names, self.k * _OVERSAMPLING, use_index=True)
+        wanted = self.k + max(16, self.k // 4)
+        while wanted <= _MOST_TIES:
+            found = self._nearest(names, wanted, use_index=False)
+            if found.num_rows < wanted:
+                return found if found.num_rows >= self.k else None
+            distances = found["_distance"].to_numpy()
+            if distances[-1] - distances[self.k - 1] > self._margin(found):
+                return found
+            wanted *= 4
+        return None
+
+    def _nearest(self, columns: list[str], k: int, use_index: bool) -> pa.Table:
+        stored = [name for name in columns if name != "_rowid"]
+        found: pa.Table = self.dataset.nearest(
+            self.column,
+            self.query,
+            k,
+            self.metric,
+            filter=self.filter,
+            columns=[*stored, "_distance"],
+            with_row_id="_rowid" in columns,
+            use_index=use_index,
+        )
+        return found
+
+    def _margin(self, found: pa.Table) -> float:
+        """How far apart two distances are that the engine cannot see in another order than ours."""
+        query = np.asarray(self.query, dtype=np.float64)
+        share = 1e-6 + _ROUNDING * len(query)
+        vectors = found[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        matrix = vectors.reshape(-1, len(query)).astype(np.float64)
+        distance = float(found["_distance"].to_numpy()[-1])
+        match self.metric:
+            case "l2":
+                return 2 * share * abs(distance)
+            case "cosine":
+                return 2 * share
+            case _:
+                norms = np.sqrt((matrix**2).sum(axis=1)).max(initial=0.0)
+                return 2 * share * max(float(np.sqrt((query**2).sum()) * norms), abs(distance), 1.0)
+
+    def _has_index(self) -> bool:
+        from lance_engine.search.column import vector_column
+        from lance_engine.search.indexed import choose_index
+        from lance_engine.search.metric import metric_named
+
+        snapshot = self.dataset.snapshot
+        place = vector_column(snapshot, self.column)
+        return choose_index(snapshot, place, metric_named(self.metric)) is not None
+
+    def description(self) -> list[str]:
+        """What will be done, for people."""
+        from lance_engine.search.explain import explain_nearest
+
+        by_index = self.by_index and self._has_index()
+        k = self.k * _OVERSAMPLING if by_index else self.k
+        lines = explain_nearest(self.dataset.snapshot, self.column, k, self.metric, {"use_index": by_index})
+        return [*lines, *([f"filter    {self.filter}"] if self.filter else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where the table stands in the text, and what the engine shall scan in its place."""
+
+    start: int
+    end: int
+    alias: str | None
+    rows: NearestFirst
+
+
+def mentions_distance(statement: Statement) -> bool:
+    """Whether a statement may be in the order of a distance; cheap."""
+    words = [token.text.lower() for token in statement.tokens if token.kind == "word"]
+    return "order" in words and "limit" in words and any(word in _FUNCTIONS for word in words)
+
+
+def nearest_first(
+    statement: Statement,
+    find: Callable[[str, bool], SqlDataset | None],
+    value: Callable[[str], Any],
+    nulls_are_last: Callable[[bool], bool],
+    by_index: bool,
+) -> Found | None:
+    """The search in a query for rows in the order of a distance, None where it is not one.
+
+    `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    text, tokens = statement.original, statement.tokens
+    places = sorted(table_positions(tokens))
+    if len(places) != 1 or not _is_name_alone(tokens, places[0]):
+        return None
+    begin = next((token.start for token in tokens if token.upper == "SELECT"), 0)
+    if any(token.upper not in ("EXPLAIN", "ANALYZE") for token in tokens if token.start < begin):
+        return None
+    try:
+        tree = parse_one(text[begin:], dialect="duckdb")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Select) or not _is_plain(tree):
+        return None
+    ordered = tree.args["order"].expressions[0]
+    distance = _distance(tree, ordered.this)
+    k = _number(tree.args["limit"], value)
+    skipped = _number(tree.args.get("offset"), value)
+    if distance is None or k is None or skipped is None or not 0 < k + skipped <= _MOST_ROWS:
+        return None
+    metric, ascending, column, query, is_single = distance
+    descending = bool(ordered.args.get("desc"))
+    # The greatest value of a number is NaN, which comes first in descending order and is near to nothing.
+    if descending is ascending or (descending and not by_index):
+        return None
+    words = [token.upper for token in tokens]
+    if "FIRST" in words or ("NULLS" not in words and not nulls_are_last(descending)):
+        return None
+    token = tokens[places[0]]
+    dataset = find(token.value, token.kind != "word")
+    if dataset is None or not _is_vector(dataset, column):
+        return None
+    where = tree.args.get("where")
+    condition = None if where is None else _condition(where.this, dataset, value)
+    if where is not None and condition is None:
+        return None
+    try:
+        vector = value(query)
+        if is_single:
+            vector = np.asarray(vector, dtype=np.float32).tolist()
+        if len(vector) != dataset.schema.field(column).type.list_size:
+            return None
+        if not np.isfinite(np.asarray(vector, dtype=np.float64)).all():
+            return None
+    except (LanceError, TypeError, ValueError):
+        return None
+    following = tokens[places[0] + 1] if places[0] + 1 < len(tokens) else None
+    alias = (
+        None if following is not None and (following.upper == "AS" or is_alias(following)) else token.value
+    )
+    rows = NearestFirst(dataset, column, metric, vector, k + skipped, condition, by_index)
+    return Found(token.start, token.end, alias, rows)
+
+
+def _is_name_alone(tokens: list[Token], place: int) -> bool:
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    return tokens[place].kind in ("word", "string", "quoted") and (
+        following is None or (following.text not in (".", "(") and following.upper != "AT")
+    )
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether a query has nothing that its order and limit do not decide alone."""
+    from sqlglot import exp
+
+    allowed = {"expressions", "from", "from_", "where", "order", "limit", "offset", "kind", "hint"}
+    others = {name for name, value in tree.args.items() if value and name not in allowed}
+    if others or tree.args.get("order") is None or not isinstance(tree.args.get("limit"), exp.Limit):
+        return False
+    odd = (exp.AggFunc, exp.Window, exp.Query, exp.Join, exp.TableSample, exp.Explode, exp.Unnest)
+    return not any(tree.find(kind) is not (tree if kind is exp.Query else None) for kind in odd)
+
+
+def _distance(tree: Any, key: Any) -> tuple[str, bool, str, str, bool] | None:
+    """Metric, order, column and the text of the query of a distance, which may be the alias of one.
+
+    Last whether the query is cast to single precision.
+    """
+    from sqlglot import exp
+
+    if isinstance(key, exp.Column) and not key.table:
+        named = [item.this for item in tree.expressions if item.alias == key.name]
+        key = named[0] if len(named) == 1 else key
+    name = key.name.lower() if isinstance(key, exp.Anonymous) else key.key.lower()
+    if isinstance(key, exp.Func) and not isinstance(key, exp.Anonymous):
+        name = key.sql_name().lower()
+    if name not in _FUNCTIONS:
+        return None
+    given = key.expressions if isinstance(key, exp.Anonymous) else [key.this, key.args.get("expression")]
+    columns = [item for item in given if isinstance(item, exp.Column)]
+    constants = [item for item in given if item is not None and not list(item.find_all(exp.Column))]
+    if len(given) != 2 or len(columns) != 1 or len(constants) != 1:
+        return None
+    metric, ascending = _FUNCTIONS[name]
+    query, is_single = constants[0], False
+    if isinstance(query, exp.Cast):
+        element = query.to.expressions[0] if query.to.is_type(exp.DataType.Type.ARRAY) else None
+        if element is None or not element.is_type(exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE):
+            return None
+        query, is_single = query.this, element.is_type(exp.DataType.Type.FLOAT)
+    return metric, ascending, columns[0].name, query.sql(dialect="duckdb"), is_single
+
+
+def _number(clause: Any, value: Callable[[str], Any]) -> int | None:
+    """The rows of a LIMIT or OFFSET, None where it is no number."""
+    if clause is None:
+        return 0
+    try:
+        found = value(clause.expression.sql(dialect="duckdb"))
+    except LanceError:
+        return None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+
+
+def _is_vector(dataset: SqlDataset, column: str) -> bool:
+    """Whether a column holds vectors that the engine computes with as they are stored."""
+    if column not in dataset.schema.names:
+        return False
+    kind = dataset.schema.field(column).type
+    return bool(
+        at.is_fixed_size_list(kind) and (at.is_float32(kind.value_type) or at.is_float64(kind.value_type))
+    )
+
+
+def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
+    """A condition that means the same to a scan, None if that is not certain."""
+    from lance_engine.expr.from_sql import parse_sql
+    from sqlglot import exp
+
+    certain = (
+        exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Is, exp.Null,
+        exp.Between, exp.Paren, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Neg, exp.Parameter,
+        exp.Placeholder, exp.Var,
+    )  # fmt: skip
+    if not all(isinstance(node, certain) for node in tree.walk()):
+        return None
+    copied = tree.copy()
+    for column in copied.find_all(exp.Column):
+        column.set("table", None)
+    try:
+        for parameter in list(copied.find_all(exp.Parameter, exp.Placeholder)):
+            given = value(parameter.sql(dialect="duckdb"))
+            if not isinstance(given, (int, float, str)):
+                return None
+            parameter.replace(exp.convert(given))
+        found: str = copied.sql(dialect="duckdb")
+        _parsed: Node = parse_sql(found, dataset.schema)
+    except LanceError:
+        return None
+    return found

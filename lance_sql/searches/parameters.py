@@ -1,0 +1,100 @@
+"""The parameters of a statement, of which searches take some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.engines.base import Parameters
+from lance_sql.text.searches import Expression
+from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import Token
+
+_REMEDY: Final = "Compute the vector first and pass it as a parameter, or write a query in brackets"
+
+
+class SearchParameters:
+    """The parameters of a statement; those that searches took are left out of what the engine gets."""
+
+    def __init__(self, statement: Statement, given: Parameters) -> None:
+        self._given = given
+        self._places = _places(statement.tokens)
+        self._taken: set[str] = set()
+
+    def holds(self, expression: Expression) -> bool:
+        """Whether the expression is a parameter; UnsupportedFeatureError if one is a part of it."""
+        inside = [
+            (start, end)
+            for start, end, _ in self._places
+            if expression.start <= start < expression.start + len(expression.text)
+        ]
+        if expression.is_query or not inside:
+            return False
+        if inside != [(expression.start, expression.start + len(expression.text))]:
+            raise UnsupportedFeatureError(
+                f"The search computes with a parameter: {expression.text!r}", remedy=_REMEDY
+            )
+        return True
+
+    def take(self, expression: Expression) -> Any:
+        """The value of the parameter that `expression` is."""
+        name = next(name for start, _, name in self._places if start == expression.start)
+        self._taken.add(name)
+        return self.value(name)
+
+    def value(self, name: str) -> Any:
+        """The value of a parameter; those written ``?`` have numbers as names."""
+        if isinstance(self._given, Mapping):
+            if name in self._given:
+                return self._given[name]
+        elif self._given is not None and name.isdecimal() and 1 <= int(name) <= len(self._given):
+            return self._given[int(name) - 1]
+        raise UnsupportedFeatureError(
+            f"The parameter {name!r} of a search has no value", remedy="Pass it as params="
+        )
+
+    def named(self, statement: Statement) -> Parameters:
+        """What another statement needs that was made of parts of this one, where parameters have names."""
+        needed = {name for _, _, name in _places(statement.tokens)}
+        if not needed:
+            return None
+        if isinstance(self._given, Mapping):
+            return {key: value for key, value in self._given.items() if key in needed}
+        raise UnsupportedFeatureError(
+            "Parameters by number cannot stand in what a search takes its vectors from",
+            remedy="Name them: $query, with a mapping as params=",
+        )
+
+    def left(self, statement: Statement) -> Parameters:
+        """What a statement in which the searches are replaced still needs."""
+        if self._given is None:
+            return None
+        places = _places(statement.tokens)
+        if isinstance(self._given, Mapping):
+            needed = {name for _, _, name in places}
+            return {key: value for key, value in self._given.items() if key in needed} or None
+        numbered = any(statement.original[start] == "$" for start, _, _ in places)
+        if numbered and self._taken:
+            raise UnsupportedFeatureError(
+                "Parameters by number cannot be mixed with those of a search",
+                remedy="Name them: $query, with a mapping as params=",
+            )
+        rest: Sequence[Any] = [
+            value for number, value in enumerate(self._given, 1) if str(number) not in self._taken
+        ]
+        return rest or None
+
+
+def _places(tokens: list[Token]) -> list[tuple[int, int, str]]:
+    """Start, end and name of every parameter; those written ``?`` are numbered."""
+    found = []
+    number = 0
+    for position, token in enumerate(tokens):
+        if token.kind == "parameter":
+            number += 1
+            found.append((token.start, token.end, str(number)))
+        elif token.text == "$" and position + 1 < len(tokens) and tokens[position + 1].start == token.end:
+            found.append((token.start, tokens[position + 1].end, tokens[position + 1].text))
+    return found

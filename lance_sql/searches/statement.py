@@ -1,0 +1,310 @@
+"""The searches of a statement: tables that the engine scans in their place."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+from lance_engine.errors import DatasetNotFoundError, UnsupportedFeatureError
+from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
+
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.engines.base import Parameters
+from lance_sql.searches import lateral
+from lance_sql.searches.nearest_first import mentions_distance, nearest_first
+from lance_sql.searches.parameters import SearchParameters
+from lance_sql.searches.prefilter import condition_of
+from lance_sql.searches.table import SearchTable
+from lance_sql.text.reference import Reference
+from lance_sql.text.searches import Expression, SearchCall, search_calls
+from lance_sql.text.statement import Statement, is_alias
+from lance_sql.text.tokens import quote, tokenize
+
+_numbers = itertools.count()
+#: Numbers and lists of numbers, and behind a list its type as vectors have it.
+_NUMBERS: Final = re.compile(r"\s*[-\[\d][-\[\]\d\s.,eE+]*")
+_CAST: Final = re.compile(r"(?<=\])\s*::\s*(?i:float|real|double)\[\d+\]\s*$")
+_DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
+_QUERY_INDEX: Final = pa.field("query_index", pa.int32(), nullable=False)
+
+
+class SearchHost(Protocol):
+    """What searches need of the session or connection that a statement runs in."""
+
+    #: whether queries in the order of a distance may be answered by an index
+    by_index: bool
+
+    @property
+    def catalog(self) -> Catalog:
+        """Finds the datasets that a statement names."""
+
+    def rows_of(self, text: str, params: Parameters = None) -> pa.Table:
+        """The answer of a query that a search needs before it runs."""
+
+    def compute(self, expression: str) -> Any:
+        """The value of an expression without columns."""
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        """Whether the engine puts nulls last unless a query says where."""
+
+
+class Searches:
+    """The searches of a statement, by the names of the tables that they become.
+
+    `statement` and `parameters` are what is left for the engine. `prepare` is to be called before the
+    statement runs.
+    """
+
+    def __init__(self, host: SearchHost, statement: Statement, parameters: Parameters) -> None:
+        self._host = host
+        self.tables: dict[str, SearchTable] = {}
+        self.statement, self.parameters = statement, parameters
+        #: whether the statement makes a view, whose searches are asked for long after
+        self.is_view = _makes_view(statement)
+        words = [token.upper for token in statement.tokens[:2]]
+        #: whether the engine only explains the statement
+        self.is_explained = words[:1] == ["EXPLAIN"] and words[1:] != ["ANALYZE"]
+        self._pending: list[Callable[[], object]] = []
+        self._original = statement.original
+        self._system_columns = statement.system_columns
+        calls = search_calls(statement)
+        if calls:
+            self._parameters = SearchParameters(statement, parameters)
+            self._replace(calls)
+        elif mentions_distance(statement):
+            self._parameters = SearchParameters(statement, parameters)
+            self._replace_ordered(statement)
+
+    def prepare(self) -> None:
+        """Find the vectors that other tables of the statement hold."""
+        while self._pending:
+            self._pending.pop()()
+
+    def descriptions(self) -> list[tuple[str, list[str]]]:
+        """What each search will do."""
+        return [(name, table.description()) for name, table in self.tables.items()]
+
+    def _replace(self, calls: list[SearchCall]) -> None:
+        text = self._original
+        pieces, done = [], 0
+        for call in calls:
+            name = f"lance_search_{next(_numbers)}"
+            vectors = call.places.get("query")
+            alias = "" if _has_alias(text, call.end) else f" AS {call.function.name}"
+            pieces.append(text[done : call.start])
+            if vectors is not None and lateral.is_correlated(vectors):
+                self.tables[name] = self._correlated(call, vectors)
+                before = tokenize(text[: call.start])
+                said = bool(before) and before[-1].upper == "LATERAL"
+                pieces.append(lateral.in_place_of(text, call, vectors, name, said) + alias)
+            else:
+                self.tables[name] = self._single(call)
+                pieces.append(quote(name) + alias)
+            done = call.end
+        self.statement = Statement("".join([*pieces, text[done:]]))
+        self.parameters = self._parameters.left(self.statement)
+
+    def _replace_ordered(self, statement: Statement) -> None:
+        def find(location: str, quoted: bool) -> SqlDataset | None:
+            return self._host.catalog.open(Reference(location, location, certain=False, quoted=quoted))
+
+        found = nearest_first(statement, find, self._constant, self._host.nulls_are_last, self._host.by_index)
+        if found is None:
+            return
+        rows = found.rows
+        schema = _with_system_columns(rows.dataset.schema, [ROW_ID], self._system_columns)
+        if set(self._system_columns) - {ROW_ID}:
+            return
+        name = f"lance_search_{next(_numbers)}"
+
+        def answer(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            return rows.batches(columns)
+
+        self.tables[name] = SearchTable(schema, answer, rows.description)
+        alias = "" if found.alias is None else f" AS {quote(found.alias)}"
+        text = statement.original
+        self.statement = Statement(f"{text[: found.start]}{quote(name)}{alias}{text[found.end :]}")
+
+    def _constant(self, text: str) -> Any:
+        """The value of an expression, which may be a parameter that the engine is given as well."""
+        tokens = tokenize(text)
+        if len(tokens) == 1 and tokens[0].kind == "parameter":
+            # Parts of a statement do not tell which of the parameters without a name they are.
+            raise UnsupportedFeatureError("a parameter without a name or number")
+        if len(tokens) == 2 and tokens[0].text == "$":
+            return self._parameters.value(tokens[1].text)
+        return self._computed(text)
+
+    def _computed(self, text: str) -> Any:
+        """The value of an expression without columns; numbers and lists of them are read here."""
+        plain = _CAST.sub("", text)
+        if _NUMBERS.fullmatch(plain):
+            try:
+                return ast.literal_eval(plain.strip())
+            except (SyntaxError, ValueError):
+                pass  # 007, or what only SQL understands
+        return self._host.compute(text)
+
+    def _single(self, call: SearchCall) -> SearchTable:
+        """The answer of a call whose arguments are known."""
+        dataset = self._dataset(call)
+        options = self._options(call, dataset)
+        column = str(self._value(call.places["column"]))
+        query = self._vectors(call, call.places["query"])
+        several = isinstance(query, np.ndarray) and query.ndim == 2
+        columns = options.pop("columns", None)
+        fields = _fields(dataset, columns)
+        if several:
+            fields = [_QUERY_INDEX, *fields]
+        schema = _with_system_columns(pa.schema([*fields, _DISTANCE]), [ROW_ID], self._system_columns)
+
+        def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            # A view means the newest version, whenever it is asked.
+            searched = self._dataset(call) if self.is_view else dataset
+            found = searched.nearest(
+                column,
+                query,
+                columns=[*(name for name in names if name != ROW_ID)] or [_DISTANCE.name],
+                with_row_id=ROW_ID in names,
+                **options,
+            )
+            return _batches(found, names)
+
+        return SearchTable(schema, answer, partial(_description, dataset, column, options))
+
+    def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
+        """The answers for all the vectors of another table, each with its vector."""
+        dataset = self._dataset(call)
+        options = self._options(call, dataset)
+        column = str(self._value(call.places["column"]))
+        fields = _fields(dataset, options.pop("columns", None))
+        query = Statement(lateral.query_of_vectors(self._original, call, expression))
+        given = self._parameters.named(query)
+        kind = self._host.rows_of(f"SELECT * FROM ({query.original}) LIMIT 0", given).schema.field(0).type
+        searched = pa.field(lateral.SEARCHED, kind)
+        schema = _with_system_columns(
+            pa.schema([searched, *fields, _DISTANCE]), [ROW_ID], self._system_columns
+        )
+        found: list[pa.Array] = []
+
+        def vectors() -> pa.Array:
+            if not found:
+                found.append(_distinct(self._host.rows_of(query.original, given).column(0)))
+            return found[0]
+
+        self._pending.append(vectors)
+
+        def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            every = vectors()
+            if not len(every):
+                return iter(())
+            wanted = [name for name in names if name not in (lateral.SEARCHED, ROW_ID)]
+            rows = dataset.nearest(
+                column,
+                np.asarray(every.to_pylist()),
+                columns=[_QUERY_INDEX.name, *(name for name in wanted if name != _QUERY_INDEX.name)],
+                with_row_id=ROW_ID in names,
+                **options,
+            )
+            rows = rows.append_column(searched, every.take(rows[_QUERY_INDEX.name].combine_chunks()))
+            return _batches(rows, names)
+
+        return SearchTable(schema, answer, partial(_description, dataset, column, options))
+
+    def _options(self, call: SearchCall, dataset: SqlDataset) -> dict[str, Any]:
+        options = {name: self._value(value) for name, value in call.options.items()}
+        options.pop("explain_verbose", None)
+        if options.pop("prefilter", False) and options.get("filter") is None:
+            options["filter"] = condition_of(self._original, call, dataset.schema)
+        return options
+
+    def _dataset(self, call: SearchCall) -> SqlDataset:
+        found = self._host.catalog.open(
+            Reference(call.location, call.location, certain=True, quoted=call.quoted)
+        )
+        if found is None:
+            raise DatasetNotFoundError(
+                f"{call.function.name} finds no dataset",
+                path=call.location,
+                remedy="Name a path such as 'x.lance', or a registered dataset",
+            )
+        return found
+
+    def _vectors(self, call: SearchCall, expression: Expression) -> Any:
+        """One vector, or an array of those that a query returns."""
+        if not expression.is_query:
+            return self._value(expression)
+        query = Statement(expression.text[1:-1])
+        found = self._host.rows_of(query.original, self._parameters.named(query))
+        if found.num_columns != 1:
+            raise UnsupportedFeatureError(
+                f"The query of {call.function.name} returns {found.num_columns} columns",
+                remedy="Select the vectors only",
+            )
+        vectors = found.column(0).to_pylist()
+        if not vectors:
+            raise UnsupportedFeatureError(f"The query of {call.function.name} returns no vector")
+        return vectors[0] if len(vectors) == 1 else np.asarray(vectors)
+
+    def _value(self, expression: Expression) -> Any:
+        if self._parameters.holds(expression):
+            return self._parameters.take(expression)
+        if expression.is_query:
+            found = self._host.rows_of(expression.text[1:-1])
+            return found.column(0)[0].as_py() if found.num_rows else None
+        return self._computed(expression.text)
+
+
+def _makes_view(statement: Statement) -> bool:
+    words = [token.upper for token in statement.tokens[:6]]
+    return bool(words) and words[0] == "CREATE" and "VIEW" in words
+
+
+def _fields(dataset: SqlDataset, columns: Any) -> list[pa.Field]:
+    if columns is None:
+        return list(dataset.schema)
+    names = [columns] if isinstance(columns, str) else list(columns)
+    return [dataset.schema.field(name) for name in names if name != _DISTANCE.name]
+
+
+def _with_system_columns(schema: pa.Schema, known: Sequence[str], asked: Sequence[str]) -> pa.Schema:
+    for name in known:
+        if name in asked and name not in schema.names:
+            schema = schema.append(SYSTEM_FIELDS[name])
+    return schema
+
+
+def _batches(found: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if not names:  # rows without columns: any column keeps their number
+        return iter(found.to_batches())
+    return iter(found.select(list(names)).to_batches())
+
+
+def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -> list[str]:
+    from lance_engine.search.explain import explain_nearest
+
+    k, metric, filter = options.get("k", 10), options.get("metric"), options.get("filter")
+    lines = explain_nearest(dataset.snapshot, column, k, metric, options)
+    return [*lines, *([f"filter    {filter}, before the nearest are chosen"] if filter else [])]
+
+
+def _distinct(vectors: pa.ChunkedArray) -> pa.Array:
+    """The different vectors; rows without one find nothing."""
+    kept: dict[tuple[Any, ...], int] = {}
+    array = vectors.combine_chunks()
+    for place, vector in enumerate(array.to_pylist()):
+        if vector is not None and None not in vector:
+            kept.setdefault(tuple(vector), place)
+    return array.take(pa.array(kept.values(), pa.int64()))
+
+
+def _has_alias(text: str, end: int) -> bool:
+    following = tokenize(text[end:])[:1]
+    return bool(following) and is_alias(following[0])
