@@ -143,7 +143,12 @@ class Searches:
         return self._computed(text)
 
     def _computed(self, text: str) -> Any:
-        """The value of an expression without columns; numbers and lists of them are read here."""
+        """The value of an expression without columns; plain constants are read here."""
+        tokens = tokenize(text)
+        if len(tokens) == 1 and tokens[0].kind == "string":
+            return tokens[0].value
+        if len(tokens) == 1 and tokens[0].upper in ("TRUE", "FALSE"):
+            return tokens[0].upper == "TRUE"
         plain = _CAST.sub("", text)
         if _NUMBERS.fullmatch(plain):
             try:

@@ -177,13 +177,13 @@ def test_an_installed_connection_can_be_forgotten():
 
     session = duckdb.connect()
     gc.collect()
-    before = len(duckdb_names._bindings)
+    before = len(duckdb_names._installed)
     lance_sql.duckdb.install(session)
-    assert len(duckdb_names._bindings) == before + 1
+    assert len(duckdb_names._installed) == before + 1
     session.close()
     del session
     gc.collect()
-    assert len(duckdb_names._bindings) == before
+    assert len(duckdb_names._installed) == before
 
 
 def test_external_tables_and_catalogs_of_datafusion(history):

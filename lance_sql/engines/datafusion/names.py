@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
 from lance_engine.errors import InvalidFilterError, LanceError
@@ -15,11 +16,15 @@ from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
+from lance_sql.engines.base import EngineData, Parameters
+from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
+from lance_sql.searches.installed import InstalledSearches
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
 from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import spellings
+from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -40,8 +45,9 @@ def install(
     ``FROM 'a.lance'``, ``'a.lance@prod'``, ``lance_scan('a.lance', 3)`` and ``CREATE EXTERNAL TABLE t STORED
     AS LANCE LOCATION 'a.lance' OPTIONS ('lance.version' '3')`` work wherever DataFusion looks tables up, and
     with a `directory` so do the names of the datasets in it. Statements given to ``context.sql`` can also
-    travel in time, ``AT (VERSION => 3)``, name ``_rowid``, and read metadata tables. Tables registered so far
-    are kept.
+    travel in time, ``AT (VERSION => 3)``, name ``_rowid``, read metadata tables, and search:
+    ``lance_vector_search('a.lance', 'vector', [...])``, or in the order of a distance. Tables registered
+    so far are kept.
     """
     catalog = Catalog(directory, with_external_access(storage_options, allow_external))
     default = context.catalog("datafusion")
@@ -185,21 +191,36 @@ class _Names:
             replace(context, spelling, table)
 
     def register_other(self, name: str, data: Any) -> None:
+        if isinstance(data, EngineData):
+            data = data.within(None, Runs())
         for spelling in spellings(name):
             replace(self._open(), spelling, as_dataset(data))
 
     def unregister(self, name: str) -> None:
         for spelling in spellings(name):
-            self._open().deregister_table(spelling)
+            self._open().deregister_table(quote(spelling))
 
 
 def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
     """Put the names of each statement of `context` into place before it is planned."""
-    binding = Binding(_Names(context), catalog)
-    this = weakref.ref(context)
+    names, this = _Names(context), weakref.ref(context)
+    binding = Binding(names, catalog)
+
+    def run(text: str, params: Parameters) -> pa.Table:
+        return sql(text, param_values=params or None).to_arrow_table()
+
+    def last(descending: bool) -> bool:
+        found = this()
+        return found is not None and nulls_are_last(found, descending)
+
+    searches = InstalledSearches(catalog, names, run, last)
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
-        return SessionContext.sql(this(), binding.bind(Statement(query)).text, *arguments, **options)
+        # Names of values are parameters; named parameters beyond them are texts put into the statement.
+        statement, left = searches.replaced(Statement(query), options.get("param_values"))
+        if "param_values" in options:
+            options["param_values"] = left
+        return SessionContext.sql(this(), binding.bind(statement).text, *arguments, **options)
 
     context.sql = sql

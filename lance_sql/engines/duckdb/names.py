@@ -10,15 +10,20 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.io.external_access import AllowExternal, with_external_access
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.engines.duckdb.table import register
+from lance_sql.engines.base import EngineData, Parameters
+from lance_sql.engines.duckdb.settings import nulls_are_last
+from lance_sql.engines.duckdb.table import declared_type, register
+from lance_sql.engines.statement_run import Runs
+from lance_sql.searches.installed import InstalledSearches
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -27,10 +32,21 @@ if TYPE_CHECKING:
 #: Methods of a connection whose first argument is a statement.
 _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_names")
 
+#: The argument behind the statement that has its parameters.
+_PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "execute": "parameters"}
+
 #: A transaction that is rolled back takes the names with it that were registered in it.
 _ENDS_OF_TRANSACTIONS = {"ABORT", "COMMIT", "END", "ROLLBACK"}
 
-_bindings: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, Binding] = weakref.WeakKeyDictionary()
+
+class _Installed(NamedTuple):
+    """What is known for a connection: names of datasets, and how its statements search them."""
+
+    binding: Binding
+    searches: InstalledSearches
+
+
+_installed: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Installed] = weakref.WeakKeyDictionary()
 _hooked = False
 
 
@@ -47,11 +63,25 @@ def install(
     with a `directory` the datasets in it by name. It holds for the statements of `sql`, `query`, `execute`
     and `executemany`; the functions of the `duckdb` module use a connection of their own. Python variables
     are found in all frames of the caller from then on, as by the setting ``python_scan_all_frames``.
+    ``lance_vector_search`` and queries in the order of a distance search as in sessions of `lance_sql`.
     """
     catalog = Catalog(directory, with_external_access(storage_options, allow_external))
     connection.execute("SET python_scan_all_frames = true")  # a frame of ours is now in between
-    _bindings[connection] = Binding(_Names(connection), catalog)
+    _installed[connection] = _install(connection, catalog)
     _hook()
+
+
+def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Installed:
+    names, this = _Names(connection), weakref.ref(connection)
+
+    def run(text: str, params: Parameters) -> pa.Table:
+        return names.open().sql(text, params=params).to_arrow_table()
+
+    def last(descending: bool) -> bool:
+        found = this()
+        return found is not None and nulls_are_last(found, descending)
+
+    return _Installed(Binding(names, catalog), InstalledSearches(catalog, names, run, last))
 
 
 class _Names:
@@ -60,20 +90,22 @@ class _Names:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = weakref.ref(connection)
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def open(self) -> duckdb.DuckDBPyConnection:
         connection = self._connection()
         if connection is None:
             raise LanceError("the connection is closed")
         return connection
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
-        register(self._open(), name, dataset, system_columns=system_columns)
+        register(self.open(), name, dataset, system_columns=system_columns)
 
     def register_other(self, name: str, data: Any) -> None:
-        self._open().register(name, data)
+        if isinstance(data, EngineData):
+            data = data.within(declared_type, Runs())
+        self.open().register(name, data)
 
     def unregister(self, name: str) -> None:
-        self._open().unregister(name)
+        self.open().unregister(name)
 
 
 def _hook() -> None:
@@ -84,7 +116,7 @@ def _hook() -> None:
     _hooked = True
     connections: Any = duckdb.DuckDBPyConnection
     for name in _METHODS:
-        setattr(connections, name, _Method(getattr(connections, name)))
+        setattr(connections, name, _Method(getattr(connections, name), _PARAMETERS.get(name)))
     for name in ("cursor", "duplicate"):
         setattr(connections, name, _inherited(getattr(connections, name)))
 
@@ -96,21 +128,34 @@ class _Method:
     DuckDB would look for Python variables.
     """
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Any, parameters: str | None) -> None:
         self._method = method
+        self._parameters = parameters
         self.__doc__ = method.__doc__
 
     def __get__(self, connection: Any, owner: type | None = None) -> Any:
-        binding = None if connection is None else _bindings.get(connection)
+        installed = None if connection is None else _installed.get(connection)
         method = self._method if connection is None else self._method.__get__(connection, owner)
-        return method if binding is None else functools.partial(_call, method, binding)
+        return method if installed is None else functools.partial(_call, method, installed, self._parameters)
 
 
-def _call(_method: Callable[..., Any], _binding: Binding, *_arguments: Any, **_options: Any) -> Any:
+def _call(
+    _method: Callable[..., Any],
+    _known: _Installed,
+    _parameters: str | None,
+    *_arguments: Any,
+    **_options: Any,
+) -> Any:
     text = _arguments[0] if _arguments else _options.get("query")
     if not isinstance(text, str):
         return _method(*_arguments, **_options)
-    statement = Statement(text)
+    statement, _binding = Statement(text), _known.binding
+    if _parameters is not None:
+        given = _arguments[1] if len(_arguments) > 1 else _options.get(_parameters)
+        searched, left = _known.searches.replaced(statement, given)
+        if searched is not statement:
+            statement, _arguments = searched, _arguments[:1]
+            _options[_parameters] = left
     bound = _binding.bind(statement).text
     if _arguments:
         _arguments = (bound, *_arguments[1:])
@@ -127,9 +172,9 @@ def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(connection: Any, *arguments: Any, **options: Any) -> Any:
         made = method(connection, *arguments, **options)
-        binding = _bindings.get(connection)
-        if binding is not None:
-            _bindings[made] = Binding(_Names(made), binding.catalog)
+        installed = _installed.get(connection)
+        if installed is not None:
+            _installed[made] = _install(made, installed.binding.catalog)
         return made
 
     return call

@@ -1,0 +1,73 @@
+"""Searches in the statements of a connection or context of the user's own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lance_sql.catalog.binding import Registry
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.engines.base import Parameters
+from lance_sql.searches.statement import Searches
+from lance_sql.text.searches import index_setting
+from lance_sql.text.statement import Statement
+
+#: Searches whose tables are kept: nobody says when the result of a statement is no longer needed.
+_KEPT: Final = 1000
+
+
+class InstalledSearches:
+    """What searches need of a connection that `run` runs statements in.
+
+    There is no moment between planning and running that we are told of: what a search takes from other
+    tables is found when the statement is planned, the search itself runs with it.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        registry: Registry,
+        run: Callable[[str, Parameters], pa.Table],
+        nulls_are_last: Callable[[bool], bool],
+    ) -> None:
+        self.by_index = False
+        self._catalog = catalog
+        self._registry = registry
+        self._run = run
+        self._nulls_are_last = nulls_are_last
+        self._names: deque[str] = deque()
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._catalog
+
+    def rows_of(self, text: str, params: Parameters = None) -> pa.Table:
+        return self._run(text, params)
+
+    def compute(self, expression: str) -> Any:
+        return self._run(f"SELECT {expression}", None).column(0)[0].as_py()
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        return self._nulls_are_last(descending)
+
+    def replaced(self, statement: Statement, params: Parameters) -> tuple[Statement, Parameters]:
+        """The statement in which searches are tables, and the parameters that are left."""
+        by_index = index_setting(statement.tokens)
+        if by_index is not None:
+            self.by_index = by_index
+            return Statement('SELECT true AS "Success" WHERE false'), None
+        searches = Searches(self, statement, params)
+        if not searches.tables:
+            return statement, params
+        if not searches.is_explained:
+            searches.prepare()
+        for name, table in searches.tables.items():
+            self._registry.register_other(name, table)
+            if not searches.is_view:
+                self._names.append(name)
+        while len(self._names) > _KEPT:
+            self._registry.unregister(self._names.popleft())
+        return searches.statement, searches.parameters
