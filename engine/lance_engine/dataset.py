@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
+    from lance_engine.search.text.query import TextQuery
 
 __all__ = ["DatasetVersion"]
 
@@ -241,6 +242,50 @@ class DatasetVersion:
             options=SearchOptions(
                 use_index, fast_search, nprobes, minimum_nprobes, maximum_nprobes, refine_factor, ef
             ),
+        )
+
+    def search(
+        self,
+        query: str | TextQuery,
+        column: str | Sequence[str] | None = None,
+        k: int | None = 10,
+        *,
+        filter: str | pc.Expression | Node | None = None,
+        columns: Sequence[str] | None = None,
+        with_row_id: bool = False,
+        use_index: bool = True,
+        fast_search: bool = False,
+        analysis: Mapping[str, Any] | None = None,
+    ) -> pa.Table:
+        """The `k` rows whose texts match `query` best, best first, with their BM25 scores.
+
+        All are found if `k` is None. `query` is a text, of which rows have at least one word, or a query of
+        `lance_sql.full_text`. `column` is the column that is searched, a string column or one of lists of
+        strings, or several: then the best score among them counts. By default these are all columns with
+        an inverted index. Only rows that pass
+        `filter` (see `scan`) are looked at. `columns` are those of the answer, all by default; ``_score``
+        follows them unless it is among them, then ``_rowid`` with `with_row_id`. Rows with equal scores come
+        in the order of their row ids.
+
+        An inverted index on the column makes this fast, unless `use_index` is False; rows that it does not
+        cover are read and scored as well, unless `fast_search` leaves them out. Texts are cut into words as
+        the index does, or without one as `analysis` says, with the options of `create_index`; by default
+        words are taken as they are written.
+        """
+        from lance_engine.search.text.search import search
+
+        return search(
+            self.snapshot,
+            self._reader,
+            query,
+            column,
+            k,
+            filter=filter,
+            columns=columns,
+            with_row_id=with_row_id,
+            use_index=use_index,
+            fast_search=fast_search,
+            analysis=analysis,
         )
 
     def min_max(self, column: str) -> Extremes:

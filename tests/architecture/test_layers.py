@@ -36,7 +36,7 @@ FLOORS = {
         engines
         catalog
         text
-        display  progress
+        display  progress  full_text
         errors
     """,
     "lance_engine": """

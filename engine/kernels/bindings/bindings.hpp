@@ -14,5 +14,6 @@ void bind_messages(nanobind::module_& m);
 void bind_page_decoders(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_stream(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
 
 }  // namespace lance

@@ -17,4 +17,5 @@ NB_MODULE(_kernels, m) {
   lance::bind_messages(m);
   lance::bind_search(m);
   lance::bind_stream(m);
+  lance::bind_text(m);
 }

@@ -1,0 +1,1 @@
+"""Inverted indices: which documents have a word, how often and where."""

@@ -1,0 +1,264 @@
+"""How texts become tokens: the options of an index, and the steps from a text to what is looked up.
+
+A text is cut into tokens; these pass, each by itself, the limit of length, lower case, stemming, stop words
+and folding, in this order. Cutting is native; each different token is filtered once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as at
+
+from lance_engine import kernels
+from lance_engine.errors import InvalidSearchError, UnsupportedFeatureError
+from lance_engine.index.inverted.folding import fold
+from lance_engine.index.inverted.stop_words import ENGLISH
+
+_BASES: Final = {
+    "simple": kernels.BaseTokenizer.SIMPLE,
+    "whitespace": kernels.BaseTokenizer.WHITESPACE,
+    "raw": kernels.BaseTokenizer.RAW,
+    "ngram": kernels.BaseTokenizer.NGRAM,
+}
+# Longer ones would only fill memory.
+_LONGEST_NGRAM: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Options with the names and defaults of the format."""
+
+    base_tokenizer: str = "simple"
+    language: str = "English"
+    max_token_length: int | None = 40
+    lower_case: bool = True
+    stem: bool = True
+    remove_stop_words: bool = True
+    custom_stop_words: tuple[str, ...] | None = None
+    ascii_folding: bool = True
+    min_ngram_length: int = 3
+    max_ngram_length: int = 3
+    prefix_only: bool = False
+
+    def check(self) -> None:
+        """InvalidSearchError if a value makes no sense, UnsupportedFeatureError if it is of another kind."""
+        if self.base_tokenizer not in _BASES:
+            raise UnsupportedFeatureError(
+                f"There is no tokenizer {self.base_tokenizer!r}", remedy="Choose " + ", ".join(_BASES)
+            )
+        for name in ("lower_case", "stem", "remove_stop_words", "ascii_folding", "prefix_only"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSearchError(f"{name} is True or False, not {getattr(self, name)!r}")
+        longest = self.max_token_length
+        if longest is not None and not (_is_whole(longest) and longest > 0):
+            raise InvalidSearchError(f"max_token_length is a number of bytes, or None, not {longest!r}")
+        low, high = self.min_ngram_length, self.max_ngram_length
+        if not (_is_whole(low) and _is_whole(high) and 1 <= low <= high <= _LONGEST_NGRAM):
+            raise InvalidSearchError(
+                f"The lengths of n-grams are from 1 to {_LONGEST_NGRAM}, not from {low!r} to {high!r}"
+            )
+        words = self.custom_stop_words
+        if words is not None and not all(isinstance(word, str) for word in words):
+            raise InvalidSearchError("custom_stop_words is a list of words")
+        if self.stem:
+            _stemmer(self.language)
+        if self.remove_stop_words and words is None and self.language.lower() != "english":
+            raise UnsupportedFeatureError(
+                f"There is no list of stop words of {self.language}",
+                remedy="Give custom_stop_words=[...], or remove_stop_words=False",
+            )
+
+    def filter(self) -> Callable[[bytes], bytes | None]:
+        """What the filters make of a token; None drops it."""
+        stem = _stemmer(self.language) if self.stem else None
+        stop_words: frozenset[str] = frozenset()
+        if self.remove_stop_words:
+            words = self.custom_stop_words
+            stop_words = ENGLISH if words is None else frozenset(words)
+        lower, folding = self.lower_case, self.ascii_folding
+
+        def filtered(token: bytes) -> bytes | None:
+            text = token.decode("utf-8", "replace")
+            if lower:
+                # Letter by letter: what a letter becomes does not depend on those around it.
+                text = text.lower() if text.isascii() else "".join(letter.lower() for letter in text)
+            if stem is not None:
+                text = stem(text)
+            if text in stop_words:
+                return None
+            return (fold(text) if folding else text).encode()
+
+        return filtered
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Analysis:
+        """Of the JSON that an index carries; keys that are not known are left out."""
+        known = {field.name for field in fields(cls)}
+        given = {key: value for key, value in params.items() if key in known}
+        if isinstance(given.get("custom_stop_words"), list):
+            given["custom_stop_words"] = tuple(given["custom_stop_words"])
+        if not isinstance(given.get("language", ""), str) or not isinstance(
+            given.get("base_tokenizer", ""), str
+        ):
+            raise UnsupportedFeatureError("The index does not tell how it cuts texts into words")
+        analysis = cls(**given)
+        try:
+            analysis.check()
+        except (InvalidSearchError, TypeError) as error:
+            raise UnsupportedFeatureError(f"The index cuts texts in an unknown way: {error}") from error
+        if params.get("lance_tokenizer", "text") not in ("text", None):
+            raise UnsupportedFeatureError("The index is on JSON documents")
+        return analysis
+
+    def params(self, *, with_position: bool, block_size: int) -> str:
+        """The JSON that an index carries."""
+        given = asdict(self)
+        words = given.pop("custom_stop_words")
+        entries = {
+            "lance_tokenizer": "text",
+            "base_tokenizer": given.pop("base_tokenizer"),
+            "language": given.pop("language"),
+            "with_position": with_position,
+            **given,
+            "custom_stop_words": None if words is None else list(words),
+            "block_size": block_size,
+        }
+        return json.dumps(entries, separators=(",", ":"))
+
+
+def analysis_of(options: Mapping[str, Any]) -> Analysis:
+    """The analysis with some options; InvalidSearchError if one is unknown or makes no sense."""
+    given = dict(options)
+    if given.get("base_tokenizer") == "ngram":
+        # Parts of words are no words.
+        given = {"stem": False, "remove_stop_words": False, **given}
+    if isinstance(given.get("custom_stop_words"), list):
+        given["custom_stop_words"] = tuple(given["custom_stop_words"])
+    try:
+        found = Analysis(**given)
+    except TypeError as error:
+        known = ", ".join(Analysis.__dataclass_fields__)
+        raise InvalidSearchError(
+            f"An option of the analysis is unknown: {', '.join(map(str, given))}", remedy=f"It takes {known}"
+        ) from error
+    found.check()
+    return found
+
+
+#: What columns without an index are searched with: words as they are written.
+PLAIN: Final = Analysis(
+    max_token_length=None, lower_case=False, stem=False, remove_stop_words=False, ascii_folding=False
+)
+
+
+class Token(NamedTuple):
+    """A token and its place among those of its text, dropped ones included."""
+
+    text: bytes
+    position: int
+
+
+class TextAnalyzer:
+    """Cuts the texts of batches; not for several threads at once."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._filter = analysis.filter()
+        self.native = kernels.Analyzer(
+            _BASES[analysis.base_tokenizer],
+            _alphabet() if analysis.base_tokenizer == "simple" else np.empty(0, dtype=np.uint8),
+            analysis.max_token_length or 0,
+            analysis.min_ngram_length,
+            analysis.max_ngram_length,
+            analysis.prefix_only,
+            analysis.lower_case,
+        )
+
+    def split(self, texts: pa.Array) -> kernels.Tokens:
+        """The tokens of strings, or of lists of strings: the strings of a list are one document."""
+        boundaries = None
+        if at.is_list(texts.type) or at.is_large_list(texts.type):
+            boundaries, texts = _flattened(texts)
+        tokens = self.native.split(*_strings(texts), boundaries)
+        self.native.resolve([self._filter(token) for token in self.native.unresolved()])
+        return tokens
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens of one text."""
+        return [Token(*found) for found in self.native.tokens(self.split(pa.array([text], pa.large_utf8())))]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are strings or lists of strings."""
+    if at.is_list(kind) or at.is_large_list(kind):
+        kind = kind.value_type
+    return bool(at.is_string(kind) or at.is_large_string(kind))
+
+
+def _flattened(lists: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """Per list its first string and the end of the last one; null lists have none."""
+    if lists.null_count:
+        # What lies under a null list is no text.
+        lists = lists.fill_null([])
+    return np.asarray(lists.offsets).astype(np.int64), lists.values
+
+
+def _strings(
+    texts: pa.Array,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]:
+    """Offsets, bytes and validity."""
+    wide = at.is_large_string(texts.type)
+    _, offsets, data = texts.buffers()
+    count = len(texts)
+    kind = np.int64 if wide else np.int32
+    if offsets is None or not offsets.size:
+        numbers = np.zeros(count + 1, dtype=np.int64)
+    else:
+        item = np.dtype(kind).itemsize
+        numbers = np.frombuffer(offsets, dtype=kind, count=count + 1, offset=texts.offset * item).astype(
+            np.int64
+        )
+    values = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    valid = None
+    if texts.null_count:
+        valid = texts.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
+    return numbers, values, valid
+
+
+@cache
+def _stemmer(language: str) -> Callable[[str], str]:
+    import Stemmer
+
+    name = language.lower()
+    if name not in Stemmer.algorithms():
+        raise UnsupportedFeatureError(
+            f"There is no stemming of {language!r}",
+            remedy="Choose a language of Snowball, or stem=False",
+        )
+    # Every token is stemmed once: a cache would only take memory.
+    found: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord
+    return found
+
+
+@cache
+def _alphabet() -> npt.NDArray[np.uint8]:
+    """A bit for every code point that is a letter or a number."""
+    import regex
+
+    points = np.concatenate([np.arange(0xD800, dtype="<u4"), np.arange(0xE000, 0x110000, dtype="<u4")])
+    every = points.tobytes().decode("utf-32-le")
+    inside = np.zeros(0x110000, dtype=np.uint8)
+    for run in regex.finditer(r"[\p{Alphabetic}\p{N}]+", every):
+        inside[points[run.start() : run.end()]] = 1
+    return np.packbits(inside, bitorder="little")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,80 @@
+"""Queries to rows: matches and phrases are looked up, and what combines them is computed from these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lance_engine.errors import InvalidSearchError
+from lance_engine.index.inverted.analysis import PLAIN, TextAnalyzer, analysis_of
+from lance_engine.search.text.column import TextColumn, text_column
+from lance_engine.search.text.flat import Rows, search_flat
+from lance_engine.search.text.found import Found, among, best_of, summed
+from lance_engine.search.text.query import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery, parts_of
+from lance_engine.search.text.terms import NO_STATISTICS, terms_of
+
+if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.table.snapshot import Snapshot
+
+
+class Evaluator:
+    """Evaluates queries on one version, over the rows that pass a filter."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        reader_for: Callable[[int], FragmentReader],
+        filter: Node | None,
+        use_index: bool,
+        fast_search: bool,
+        analysis: Mapping[str, Any] | None,
+    ) -> None:
+        self._snapshot, self._reader_for, self._filter = snapshot, reader_for, filter
+        self._use_index, self._fast_search = use_index, fast_search
+        self._analysis = None if analysis is None else analysis_of(analysis)
+
+    def searched_columns(self) -> list[str]:
+        """The columns that a query without one is about."""
+        raise InvalidSearchError(
+            "The query names no column, and no column has an inverted index",
+            remedy="Name the column to search",
+            path=self._snapshot.uri,
+            version=self._snapshot.version,
+        )
+
+    def evaluate(self, query: TextQuery, k: int | None = None) -> Found:
+        """The rows of a query that has all its columns; at least the `k` best ones."""
+        match query:
+            case Match() | Phrase():
+                return self._leaf(query, k)
+            case MultiMatch():
+                return best_of([self.evaluate(part, k) for part in parts_of(query)])
+            case Boolean():
+                return self._boolean(query)
+            case Boost():
+                positive, negative = self.evaluate(query.positive), self.evaluate(query.negative)
+                lowered = among(negative, positive.ids)
+                return summed([positive, lowered], [1.0, -query.negative_boost])
+
+    def _boolean(self, query: Boolean) -> Found:
+        must = [self.evaluate(part) for part in query.must]
+        should = [self.evaluate(part) for part in query.should]
+        found = summed([*must, *should], [1.0] * (len(must) + len(should)))
+        for part in must:
+            found = among(found, part.ids)
+        for excluded in query.must_not:
+            found = among(found, self.evaluate(excluded).ids, inside=False)
+        return found
+
+    def _leaf(self, query: Match | Phrase, k: int | None) -> Found:
+        assert query.column is not None
+        column = text_column(self._snapshot, query.column)
+        return self._flat(query, column)
+
+    def _flat(self, query: Match | Phrase, column: TextColumn) -> Found:
+        analysis = self._analysis or PLAIN
+        terms = terms_of(query, TextAnalyzer(analysis))
+        rows = Rows(self._snapshot, self._reader_for, self._filter)
+        return search_flat(rows, column, analysis, terms, NO_STATISTICS)

@@ -1,0 +1,106 @@
+"""What a query looks up: terms with their weights, and what decides whether a document matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_engine import kernels
+from lance_engine.index.inverted.analysis import TextAnalyzer
+from lance_engine.search.text.query import Match, Phrase
+
+F32Array = npt.NDArray[np.float32]
+
+# The parameters of BM25.
+K1: Final = 1.2
+B: Final = 0.75
+
+#: The terms that a fuzzy word stands for.
+Expand = Callable[[bytes, Match], Sequence[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The different terms of a query; `groups` has for each of its words the numbers of its terms.
+
+    `places` are those of the words of a phrase, relative to each other.
+    """
+
+    texts: tuple[bytes, ...]
+    groups: tuple[tuple[int, ...], ...]
+    boost: float
+    needs_all: bool
+    places: tuple[int, ...] | None
+    slop: int
+
+    @property
+    def weights(self) -> F32Array:
+        """How often each term counts."""
+        found = np.zeros(len(self.texts), dtype=np.float32)
+        for group in self.groups:
+            for number in group:
+                found[number] += self.boost
+        return found
+
+    @property
+    def phrase(self) -> kernels.Phrase | None:
+        """The phrase that documents must have, if any."""
+        if self.places is None:
+            return None
+        return kernels.Phrase([number for (number,) in self.groups], list(self.places), self.slop)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Numbers of the documents with tokens, of all their tokens, and of the documents that have each term."""
+
+    documents: int
+    tokens: int
+    frequencies: Mapping[bytes, int]
+
+    def idf(self, term: bytes) -> float:
+        """How rare a term is."""
+        found = self.frequencies.get(term, 0)
+        return float(np.log1p((self.documents - found + 0.5) / (found + 0.5)))
+
+    @property
+    def mean_length(self) -> float:
+        """Tokens of a document."""
+        return self.tokens / self.documents if self.documents else 1.0
+
+    def __add__(self, other: Statistics) -> Statistics:
+        names = self.frequencies.keys() | other.frequencies.keys()
+        return Statistics(
+            self.documents + other.documents,
+            self.tokens + other.tokens,
+            {name: self.frequencies.get(name, 0) + other.frequencies.get(name, 0) for name in names},
+        )
+
+
+NO_STATISTICS: Final = Statistics(0, 0, {})
+
+
+def terms_of(query: Match | Phrase, analyzer: TextAnalyzer, expand: Expand | None = None) -> Terms:
+    """The terms of a query as the texts of a column are cut."""
+    tokens = analyzer.tokens(query.text)
+    numbers: dict[bytes, int] = {}
+    groups = []
+    for token in tokens:
+        texts: Sequence[bytes] = [token.text]
+        if isinstance(query, Match) and query.fuzziness and expand is not None:
+            texts = expand(token.text, query)
+        groups.append(tuple(numbers.setdefault(text, len(numbers)) for text in texts))
+    is_phrase = isinstance(query, Phrase)
+    first = tokens[0].position if tokens else 0
+    return Terms(
+        tuple(numbers),
+        tuple(groups),
+        1.0 if isinstance(query, Phrase) else query.boost,
+        isinstance(query, Phrase) or query.operator == "and",
+        tuple(token.position - first for token in tokens) if is_phrase else None,
+        query.slop if isinstance(query, Phrase) else 0,
+    )
