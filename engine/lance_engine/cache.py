@@ -1,8 +1,9 @@
 """Memory: one limit in bytes for what is read ahead and kept, and the cache of page metadata below it.
 
 The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
-of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
-for memory of batches that were freed and waits to be used again. It starts as ``LANCE_SQL_MEMORY`` says, a
+of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, an eighth for
+what was fetched of remote files to open them, and the rest for memory of batches that were freed and waits to
+be used again. It starts as ``LANCE_SQL_MEMORY`` says, a
 number of bytes that may end in K, M or G.
 
 A program that holds large results may find more waiting when it lets go of them: what batches took at the
@@ -120,7 +121,7 @@ def _configured_limit() -> int:
 
 def _keep_output_memory(limit: int) -> None:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    kernels.set_cache_limit(limit * 3 // 8, min(_MOST_KEPT * limit, physical // 4))
+    kernels.set_cache_limit(limit // 4, min(_MOST_KEPT * limit, physical // 4))
 
 
 _limit = _configured_limit()
@@ -150,6 +151,11 @@ def read_ahead_bytes() -> int:
 
 def index_cache_bytes() -> int:
     """Bytes of what was read of table indices that may be kept."""
+    return _limit // 8
+
+
+def description_cache_bytes() -> int:
+    """Bytes that may be kept of remote files to open them again."""
     return _limit // 8
 
 

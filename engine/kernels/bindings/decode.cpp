@@ -235,18 +235,30 @@ void bind_columns(nb::module_& m) {
 
   nb::class_<DataFiles>(
       m, "DataFiles",
-      "Local files of version 2.1 or 2.2 with the same columns, as if one followed the other. Raises "
+      "Files of version 2.1 or 2.2 with the same columns, as if one followed the other. Raises "
       "CorruptDataError, UnsupportedError, or RuntimeError where a file cannot be opened.")
       .def(
           "__init__",
           [](DataFiles* files, const std::vector<std::tuple<std::string, uint64_t, uint64_t>>& places) {
             std::vector<DataFiles::Place> found;
             found.reserve(places.size());
-            for (const auto& [path, size, rows] : places) found.push_back({path, size, rows});
             nb::gil_scoped_release release;
+            for (const auto& [path, size, rows] : places)
+              found.push_back({MappedSource::open(path), size, rows});
             new (files) DataFiles(found);
           },
           "places"_a, "Map files: path, size in bytes or 0 where it is not known, number of rows.")
+      .def(
+          "__init__",
+          [](DataFiles* files,
+             const std::vector<std::pair<std::shared_ptr<SegmentSource>, uint64_t>>& fetched) {
+            std::vector<DataFiles::Place> found;
+            found.reserve(fetched.size());
+            for (const auto& [source, rows] : fetched) found.push_back({source, source->size(), rows});
+            nb::gil_scoped_release release;
+            new (files) DataFiles(found);
+          },
+          "fetched"_a, "Files that are in memory as a whole: their bytes, number of rows.")
       .def(
           "leaf_column",
           [](const DataFiles& files, std::string name, const std::string& kind, uint32_t width,

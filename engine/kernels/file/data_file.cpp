@@ -1,6 +1,7 @@
 #include "file/data_file.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "page/column.hpp"
 
@@ -13,7 +14,7 @@ constexpr uint64_t kFooterSize = 40;
 
 }  // namespace
 
-DataFile::DataFile(const std::string& path, uint64_t size) : source_(MappedSource::open(path)) {
+DataFile::DataFile(std::shared_ptr<const Source> source, uint64_t size) : source_(std::move(source)) {
   uint64_t actual = source_->size();
   check(size == 0 || size == actual, "the file has another size than the manifest says");
   check(actual >= kFooterSize, "the file is too short");
@@ -42,7 +43,7 @@ std::vector<PagePtr> DataFile::pages(uint32_t column) const {
 DataFiles::DataFiles(const std::vector<Place>& places) {
   files_.reserve(places.size());
   for (const Place& place : places) {
-    files_.emplace_back(place.path, place.size);
+    files_.emplace_back(place.source, place.size);
     rows_.push_back(place.rows);
   }
 }

@@ -9,11 +9,11 @@
 
 namespace lance {
 
-// A local data file of version 2.1 or 2.2, mapped. Throws as `open_pages`, or std::system_error.
+// A data file of version 2.1 or 2.2 that is mapped, or all of which was fetched. Throws as `open_pages`.
 class DataFile {
  public:
   // `size` is what the manifest says; 0 where it does not.
-  DataFile(const std::string& path, uint64_t size);
+  DataFile(std::shared_ptr<const Source> source, uint64_t size);
 
   const std::shared_ptr<const Source>& source() const { return source_; }
   std::vector<PagePtr> pages(uint32_t column) const;
@@ -28,7 +28,7 @@ class DataFile {
 class DataFiles {
  public:
   struct Place {
-    std::string path;
+    std::shared_ptr<const Source> source;
     uint64_t size;  // as for DataFile
     uint64_t rows;
   };

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +14,10 @@ from lance_engine import kernels
 from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageError
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
+from lance_engine.file.lasting import LASTING, LastingRanges
 from lance_engine.io.coalesce import coalesce
 from lance_engine.io.store import checked_range
-from lance_engine.metrics import count_read
+from lance_engine.metrics import count_read, count_wait
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
@@ -35,6 +38,7 @@ class FileContents:
         self.path = path
         self._fetcher = Fetcher(store)
         self._segments: kernels.SegmentSource | None = None
+        self._lasting: LastingRanges | None = None
         with self.placed():
             local = store.local_path(path)
             self.source: kernels.Source
@@ -43,7 +47,8 @@ class FileContents:
             else:
                 known = store.size(path) if size is None else size
                 store.expect_size(path, known)
-                self.source = self._segments = kernels.SegmentSource(known)
+                self._lasting = LASTING.of_file(store, path, known)
+                self.source = self._segments = self._lasting.source
             actual = self.source.size
             if size is not None and size != actual:
                 raise CorruptFileError(
@@ -119,9 +124,7 @@ class FileContents:
         holes = sum(length for _, length in missing) - sum(length for _, length in coalesce(wanted, 0))
         answers = self._fetcher.read(self.path, missing, holes)
         for (offset, length), data in zip(missing, answers, strict=True):
-            if len(data) != length:
-                raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)
-            target.share(offset, data)
+            self._add_whole(target, offset, length, data)
 
     def _add_planned(
         self, target: kernels.SegmentSource, planned: FileBuffers, span: tuple[int, int]
@@ -130,11 +133,46 @@ class FileContents:
         data = planned.find(*span)
         if data is None:
             return False
-        if target is self._segments:
-            target.add(span[0], bytes(data))  # it must not keep all that was fetched with it
-        else:
-            target.share(span[0], data)
+        if target is self._segments and len(data) < self.size:
+            data = memoryview(bytes(data))  # it must not keep all that was fetched with it
+        self._add(target, span[0], data)
         return True
+
+    def _add_whole(self, target: kernels.SegmentSource, offset: int, length: int, data: bytes) -> None:
+        if len(data) != length:
+            raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)
+        self._add(target, offset, data)
+
+    @property
+    def segments(self) -> kernels.SegmentSource:
+        """What is kept of a remote file."""
+        assert self._segments is not None
+        return self._segments
+
+    def begin_whole(self) -> Future[bytes] | None:
+        """Begin to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
+        if self.segments.holds(0, self.size):
+            return None
+        planned = planned_for(self)
+        if planned is not None and planned.covers(0, self.size):
+            return None
+        count_read(1, self.size)
+        return self._fetcher.submit(self.path, 0, self.size)
+
+    def end_whole(self, answer: Future[bytes] | None) -> None:
+        """Wait for what `begin_whole` began."""
+        if answer is None:
+            self.fetch_lasting([(0, self.size)])
+            return
+        begin = time.perf_counter()
+        data = answer.result()
+        count_wait(time.perf_counter() - begin)
+        self._add_whole(self.segments, 0, self.size, data)
+
+    def _add(self, target: kernels.SegmentSource, offset: int, data: bytes | memoryview) -> None:
+        target.share(offset, data)
+        if self._lasting is not None and target is self._segments:
+            LASTING.grew(self._lasting, len(data))
 
     def placed(self, **place: object) -> Placed:
         """A block that turns errors of the kernels into ours and adds where they happened."""
@@ -151,6 +189,14 @@ class FileContents:
             return error.at(path=self.path, **place)
         fault = fault_of(error, path=self.path)
         return None if fault is None else fault.at(**place)
+
+
+def fetched_whole(files: Sequence[FileContents]) -> list[kernels.SegmentSource]:
+    """The bytes of remote files, each of which is kept as a whole; what is missing is fetched together."""
+    under_way = [file.begin_whole() for file in files]
+    for file, answer in zip(files, under_way, strict=True):
+        file.end_whole(answer)
+    return [file.segments for file in files]
 
 
 def _mapped(store: Store, path: str, local: str) -> kernels.MappedSource:

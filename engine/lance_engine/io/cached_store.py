@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from lance_engine.io.disk_cache import DiskCache, disk_cache
-from lance_engine.io.store import Sink, Store, checked_range
+from lance_engine.io.store import Sink, Store, checked_range, identity_of
 from lance_engine.metrics import count_cached
 
 # The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
@@ -39,6 +39,11 @@ class CachedStore:
 
     def __reduce__(self) -> tuple[object, ...]:
         return cached, (self._store, self._location)
+
+    @property
+    def identity(self) -> Hashable:
+        """Of the same files."""
+        return identity_of(self._store)
 
     def __repr__(self) -> str:
         return f"CachedStore({self._store!r})"

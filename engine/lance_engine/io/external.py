@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import datetime
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
-from lance_engine.io.store import Sink, Store, delete_quietly
+from lance_engine.io.store import Sink, Store, delete_quietly, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,11 @@ class ExternallyCommittedStore:
     @property
     def uri(self) -> str:
         return self._uri
+
+    @property
+    def identity(self) -> Hashable:
+        """Of the same files."""
+        return identity_of(self._files)
 
     def __repr__(self) -> str:
         return f"ExternallyCommittedStore({self._uri!r})"

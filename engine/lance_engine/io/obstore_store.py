@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -57,6 +57,11 @@ class ObstoreStore:
     @property
     def uri(self) -> str:
         return self._uri
+
+    @property
+    def identity(self) -> Hashable:
+        """Stores of the same client and folder are alike: options and credentials are those of the client."""
+        return self._connected(), self._root
 
     def __repr__(self) -> str:
         return f"ObstoreStore({self._uri!r})"
@@ -264,6 +269,13 @@ class ObstoreStore:
     def _key(self, path: str) -> str:
         return f"{self._root}/{checked_path(path)}" if self._root else checked_path(path)
 
+    def _connected(self) -> Client:
+        """The client of this process."""
+        if self._client is None or self._client[0] != os.getpid():
+            with access_explained(self._uri, self._options):
+                self._client = os.getpid(), client(self._config)
+        return self._client[1]
+
     def _run(
         self,
         operation: str,
@@ -273,10 +285,7 @@ class ObstoreStore:
         *,
         once: bool = False,
     ) -> T:
-        if self._client is None or self._client[0] != os.getpid():
-            with access_explained(self._uri, self._options):
-                self._client = os.getpid(), client(self._config)
-        here = self._client[1]
+        here = self._connected()
         request = Request(operation, f"{self._uri}/{path}" if path else self._uri, self._options)
         return here.retries.run(request, lambda number: attempt(here, number), on_failure, once=once)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -126,6 +127,12 @@ class Store(Protocol):
     def local_path(self, path: str) -> str | None:
         """The path of a local file for memory mapping, None where there is none."""
         ...
+
+
+def identity_of(store: Store) -> Hashable:
+    """Equal for stores that reach the same files with the same rights, as far as they tell."""
+    found: Hashable | None = getattr(store, "identity", None)
+    return weakref.ref(store) if found is None else found
 
 
 def delete_quietly(store: Store, paths: Iterable[str]) -> None:

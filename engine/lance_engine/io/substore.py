@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from lance_engine.io.external import ExternallyCommittedStore
-from lance_engine.io.store import Sink, Store, checked_path
+from lance_engine.io.store import Sink, Store, checked_path, identity_of
 
 
 class SubStore:
@@ -20,6 +20,11 @@ class SubStore:
     def uri(self) -> str:
         location, query, parameters = self.base.uri.partition("?")
         return f"{location.rstrip('/')}/{self.folder}{query}{parameters}"
+
+    @property
+    def identity(self) -> Hashable:
+        """Of the same folder of the same files."""
+        return identity_of(self.base), self.folder
 
     def __repr__(self) -> str:
         return f"SubStore({self.base!r}, {self.folder!r})"

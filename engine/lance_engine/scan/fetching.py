@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +12,7 @@ import numpy as np
 from lance_engine import kernels
 from lance_engine.fetch import LEAST_GAP, FileBuffers, PlannedRequest, ReadAhead, Span, joined
 from lance_engine.file.contents import FileContents
+from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.plan import Part
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import I64Array
@@ -26,6 +27,8 @@ _MOST_UNIT: Final = 8 << 20
 _UNITS_PER_COLUMN: Final = 2
 
 
+# Behind all rows.
+_BEYOND: Final = 1 << 62
 # A limit for which not all rows may count is looked for in so many rows, then in twice as many.
 _FIRST_ROWS: Final = 1024
 
@@ -47,8 +50,15 @@ class Ticket:
 class FragmentBuffers:
     """What is fetched ahead for the rows of one reader, and kept until these were decoded."""
 
-    def __init__(self, read_ahead: ReadAhead, files: dict[FileContents, FileBuffers]) -> None:
+    def __init__(
+        self,
+        read_ahead: ReadAhead,
+        files: dict[FileContents, FileBuffers],
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        """`ended` is called once all rows were decoded."""
         self._read_ahead = read_ahead
+        self._ended = ended
         self.files: Mapping[FileContents, FileBuffers] = files
         self._lock = threading.Lock()
         requests = [request for buffers in files.values() for request in buffers.requests]
@@ -75,15 +85,24 @@ class FragmentBuffers:
             done = []
             while self._kept and self._kept[-1].span.last_row <= border:
                 done.append(self._kept.pop())
-        self._read_ahead.drop(done)
+            is_last = not self._outstanding and self._begun >= _BEYOND
+        self._let_go(done, is_last)
 
     def end(self) -> None:
         """Note that no more rows will begin."""
         with self._lock:
-            self._begun = 1 << 62
-            done = [] if self._outstanding else self._kept
-            self._kept = self._kept if self._outstanding else []
-        self._read_ahead.drop(done)
+            self._begun = _BEYOND
+            is_last = not self._outstanding
+            done = self._kept if is_last else []
+            self._kept = [] if is_last else self._kept
+        self._let_go(done, is_last)
+
+    def _let_go(self, requests: Sequence[PlannedRequest], is_last: bool) -> None:
+        self._read_ahead.drop(requests)
+        if is_last:
+            self.files = {}
+            if self._ended is not None:
+                self._ended()
 
 
 def fetched_ahead(
@@ -115,6 +134,23 @@ def fetched_ahead(
         return None
     read_ahead.add(turn, [request for buffers in files.values() for request in buffers.requests])
     return FragmentBuffers(read_ahead, files)
+
+
+def group_fetched_ahead(
+    read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Sequence[str]
+) -> FragmentBuffers:
+    """Plan to fetch the files of a group with some columns, each as a whole."""
+    files = {}
+    try:
+        for file, start in group.contents(names, frozenset()):
+            missing = [] if file.holds(0, file.size) else [Span(0, file.size, start, group.rows)]
+            files[file] = FileBuffers(
+                read_ahead, [PlannedRequest(file.fetcher, file.path, span) for span in missing]
+            )
+    except GroupUnreadableError:
+        files = {}  # whoever reads the group finds that out
+    read_ahead.add(turn, [request for buffers in files.values() for request in buffers.requests])
+    return FragmentBuffers(read_ahead, files, group.evict)
 
 
 def first_rows(coming: Iterable[Planned], limit: int) -> Iterator[Planned]:

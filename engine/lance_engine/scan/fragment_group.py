@@ -1,4 +1,7 @@
-"""Several small fragments read as one: opening the files of each alone costs more than decoding its rows."""
+"""Several small fragments read as one: opening the files of each alone costs more than decoding its rows.
+
+Local files are mapped. Of remote ones those are read so that are fetched as a whole anyway.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.errors import LanceError, Placed
+from lance_engine.errors import LanceError, Placed, StorageError
+from lance_engine.file.contents import TAIL_SIZE, FileContents
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.file_group import FileGroup
 from lance_engine.scan.fragment import FragmentReader
@@ -24,7 +28,7 @@ from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 from lance_engine.scan.touched import FragmentRows
 
 if TYPE_CHECKING:
-    from lance_engine.format.fragment import Fragment
+    from lance_engine.format.fragment import DataFile, Fragment
     from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
 
@@ -42,7 +46,7 @@ class GroupUnreadableError(Exception):
 
 
 class FragmentGroup(RowsReader):
-    """Fragments of local files with the same columns; their rows are numbered through."""
+    """Fragments of files with the same columns; their rows are numbered through."""
 
     def __init__(
         self,
@@ -57,7 +61,37 @@ class FragmentGroup(RowsReader):
         self._rows = int(ends[-1])
         self._starts: I64Array = np.append(0, ends[:-1])
         self._ids = np.array([fragment.id for fragment in fragments], dtype=np.uint64)
+        self._forget_files()
+
+    def evict(self) -> None:
+        super().evict()
+        self._forget_files()
+
+    def _forget_files(self) -> None:
         self._files: dict[int, FileGroup] = {}
+        self._contents: dict[int, list[FileContents]] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are mapped, so that nothing needs to be fetched."""
+        return self._snapshot.store.local_path("data") is not None
+
+    def contents(self, names: Sequence[str], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
+        """The files that hold some columns, each with the first of its rows, of fragments that are not local.
+
+        They are fetched as a whole when a column is first read.
+        """
+        with self.placed():
+            numbers = self._layout.projected(tuple(names), coded.intersection(names)).columns
+            return [
+                (file, start)
+                for number in numbers
+                for file, start in zip(self._opened(number), self._starts.tolist(), strict=True)
+            ]
+
+    def fetch_deletions(self) -> None:
+        """Read the deletion files of all fragments together."""
+        self._snapshot.fetch_deletions(self._fragments)
 
     @property
     def rows(self) -> int:
@@ -111,11 +145,13 @@ class FragmentGroup(RowsReader):
 
     @staticmethod
     def _place_error(error: BaseException) -> GroupUnreadableError | None:
+        if isinstance(error, StorageError):
+            return None  # it would only be asked for again
         known = (LanceError, kernels.CorruptDataError, kernels.UnsupportedError, RuntimeError, OSError)
         return GroupUnreadableError(str(error)) if isinstance(error, known) else None
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
-        pass  # the files are local
+        pass  # the files are in memory as a whole
 
     def _builder(self, field: Field) -> FieldBuilder:
         return FieldBuilder(self._place, self.rows)
@@ -128,6 +164,9 @@ class FragmentGroup(RowsReader):
         return found, column
 
     def _open(self, number: int) -> FileGroup:
+        if not self.is_local:
+            rows = [fragment.physical_rows for fragment in self._fragments]
+            return FileGroup.fetched(self._opened(number), rows)
         places = []
         for fragment in self._fragments:
             file = fragment.files[number]
@@ -136,17 +175,36 @@ class FragmentGroup(RowsReader):
             if local is None:
                 raise GroupUnreadableError(f"{path} is not local")
             places.append((local, file.file_size, fragment.physical_rows))
-        return FileGroup(places)
+        return FileGroup.mapped(places)
+
+    def _opened(self, number: int) -> list[FileContents]:
+        """The remote files with this number of each fragment, of which nothing may have been fetched yet."""
+        found = self._contents.get(number)
+        if found is None:
+            files = [fragment.files[number] for fragment in self._fragments]
+            places = [(self._snapshot.data_file_location(file), file.file_size) for file in files]
+            found = [FileContents(store, path, size=size) for (store, path), size in places]
+            found = self._contents.setdefault(number, found)
+        return found
 
 
 class FragmentGrouping:
     """Which neighbouring fragments of a snapshot are read as one."""
 
-    def __init__(self, snapshot: Snapshot, names: Collection[str | Field], most_rows: int) -> None:
-        """For scans of the columns `names`, in batches of up to `most_rows` rows."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        names: Collection[str | Field],
+        most_rows: int,
+        *,
+        few: bool = False,
+    ) -> None:
+        """For scans of the columns `names`, in batches of up to `most_rows` rows, of `few` rows in all."""
         self.snapshot = snapshot
         self._most_rows = most_rows
         fields = top_level_fields(snapshot.schema, names)
+        #: of what is not local no more should be fetched than few rows need
+        self._fetches = not few and snapshot.store.local_path("data") is None
         self._possible = not any(node.is_blob_v2 for field in fields for node in field.walk())
         self._local: dict[int | None, bool] = {}
 
@@ -156,7 +214,7 @@ class FragmentGrouping:
             self._possible
             and 0 < 2 * fragment.physical_rows <= self._most_rows
             and all(
-                (file.major_version, file.minor_version) in _VERSIONS and self._is_local(file.base_id)
+                (file.major_version, file.minor_version) in _VERSIONS and self._is_read_whole(file)
                 for file in fragment.files
             )
         )
@@ -176,6 +234,11 @@ class FragmentGrouping:
     def give_up(self) -> None:
         """Group no more: something about the files needs the interpreter."""
         self._possible = False
+
+    def _is_read_whole(self, file: DataFile) -> bool:
+        if self._is_local(file.base_id):
+            return not self._fetches  # a mapped file cannot be among fetched ones
+        return self._fetches and 0 < (file.file_size or 0) <= TAIL_SIZE
 
     def _is_local(self, base_id: int | None) -> bool:
         if base_id not in self._local:

@@ -17,7 +17,13 @@ from lance_engine.expr.value_types import is_text
 from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.execute import PieceReader
-from lance_engine.scan.fetching import FragmentBuffers, Planned, fetched_ahead, first_rows
+from lance_engine.scan.fetching import (
+    FragmentBuffers,
+    Planned,
+    fetched_ahead,
+    first_rows,
+    group_fetched_ahead,
+)
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
 from lance_engine.scan.paths import arrow_field, field_path
@@ -105,7 +111,7 @@ class Scanner:
             min(batch_size, most_rows) if batch_size and batch_bytes else batch_size or most_rows
         )
         used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
-        self._grouping = FragmentGrouping(snapshot, used, self.batch_rows)
+        self._grouping = FragmentGrouping(snapshot, used, self.batch_rows, few=limit is not None)
         self._plan = ScanPlan(
             snapshot,
             reader_for,
@@ -242,13 +248,18 @@ class Scanner:
             assert metrics is not None
             metrics.count_pages()
         else:
-            metrics = self.start()
-            for _ in self._plan.fragments(self.batch_rows // 4, metrics):
-                pass
+            metrics = self.look_ahead()
             self._metrics = None
         from lance_engine.scan.explain import explain
 
         return explain(self, self._snapshot, self._steps, metrics, analyze=analyze)
+
+    def look_ahead(self) -> ScanMetrics:
+        """Find what indices and zone maps leave of the rows; none of these is read."""
+        metrics = self.start()
+        for _ in self._plan.fragments(self.batch_rows // 4, metrics):
+            pass
+        return metrics
 
     def start(self) -> ScanMetrics:
         """Begin a run, whose numbers go to what is returned."""
@@ -286,6 +297,8 @@ class Scanner:
         while True:
             with metrics.phase("plan"), counting(metrics):
                 found = next(coming, None)
+                if found is not None and isinstance(found[0], FragmentGroup):
+                    found[0].fetch_deletions()
             if found is None:
                 return
             yield found
@@ -299,6 +312,8 @@ class Scanner:
         def prepare(task: tuple[int, Planned]) -> FragmentBuffers | None:
             turn, (reader, parts) = task
             with counting(metrics):
+                if isinstance(reader, FragmentGroup):
+                    return group_fetched_ahead(read_ahead, turn, reader, self._group_names(parts, counted))
                 reader.deleted()
                 wanted = list(self._wanted(reader, parts, counted))
                 return fetched_ahead(read_ahead, turn, wanted, few=few)
@@ -313,6 +328,13 @@ class Scanner:
                 yield piece
             if buffers is not None:
                 buffers.end()
+
+    def _group_names(self, parts: Sequence[Part], counted: bool) -> Sequence[str]:
+        """The columns that are read of all rows of a group."""
+        if parts[0].tested:
+            assert self._steps is not None
+            return self._steps.names
+        return () if counted else self.schema.names
 
     def _wanted(
         self, reader: RowsReader, parts: Sequence[Part], counted: bool
@@ -333,11 +355,14 @@ class Scanner:
     def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
         """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
         names = tuple(self.schema.names)
+        is_fetched = isinstance(reader, FragmentGroup) and not reader.is_local
         for part in parts:
             if part.tested:
                 yield from pieces(reader, part, self._tested_rows, None)
             elif counted:
                 yield from pieces(reader, part, 1 << 32, None)
+            elif is_fetched:  # who decodes waits for the files
+                yield from pieces(reader, part, self.batch_rows, None)
             else:
                 projection = reader.projection(names, self._coded)
                 rows = 1 << 32 if self._only_decodes(projection, reader, part) else self.batch_rows

@@ -109,9 +109,7 @@ def _pruned(condition: Condition) -> _Pruned:
     step = -(-len(fragments) // (_FRAGMENTS if _is_local(dataset) else _REMOTE_FRAGMENTS))
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments[::step]]
     scanner = dataset.scan(columns=[], filter=condition.plan, splits=splits)
-    metrics = scanner.start()
-    for _ in scanner.pieces(metrics, counted=True):
-        pass
+    metrics = scanner.look_ahead()
     rows, left, untested = metrics.counts("rows", "rows_left", "rows_untested")
     by = "indices" if metrics.indices else "zone maps"
     return _Pruned(left / max(rows, 1), (left - untested) / max(rows, 1), by)

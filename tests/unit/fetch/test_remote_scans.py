@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.cache import memory_limit, set_memory_limit
 from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import CorruptFileError
+from lance_engine.file.reader import FileReader
+from lance_engine.scan.fragment_group import FragmentGroup
 from lance_engine.write.dataset import write_dataset
 from remote_store import RemoteStore
 
@@ -188,3 +192,72 @@ def test_metrics_tell_requests_bytes_and_waiting(one_file: Path) -> None:
     assert "requests: " in text
     assert "not wanted: " in text
     assert "wait " in text
+
+
+def test_small_files_are_fetched_whole_and_read_together(
+    many_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alone(*_: object) -> None:
+        raise AssertionError("no file is opened alone")
+
+    monkeypatch.setattr(FileReader, "__init__", alone)
+    local = DatasetVersion.open(str(many_files)).scan(columns=["text", "price"], filter="flag = 3")
+    expected = local.to_table()
+    store, dataset = opened(many_files)
+    scan = dataset.scan(columns=["text", "price"], filter="flag = 3")
+    assert scan.to_table().equals(expected)
+    assert store.requests == store.data_requests == 200
+    assert store.bytes_read == size_of(many_files)
+    assert scan.metrics is not None
+    assert (scan.metrics.requests, scan.metrics.bytes_read) == (200, size_of(many_files))
+    store.reset_counters()
+    assert dataset.scan(columns=["id"]).to_table().num_rows == 60_000
+    assert dataset.count_rows("flag = 3") == expected.num_rows
+    assert DatasetVersion.open(store).scan(filter="flag = 3").to_table().num_rows == expected.num_rows  # type: ignore[arg-type]
+    assert store.data_requests == 0  # they are known, whoever opens the dataset
+
+
+def test_without_memory_to_keep_them_small_files_are_fetched_again(many_files: Path) -> None:
+    limit = memory_limit()
+    set_memory_limit(1 << 20)
+    try:
+        store, dataset = opened(many_files)
+        for _ in range(2):
+            store.reset_counters()
+            assert dataset.scan(columns=["id"]).to_table()["id"].to_pylist() == list(range(60_000))
+            assert 190 <= store.requests <= 200
+    finally:
+        set_memory_limit(limit)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "not a file"])
+def test_what_is_wrong_with_one_of_many_small_files_is_told(many_files: Path, damage: str) -> None:
+    store, dataset = opened(many_files)
+    fragment = dataset.snapshot.fragments[77]
+    path = f"data/{fragment.files[0].path}"
+    data = store.read(path)
+    if damage == "missing":
+        store.delete(path)
+    else:
+        store.put(path, data[:-50] if damage == "cut" else bytes(len(data)))
+    with pytest.raises(CorruptFileError) as caught:
+        dataset.scan(columns=["price"]).to_table()
+    assert caught.value.place["fragment"] == fragment.id
+    assert str(caught.value.place["path"]).endswith(path)
+
+
+def test_small_files_that_a_scan_is_done_with_are_let_go(
+    many_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go: list[int] = []
+    evict = FragmentGroup.evict
+
+    def counted(group: FragmentGroup) -> None:
+        evict(group)
+        let_go.append(group.rows)
+
+    monkeypatch.setattr(FragmentGroup, "evict", counted)
+    _, dataset = opened(many_files)
+    batches = dataset.scan(columns=["price"], batch_size=6000, read_ahead=1 << 20).to_batches()
+    assert sum(batch.num_rows for batch in batches) == 60_000
+    assert sum(let_go) == 60_000

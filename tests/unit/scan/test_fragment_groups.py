@@ -52,13 +52,13 @@ def uri(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each group opened."""
     sizes: list[int] = []
-    begin = FileGroup.__init__
+    mapped = FileGroup.mapped
 
-    def counted(self: FileGroup, places: list[FilePlace]) -> None:
+    def counted(places: list[FilePlace]) -> FileGroup:
         sizes.append(len(places))
-        begin(self, places)
+        return mapped(places)
 
-    monkeypatch.setattr(FileGroup, "__init__", counted)
+    monkeypatch.setattr(FileGroup, "mapped", counted)
     return sizes
 
 
