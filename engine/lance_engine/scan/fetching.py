@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 # A page is fetched whole unless it is larger than this, or than its share of what may be read ahead.
 _LEAST_UNIT: Final = 256 << 10
-_MOST_UNIT: Final = 8 << 20
+_MOST_UNIT: Final = 16 << 20
 # Of every column there should be a unit being decoded and one under way.
 _UNITS_PER_COLUMN: Final = 2
 
 
 # Behind all rows.
 _BEYOND: Final = 1 << 62
+# What follows the chunk index of a page: the first chunk, or most of it.
+_PEEK: Final = 16 << 10
 # A limit for which not all rows may count is looked for in so many rows, then in twice as many.
 _FIRST_ROWS: Final = 1024
 
@@ -121,7 +123,7 @@ def fetched_ahead(
                 own = spans.setdefault(file, [])
                 gap = LEAST_GAP if few else file.fetcher.model.gap
                 with file.placed():
-                    own += _spans(file, found, part.ranges, unit, gap)
+                    own += _spans(file, found, part.ranges, unit, gap, _PEEK if few else 0)
     files = {}
     for file, own in spans.items():
         missing = [span for span in own if not file.holds(span.offset, span.length)]
@@ -185,10 +187,17 @@ def _parts(part: Part, rows: int) -> tuple[Part, Part | None]:
 
 
 def _spans(
-    file: FileContents, leaves: Sequence[kernels.LeafColumn], ranges: I64Array, unit: int, gap: int
+    file: FileContents,
+    leaves: Sequence[kernels.LeafColumn],
+    ranges: I64Array,
+    unit: int,
+    gap: int,
+    peek: int,
 ) -> list[Span]:
     """What rows of some columns of a file need: whole pages, or parts of those that are large or few of whose
     rows are wanted.
+
+    `peek` bytes are fetched with what describes a page, behind it: there its first rows are.
     """
     whole: list[Span] = []
     in_part: list[tuple[kernels.LeafColumn, I64Array, int]] = []
@@ -208,7 +217,10 @@ def _spans(
                 rows_of_unit = max(1, (last - first) * unit // size)
                 in_part.append((leaf, inside, rows_of_unit))
     if in_part:
-        file.fetch_lasting([span for leaf, inside, _ in in_part for span in leaf.metadata_ranges(inside)])
+        described = [span for leaf, inside, _ in in_part for span in leaf.metadata_ranges(inside)]
+        file.fetch_lasting(
+            [(offset, min(length + peek, file.size - offset)) for offset, length in described if length]
+        )
     return whole + [span for part in in_part for span in _part_spans(*part)]
 
 

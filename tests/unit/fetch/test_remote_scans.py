@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from lance_engine.cache import memory_limit, set_memory_limit
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
+from lance_engine.file.contents import TAIL_SIZE
 from lance_engine.file.reader import FileReader
 from lance_engine.scan.fragment_group import FragmentGroup
 from lance_engine.write.dataset import write_dataset
@@ -80,7 +82,7 @@ def test_one_column(one_file: Path) -> None:
 def test_a_limit(one_file: Path, limit: int) -> None:
     store, dataset = opened(one_file)
     assert dataset.scan(limit=limit).to_table().num_rows == limit
-    assert store.requests <= 14
+    assert store.requests <= 9
     assert store.bytes_read <= 1 << 20
 
 
@@ -261,3 +263,19 @@ def test_small_files_that_a_scan_is_done_with_are_let_go(
     batches = dataset.scan(columns=["price"], batch_size=6000, read_ahead=1 << 20).to_batches()
     assert sum(batch.num_rows for batch in batches) == 60_000
     assert sum(let_go) == 60_000
+
+
+def test_looking_ahead_reads_no_rows(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    metrics = dataset.scan(columns=[], filter="amount < 500000000000").look_ahead()
+    assert metrics.rows_left > ROWS // 2
+    assert store.requests <= 3  # the footer, and zone maps
+    assert store.bytes_read <= 256 << 10
+
+
+def test_no_byte_of_a_whole_scan_is_asked_for_twice(one_file: Path) -> None:
+    store, dataset = opened(one_file)
+    dataset.scan(columns=["id", "price", "amount", "text"]).to_table()
+    ranges = sorted((offset, length or 0) for path, offset, length in store.ranges if path.startswith("data/"))
+    twice = sum(max(0, offset + length - after) for (offset, length), (after, _) in pairwise(ranges))
+    assert twice <= TAIL_SIZE  # a page may reach into what came with the footer
