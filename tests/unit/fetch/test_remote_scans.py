@@ -276,6 +276,8 @@ def test_looking_ahead_reads_no_rows(one_file: Path) -> None:
 def test_no_byte_of_a_whole_scan_is_asked_for_twice(one_file: Path) -> None:
     store, dataset = opened(one_file)
     dataset.scan(columns=["id", "price", "amount", "text"]).to_table()
-    ranges = sorted((offset, length or 0) for path, offset, length in store.ranges if path.startswith("data/"))
+    ranges = sorted(
+        (offset, length or 0) for path, offset, length in store.ranges if path.startswith("data/")
+    )
     twice = sum(max(0, offset + length - after) for (offset, length), (after, _) in pairwise(ranges))
     assert twice <= TAIL_SIZE  # a page may reach into what came with the footer
