@@ -10,6 +10,7 @@ PYTEST_ARGS ?=
 TEST_WORKERS ?= 2
 BENCH_SCALE ?= 0.1
 FUZZ_SECONDS ?= 600
+MUTANTS ?= 100000
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SANITIZED := build/sanitize
@@ -48,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz lint format bench bench-spark setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants lint format bench bench-spark setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -86,6 +87,9 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
 	@$(BIN)/cmake --build $(SANITIZED) --parallel 2
 	@$(BIN)/python tests/fuzz/fuzz.py $(SANITIZED)/_kernels*.so $(FUZZ_SECONDS)
+
+mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTANTS=100000, about an hour)
+	@$(BIN)/python tests/fuzz/fuzz_datasets.py $(MUTANTS)
 
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -46,6 +46,13 @@ class CacheStatistics:
     evictions: int
 
 
+class _Reference(weakref.ref[Cached]):
+    """A reference that knows under which key it is kept."""
+
+    __slots__ = ("key",)
+    key: int
+
+
 class MetadataCache:
     """The least recently used owners of page metadata lose it when all of it exceeds `limit` bytes.
 
@@ -54,9 +61,11 @@ class MetadataCache:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        # Reentrant: an owner may be collected, which calls _forget, while its thread holds the lock.
-        self._lock = threading.RLock()
-        self._entries: OrderedDict[int, tuple[weakref.ref[Cached], int]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[int, tuple[_Reference, int]] = OrderedDict()
+        # References to owners that are gone. They are only noted when that happens, which may be in the
+        # middle of anything: with the lock held, or while an interrupt arrives that Python code would lose.
+        self._gone: deque[_Reference] = deque()
         self._bytes = 0
         self._hits = self._misses = self._evictions = 0
 
@@ -71,12 +80,14 @@ class MetadataCache:
         """`owner` had to load `size` bytes more; others, then it itself, may have to give way."""
         key = id(owner)
         with self._lock:
+            self._forget()
             self._misses += 1
             if key in self._entries:
                 reference, before = self._entries.pop(key)
             else:
                 # The reference goes with the entry, and with it the callback.
-                reference, before = weakref.ref(owner, lambda _: self._forget(key)), 0
+                reference, before = _Reference(owner, self._gone.append), 0
+                reference.key = key
             self._entries[key] = reference, before + size
             self._bytes += size
             evicted = self._shrink()
@@ -85,6 +96,7 @@ class MetadataCache:
 
     def set_limit(self, limit: int) -> None:
         with self._lock:
+            self._forget()
             self._limit = limit
             evicted = self._shrink()
         for found in evicted:
@@ -92,6 +104,7 @@ class MetadataCache:
 
     def statistics(self) -> CacheStatistics:
         with self._lock:
+            self._forget()
             return CacheStatistics(
                 self._bytes, self._limit, len(self._entries), self._hits, self._misses, self._evictions
             )
@@ -107,10 +120,13 @@ class MetadataCache:
                 evicted.append(owner)
         return evicted
 
-    def _forget(self, key: int) -> None:
-        with self._lock:
-            _, size = self._entries.pop(key, (None, 0))
-            self._bytes -= size
+    def _forget(self) -> None:
+        """Drop the entries of owners that are gone."""
+        while self._gone:
+            reference = self._gone.popleft()
+            # Its place may have been taken by another owner at the same address.
+            if self._entries.get(reference.key, (None, 0))[0] is reference:
+                self._bytes -= self._entries.pop(reference.key)[1]
 
 
 def _configured_limit() -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TypeVar
+
+from lance_engine.tasks import in_background
 
 T = TypeVar("T")
 
@@ -17,13 +19,17 @@ def interruptible(compute: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return compute()
-    result: Future[T] = Future()
+    return in_background(compute, "lance computation").result()
 
-    def run() -> None:
-        try:
-            result.set_result(compute())
-        except BaseException as error:
-            result.set_exception(error)
 
-    threading.Thread(target=run, name="lance computation", daemon=True).start()
-    return result.result()
+def load(module: str) -> None:
+    """Import a large library as a whole, before an import statement names it.
+
+    What an interrupt ends in the middle of its import stays half imported for as long as the process lives.
+    """
+    if module not in _loaded:
+        interruptible(lambda: importlib.import_module(module))
+        _loaded.add(module)
+
+
+_loaded: set[str] = set()

@@ -96,6 +96,14 @@ def to_arrow_type(name: str, logical_type: str, children: Sequence[pa.Field]) ->
     return _scalar_type(node, node.logical_type)
 
 
+def has_children(logical_type: str) -> bool:
+    """Whether values of a type consist of fields of their own."""
+    items = logical_type
+    while items.startswith(_FIXED_SIZE_LIST):
+        items = items.removeprefix(_FIXED_SIZE_LIST)
+    return items in _NESTED or items.partition(":")[0] in _NESTED
+
+
 def _scalar_type(node: _Node, logical_type: str) -> pa.DataType:
     simple = _SIMPLE.get(logical_type)
     if simple is not None:

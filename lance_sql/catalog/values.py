@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.interrupts import load
 
 
 def compile_value(
@@ -19,6 +20,7 @@ def compile_value(
     It must compute one value from one row: InvalidFilterError for aggregates, window functions and queries,
     and for what DuckDB does not understand.
     """
+    load("sqlglot")
     import sqlglot
     from sqlglot import exp
 

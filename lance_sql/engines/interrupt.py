@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
+
+from lance_engine.tasks import Task, start_thread
 
 T = TypeVar("T")
 
@@ -33,26 +34,26 @@ class Interruptible:
         """What `call` returns; `interrupt` ends this call instead of that of all."""
         if threading.current_thread() is not threading.main_thread():
             return call()
-        running = _Call(call)
+        running = Task(call)
         try:
             if self._worker is None:
                 self._worker = _Worker()
             self._worker.calls.put(running)
-            result: T = running.result.result()
-            return result
+            return running.result()
         except BaseException:
             self._end(running, interrupt or self._interrupt)
             raise
 
-    def _end(self, running: _Call, interrupt: Callable[[], None]) -> None:
+    def _end(self, running: Task[Any], interrupt: Callable[[], None]) -> None:
         """The main thread was interrupted, the call was not: end it, whatever else comes meanwhile."""
         waited = 0.0
-        running.wanted = False
-        while running.begun and not running.result.done():
+        if running.cancel():
+            return
+        while not running.wait(0):
             try:
                 # An engine forgets what it is told before it has begun to work: it is told until it listens.
                 interrupt()
-                wait([running.result], _AGAIN)
+                running.wait(_AGAIN)
                 waited += _AGAIN
                 if self._patience is not None and waited >= self._patience and self._worker is not None:
                     self._worker.calls.put(None)
@@ -64,42 +65,22 @@ class Interruptible:
     def close(self) -> None:
         if self._worker is not None:
             self._worker.calls.put(None)
-            self._worker.join()
+            self._worker.ended.result()
             self._worker = None
 
 
-class _Worker(threading.Thread):
+class _Worker:
     """Makes calls one after the other, until it gets None.
 
     The process does not wait for it to end: an engine may be left to itself for longer than anybody waits.
     """
 
     def __init__(self) -> None:
-        super().__init__(name="lance-sql statement", daemon=True)
-        self.calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self.start()
+        self.calls: SimpleQueue[Task[Any] | None] = SimpleQueue()
+        self.ended = Task(self._run)
+        start_thread(self.ended.run, "lance-sql statement")
 
-    def run(self) -> None:
+    def _run(self) -> None:
         while (call := self.calls.get()) is not None:
             call.run()
             del call  # and with it the rows that it found
-
-
-class _Call:
-    """A call that another thread makes, unless it is not wanted any more when that comes to it."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._call = call
-        self.wanted = True
-        self.begun = False
-        self.result: Future[Any] = Future()
-
-    def run(self) -> None:
-        self.begun = True
-        if not self.wanted:
-            self.result.cancel()
-            return
-        try:
-            self.result.set_result(self._call())
-        except BaseException as error:
-            self.result.set_exception(error)

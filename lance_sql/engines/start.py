@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from lance_engine.interrupts import load
+
 from lance_sql.engines.base import Engine
 from lance_sql.errors import EngineNotInstalledError
 
@@ -24,6 +26,7 @@ def start(engine: Any, **options: Any) -> Engine:
     for name, (module_name, session_name) in _ENGINES.items():
         if engine == name or session_class == session_name:
             try:
+                load(name)
                 module = importlib.import_module(module_name)
             except ImportError as error:
                 raise EngineNotInstalledError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from lance_engine.errors import LanceError, UnsupportedFeatureError
+from lance_engine.interrupts import load
 
 from lance_sql.text.searches import SearchCall
 
@@ -15,6 +16,7 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
 
     UnsupportedFeatureError where it is not clear, or says something that cannot be tested before the search.
     """
+    load("sqlglot")
     import sqlglot
     from lance_engine.expr.from_sql import parse_sql
     from sqlglot import exp

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.interrupts import load
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.outcome import done
@@ -73,6 +74,7 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
 
 
 def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
+    load("sqlglot")
     from sqlglot import exp
 
     from lance_sql.statements import alter, changes, comments, create, indices, insert, merge
@@ -113,6 +115,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
 
 def _tree(text: str) -> Any:
     """The tree of a statement; None for what only the engine may understand, or refuse in its own words."""
+    load("sqlglot")
     from sqlglot import errors, parse_one
 
     try:

@@ -59,7 +59,8 @@ FLOORS = {
         schema_tree
         logical_types
         cache
-        kernels  interrupts
+        interrupts
+        kernels  owned  tasks
         errors
         legible
         __init__

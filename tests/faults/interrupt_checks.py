@@ -49,7 +49,7 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[
     def changed() -> lance_sql.Dataset:
         return lance_sql.open(place / "w.lance")
 
-    return {
+    found = {
         "scan": lambda: dataset.scan().to_table(),
         "batches": lambda: list(dataset.scan().to_batches()),
         "filter": lambda: dataset.scan(filter="b < 99 AND s LIKE '%9'").to_table(),
@@ -64,21 +64,28 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[
         "compact": lambda: changed().compact(),
         "index": lambda: changed().create_index("b", replace=True),
     }
+    # An interrupt may end an import between Python's taking of its import lock and noting that it has it.
+    for run in found.values():
+        run()
+    return found
 
 
 def interrupted(run: Callable[[], object], delay: float, kind: int = signal.SIGINT) -> BaseException | None:
     """What ends calls of `run` that a signal meets after `delay` seconds; None if nothing does."""
-    sent = threading.Event()
+    sent, go = threading.Event(), threading.Lock()
+    go.acquire()
 
     def send() -> None:
+        go.acquire()
         time.sleep(delay)
         sent.set()
         os.kill(os.getpid(), kind)
 
     sender = threading.Thread(target=send)
     end = time.monotonic() + LOST
+    sender.start()
     try:
-        sender.start()
+        go.release()
         while time.monotonic() < end:
             run()
     except BaseException as error:

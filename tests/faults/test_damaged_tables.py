@@ -24,6 +24,7 @@ from lance_engine.format.manifest import (
     serialize_manifest_file,
 )
 from lance_engine.format.row_ids import encode_row_id_range
+from lance_engine.format.schema import schema_from_messages, schema_to_messages
 from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import LocalStore, MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
@@ -168,3 +169,12 @@ def test_failed_commits_leave_nothing_behind() -> None:
     with pytest.raises(OSError, match="disk full"):
         commit(store, Overwrite((), SCHEMA), read_version=0)
     assert store.list("") == []
+
+
+@pytest.mark.parametrize("logical_type", ["int64", "string", "json", "fixed_size_list:float:2", "blob"])
+def test_fields_inside_of_what_has_none(logical_type: str) -> None:
+    messages = schema_to_messages(SCHEMA)
+    assert [message.logical_type for message in messages] == ["int64", "struct", "string"]
+    messages[1].logical_type = logical_type
+    with pytest.raises(CorruptFileError, match=r"Field 's' of type .* has fields inside of it"):
+        schema_from_messages(messages, {})

@@ -20,6 +20,7 @@ from lance_engine.expr.integer_lists import NAME, without_integer_lists
 from lance_engine.expr.list_functions import is_list
 from lance_engine.expr.tree import Column, Literal, Node
 from lance_engine.expr.value_types import is_number, is_text, is_zoned
+from lance_engine.interrupts import load
 
 _COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "//", "Mod": "%"}
@@ -111,6 +112,8 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
 @lru_cache(maxsize=1)
 def _sqlglot() -> Any:
     # Imported on first use: reading a dataset without a SQL filter does not need the parser.
+    load("sqlglot")
+    load("sqlglot.dialects.duckdb")
     import sqlglot
 
     return sqlglot

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import file_pb2
-from lance_engine.logical_types import EXTENSION_NAME
+from lance_engine.logical_types import EXTENSION_NAME, has_children
 from lance_engine.schema_limits import MAX_DEPTH, MAX_FIELDS, MAX_LISTS, check_limits, is_list
 from lance_engine.schema_tree import NO_PARENT, Field, Schema
 
@@ -46,6 +46,10 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
     # Parents stand before their children: backwards, a node is complete when its turn comes.
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
+        if children[position] and not has_children(message.logical_type):
+            raise CorruptFileError(
+                f"Field '{message.name}' of type '{message.logical_type}' has fields inside of it"
+            )
         node = _field_from_message(message, tuple(reversed(children[position])))
         siblings = children[position_of[message.parent_id]] if message.parent_id >= 0 else top
         siblings.append(node)

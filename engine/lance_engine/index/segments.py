@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyroaring import BitMap
@@ -16,6 +15,7 @@ from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import IndexKind, RowFinder, RowFinderKind, ZoneFinder, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
+from lance_engine.owned import OwnedValues
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
@@ -57,7 +57,7 @@ class TableIndex:
 
 Indices = Mapping[tuple[str, ...], tuple[TableIndex, ...]]
 
-_KNOWN: WeakKeyDictionary[Snapshot, Indices] = WeakKeyDictionary()
+_KNOWN: OwnedValues[Snapshot, Indices] = OwnedValues()
 
 
 def usable_indices(snapshot: Snapshot) -> Indices:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.owned import OwnedValues
 from lance_engine.table.snapshot import Snapshot
 
 # So many files of a version stay open between its inspections, if they have no more columns each.
 _KEPT_FILES, _KEPT_COLUMNS = 64, 256
 
-_open_files: WeakKeyDictionary[Snapshot, dict[str, FileReader]] = WeakKeyDictionary()
+_open_files: OwnedValues[Snapshot, dict[str, FileReader]] = OwnedValues()
 
 
 class HeldColumn(NamedTuple):

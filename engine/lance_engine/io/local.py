@@ -6,6 +6,7 @@ import datetime
 import errno
 import io
 import os
+import stat
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -155,14 +156,24 @@ class LocalStore:
 
 
 def _open_file(path: str) -> io.FileIO:
-    # Opening a pipe would wait for its other end.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    # The descriptor has one owner from the start: two would close it twice after an interrupt, the second
+    # time perhaps as that of another thread's file.
     try:
-        check_is_file(path, os.fstat(descriptor).st_mode)
-        return io.FileIO(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
+        file = io.FileIO(path, "rb", opener=_without_waiting)
+    except IsADirectoryError:
+        check_is_file(path, stat.S_IFDIR)
         raise
+    try:
+        check_is_file(path, os.fstat(file.fileno()).st_mode)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # Opening a pipe would wait for its other end.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _unless_missing(error: OSError) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,6 +25,7 @@ from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 from lance_engine.table.snapshot import Snapshot, U64Array
+from lance_engine.tasks import Pool
 
 #: Row ids or addresses in; the ids for the new segment out, and which of the entries to keep.
 Relocate = Callable[[U64Array], tuple[U64Array, npt.NDArray[np.bool_]]]
@@ -57,8 +57,8 @@ def build_segment(
     Returns it with the paths of its files, which nothing refers to yet. Sorting takes about `memory` bytes
     and temporary files for what is more.
     """
-    with ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor:
-        folder = IndexFolder(snapshot.store, executor, reporter)
+    with Pool(2, "lance-encode") as pool:
+        folder = IndexFolder(snapshot.store, pool, reporter)
         try:
             if isinstance(target.kind, RowFinderKind):
                 details = _build_rows(snapshot, target, fragments, carried, folder, reporter, memory)
@@ -95,8 +95,8 @@ def rebuild_moved(
     """The segment with the rows of its entries elsewhere, as `relocate` tells; entries keep their order."""
     finder = cast(RowFinder, segment.open(kind))
     old = segment.segment
-    with ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor:
-        folder = IndexFolder(snapshot.store, executor, reporter)
+    with Pool(2, "lance-encode") as pool:
+        folder = IndexFolder(snapshot.store, pool, reporter)
         try:
             entries = _relocated(finder.entries(), relocate)
             details = kind.build(

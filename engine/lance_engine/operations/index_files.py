@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from lance_engine.io.store import Sink, Store
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import INDICES
+from lance_engine.tasks import Pool
 from lance_engine.write.data_file import DataFileWriter
 from lance_engine.write.options import WriteOptions
 
@@ -23,11 +23,11 @@ _OPTIONS: Final = WriteOptions(zone_maps=False, profile="speed", page_bytes=1 <<
 class IndexFolder:
     """The folder of a new segment: `files` has the names and sizes of what is complete."""
 
-    def __init__(self, store: Store, executor: ThreadPoolExecutor, reporter: Reporter) -> None:
+    def __init__(self, store: Store, pool: Pool, reporter: Reporter) -> None:
         self.uuid = uuid.uuid4()
         self.files: list[tuple[str, int]] = []
         self._store = store
-        self._executor = executor
+        self._pool = pool
         self._reporter = reporter
         self._open: list[Sink] = []
 
@@ -39,7 +39,7 @@ class IndexFolder:
         """Begin a file."""
         sink = self._store.create(f"{INDICES}/{self.uuid}/{name}")
         self._open.append(sink)
-        return _IndexFile(self, sink, name, Schema.from_arrow(schema), self._executor)
+        return _IndexFile(self, sink, name, Schema.from_arrow(schema), self._pool)
 
     def complete(self, sink: Sink, name: str, size: int) -> None:
         """A file is written: make it visible."""
@@ -58,11 +58,9 @@ class IndexFolder:
 class _IndexFile:
     """One file of an index being written."""
 
-    def __init__(
-        self, folder: IndexFolder, sink: Sink, name: str, schema: Schema, executor: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, folder: IndexFolder, sink: Sink, name: str, schema: Schema, pool: Pool) -> None:
         self._folder, self._sink, self._name = folder, sink, name
-        self._writer = DataFileWriter(sink, schema, _OPTIONS, executor)
+        self._writer = DataFileWriter(sink, schema, _OPTIONS, pool)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""

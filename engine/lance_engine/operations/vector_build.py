@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.column import VectorColumn, vectors_in
 from lance_engine.table.snapshot import Snapshot, U64Array
+from lance_engine.tasks import Pool
 
 # The version of the segments that are written.
 _VERSION: Final = 1
@@ -59,10 +59,10 @@ def build_vectors(
     """
     options = encoder.options
     with (
-        ThreadPoolExecutor(2, thread_name_prefix="lance-encode") as executor,
+        Pool(2, "lance-encode") as pool,
         EncodedRows(encoder.coder.width) as rows,
     ):
-        folder = IndexFolder(snapshot.store, executor, reporter)
+        folder = IndexFolder(snapshot.store, pool, reporter)
         try:
             for partitions, relocate in carried:
                 for label, (ids, codes) in enumerate(partitions):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.paths import arrow_field, field_path, narrowed
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
@@ -186,7 +186,7 @@ class FragmentLayout:
         )
 
 
-_layouts: WeakKeyDictionary[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = WeakKeyDictionary()
+_layouts: OwnedValues[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = OwnedValues()
 
 
 def layout_of(snapshot: Snapshot, fragment: Fragment) -> FragmentLayout:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
-Task = TypeVar("Task")
+from lance_engine.tasks import Pool, Task
+
+Work = TypeVar("Work")
 Result = TypeVar("Result")
 
 #: From so many rows on that are looked up in local files, several threads share the work: for fewer they only
@@ -24,12 +25,12 @@ def num_threads() -> int:
 
 
 @cache
-def _executor(process: int) -> ThreadPoolExecutor:
+def _pool(process: int) -> Pool:
     # One pool per process: threads do not survive a fork.
-    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-scan")
+    return Pool(num_threads(), "lance-scan")
 
 
-def ordered_map(work: Callable[[Task], Result], tasks: Iterator[Task], read_ahead: int) -> Iterator[Result]:
+def ordered_map(work: Callable[[Work], Result], tasks: Iterator[Work], read_ahead: int) -> Iterator[Result]:
     """`work` over `tasks` on the decoding threads, results in the order of the tasks.
 
     At most `read_ahead` results wait or are being made. Closing the iterator cancels what has not begun.
@@ -41,13 +42,13 @@ def ordered_map(work: Callable[[Task], Result], tasks: Iterator[Task], read_ahea
     if second is None:  # a hand-over to another thread would cost more than it gains
         yield work(first)
         return
-    executor = _executor(os.getpid())
-    pending: deque[Future[Result]] = deque([executor.submit(work, first), executor.submit(work, second)])
+    pool = _pool(os.getpid())
+    pending: deque[Task[Result]] = deque([pool.submit(work, first), pool.submit(work, second)])
     try:
         while pending:
             while len(pending) < read_ahead and (task := next(tasks, None)) is not None:
-                pending.append(executor.submit(work, task))
+                pending.append(pool.submit(work, task))
             yield pending.popleft().result()
     finally:
-        for future in pending:
-            future.cancel()
+        for begun in pending:
+            begun.cancel()

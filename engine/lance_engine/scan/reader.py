@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from lance_engine import kernels
 from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -43,11 +43,11 @@ class RowsReader(ABC):
         self._layout = layout
         self._built: dict[tuple[Field, bool], BuiltField] = {}
         self._decoders: dict[tuple[Names, frozenset[str]], Decoders] = {}
-        self._tests: WeakKeyDictionary[object, Decoders | None] = WeakKeyDictionary()
+        self._tests: OwnedValues[object, Decoders | None] = OwnedValues()
 
     def evict(self) -> None:
         """Forget all that was read from the files; projections handed out stay usable."""
-        self._built, self._decoders, self._tests = {}, {}, WeakKeyDictionary()
+        self._built, self._decoders, self._tests = {}, {}, OwnedValues()
 
     @property
     @abstractmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.metrics import ScanMetrics, counting
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.fetching import (
     FragmentBuffers,
@@ -54,7 +54,7 @@ _TESTED_ROWS = 1 << 19
 _WAITING_THREADS = 4
 # Filters that were read from text, kept per snapshot.
 _KEPT_FILTERS = 64
-_parsed: WeakKeyDictionary[Snapshot, dict[str, Node]] = WeakKeyDictionary()
+_parsed: OwnedValues[Snapshot, dict[str, Node]] = OwnedValues()
 
 
 class Scanner:

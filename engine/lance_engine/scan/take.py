@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.layout import Names
@@ -40,7 +40,7 @@ class _Columns(NamedTuple):
     """Whether the metadata of fields name extension types."""
 
 
-_columns: WeakKeyDictionary[Snapshot, dict[tuple[str, ...], _Columns]] = WeakKeyDictionary()
+_columns: OwnedValues[Snapshot, dict[tuple[str, ...], _Columns]] = OwnedValues()
 
 
 def take(

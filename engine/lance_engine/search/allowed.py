@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from pyroaring import BitMap
 
 from lance_engine import kernels
 from lance_engine.index.ranges import EMPTY, ranges_of
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 
@@ -25,7 +25,7 @@ I64Array = npt.NDArray[np.int64]
 U64Array = npt.NDArray[np.uint64]
 
 # Sets of the rows of segments, without a filter, by the fragments that these are asked for.
-_live: WeakKeyDictionary[Snapshot, dict[bytes, kernels.RowSet]] = WeakKeyDictionary()
+_live: OwnedValues[Snapshot, dict[bytes, kernels.RowSet]] = OwnedValues()
 
 
 class AllowedRows:

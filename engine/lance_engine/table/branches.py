@@ -23,7 +23,16 @@ from lance_engine.errors import (
 from lance_engine.io import Store, delete_quietly
 from lance_engine.io.manifest_names import VERSIONS, parse_manifest_name
 from lance_engine.table.deletions import DELETIONS
-from lance_engine.table.refs import ENDING, TREE, branch_store, list_refs, read_ref, readable, root_store
+from lance_engine.table.refs import (
+    ENDING,
+    TREE,
+    branch_store,
+    is_branch_name,
+    list_refs,
+    read_ref,
+    readable,
+    root_store,
+)
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 
 BRANCHES: Final = "_refs/branches"
@@ -52,7 +61,7 @@ def list_branches(root: Store) -> list[Branch]:
 
 def branch_names(root: Store) -> list[str]:
     """The names of all branches, also of those whose files are damaged."""
-    return [name for name in list_refs(root, BRANCHES) if _is_name(name)]
+    return [name for name in list_refs(root, BRANCHES) if is_branch_name(name)]
 
 
 def read_branch(root: Store, name: str) -> Branch:
@@ -147,14 +156,8 @@ def _age(path: str) -> int:
     return 0 if parsed is None else parsed[0]
 
 
-def _is_name(name: str) -> bool:
-    parts = name.split("/")
-    plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
-    return plain and not (".." in name or name == "main" or name.endswith(".lock") or "." in parts)
-
-
 def _path(name: str) -> str:
-    if not _is_name(name):
+    if not is_branch_name(name):
         raise ValueError(
             f"{name!r} cannot be a branch: branches consist of letters, digits, '.', '-' and '_', in "
             "parts separated by single slashes, have no two dots in a row, do not end with '.lock' and "

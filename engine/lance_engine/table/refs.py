@@ -37,9 +37,17 @@ def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, 
     if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**64:
         raise CorruptFileError(f"A {what} does not name a version", path=f"{store.uri}/{path}")
     for key in ("branch", "parentBranch"):
-        if not isinstance(content.get(key), str | None):
+        branch = content.get(key)
+        if branch is not None and not (isinstance(branch, str) and is_branch_name(branch)):
             raise CorruptFileError(f"A {what} does not name a branch", path=f"{store.uri}/{path}")
     return cast("dict[str, Any]", content)
+
+
+def is_branch_name(name: str) -> bool:
+    """Whether a branch may be called so: whether this is also the path of a folder below ``tree``."""
+    parts = name.split("/")
+    plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
+    return plain and not (".." in name or name == "main" or name.endswith(".lock") or "." in parts)
 
 
 def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from lance_engine.format.zone_map_place import ZoneMapPlace, serialize_zone_map_
 from lance_engine.io.store import Sink
 from lance_engine.kernels import ZoneStatistics
 from lance_engine.schema_tree import Field, Schema
+from lance_engine.tasks import Pool, Task
 from lance_engine.write.options import WriteOptions
 
 # Pages that may wait to be encoded or written; bounds memory together with the page size.
@@ -66,13 +67,11 @@ class DataFileWriter:
     any error the file is worthless: discard the sink.
     """
 
-    def __init__(
-        self, sink: Sink, schema: Schema, options: WriteOptions, executor: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, sink: Sink, schema: Schema, options: WriteOptions, pool: Pool) -> None:
         self._file = FileWriter(sink, schema, options.version)
         self._options = options
-        self._executor = executor
-        self._pending: deque[tuple[_Column, Future[_Encoded]]] = deque()
+        self._pool = pool
+        self._pending: deque[tuple[_Column, Task[_Encoded]]] = deque()
         self._leaves = list(schema.leaves())
         self._zones: list[list[ZoneStatistics]] = [[] for _ in self._leaves]
         self._columns: list[_Column] = []
@@ -143,12 +142,12 @@ class DataFileWriter:
         column.pieces, column.bytes = [], 0
 
     def _submit(self, column: _Column, pieces: list[pa.Array], inline: bool) -> None:
-        task: Future[_Encoded]
+        encode = partial(_encode, pieces, column.field, column.first_row, self._options)
         if inline:
-            task = Future()
-            task.set_result(_encode(pieces, column.field, column.first_row, self._options))
+            task = Task(encode)
+            task.run()
         else:
-            task = self._executor.submit(_encode, pieces, column.field, column.first_row, self._options)
+            task = self._pool.submit(encode)
         column.first_row += sum(len(piece) for piece in pieces)
         self._pending.append((column, task))
         self._drain(_PENDING_PAGES)

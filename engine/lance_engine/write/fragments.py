@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
@@ -13,6 +12,7 @@ from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.io.closing import Closing
 from lance_engine.io.store import Store, delete_quietly
 from lance_engine.schema_tree import Schema
+from lance_engine.tasks import Pool
 from lance_engine.write.check import check_writable
 from lance_engine.write.data_file import DataFileWriter
 from lance_engine.write.options import WriteOptions
@@ -39,13 +39,13 @@ def write_fragments(
     piece = next(pieces, None)
     try:
         with (
-            ThreadPoolExecutor(options.threads, thread_name_prefix="lance-encode") as executor,
+            Pool(options.threads, "lance-encode") as pool,
             Closing(store) as files,
         ):
             while piece is not None:
                 name = data_file_name(options.file_tag)
                 with files.create(f"{DATA_FOLDER}/{name}") as sink:
-                    writer = DataFileWriter(sink, schema, options, executor)
+                    writer = DataFileWriter(sink, schema, options, pool)
                     while piece is not None:
                         room = options.max_rows_per_file - writer.rows
                         writer.write(piece.slice(0, room))

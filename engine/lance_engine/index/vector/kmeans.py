@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 
 from lance_engine import kernels
 from lance_engine.index.vector.codec import F32Array
+from lance_engine.tasks import Pool
 
 # Rounds end when the sum of distances shrinks by less than this share.
 _LEAST_GAIN: Final = 1e-4
@@ -38,13 +38,13 @@ def kmeans(
     centroids = _seeds(vectors, count, random)
     chunks = [vectors[begin : begin + _STEP_ROWS].reshape(-1) for begin in range(0, len(vectors), _STEP_ROWS)]
     before = np.inf
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="lance-train") as executor:
+    with Pool(len(os.sched_getaffinity(0)), "lance-train") as pool:
         for _ in range(rounds):
             compiled = kernels.Centroids(centroids.reshape(-1), dim, False)
             sums = np.zeros((count, dim))
             members = np.zeros(count, dtype=np.int64)
             losses = np.zeros(count)
-            for found in executor.map(compiled.step, chunks):
+            for found in pool.map(compiled.step, chunks):
                 sums += found[0]
                 members += found[1]
                 losses += found[2]

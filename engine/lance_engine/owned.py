@@ -1,0 +1,50 @@
+"""What is known of an object for as long as that lives."""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import Any, Generic, TypeVar, overload
+
+Owner = TypeVar("Owner")
+Value = TypeVar("Value")
+Default = TypeVar("Default")
+
+
+class OwnedValues(Generic[Owner, Value]):
+    """A value for each of some objects, by identity; it goes when its owner goes.
+
+    In a `WeakKeyDictionary`, Python code runs when an owner goes, and an interrupt that meets it is lost.
+    Here the dictionary itself drops the entry. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[Any], Value]] = {}
+
+    @overload
+    def get(self, owner: Owner) -> Value | None: ...
+    @overload
+    def get(self, owner: Owner, default: Default) -> Value | Default: ...
+    def get(self, owner: Owner, default: Any = None) -> Any:
+        entry = self._entries.get(id(owner))
+        return default if entry is None else entry[1]
+
+    def __contains__(self, owner: object) -> bool:
+        return id(owner) in self._entries
+
+    def __getitem__(self, owner: Owner) -> Value:
+        return self._entries[id(owner)][1]
+
+    def __setitem__(self, owner: Owner, value: Value) -> None:
+        self._entries[id(owner)] = self._entry(owner, value)
+
+    def setdefault(self, owner: Owner, value: Value) -> Value:
+        """The value of `owner`, which is `value` from now on if there was none."""
+        return self._entries.setdefault(id(owner), self._entry(owner, value))[1]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _entry(self, owner: Owner, value: Value) -> tuple[weakref.ref[Any], Value]:
+        # Called with the reference, which is what pop returns where there is no entry.
+        return weakref.ref(owner, partial(self._entries.pop, id(owner))), value
