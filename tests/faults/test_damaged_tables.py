@@ -93,16 +93,12 @@ def test_missing_deletion_files_are_not_ignored() -> None:
         snapshot.resolve_row_ids([1])
 
 
-@pytest.mark.parametrize(
-    ("offsets", "reason"), [([1], "has 1 rows, the manifest says 2"), ([1, 10], "row 10 of a fragment of 10")]
-)
-def test_deletion_files_must_agree_with_the_manifest(offsets: list[int], reason: str) -> None:
+def test_deletion_files_must_name_rows_of_the_fragment() -> None:
     store = _store(_manifest())
-    store.put(
-        "_deletions/3-1-7.arrow", encode_deletions(np.array(offsets, dtype=np.uint32), DeletionKind.ARROW)
-    )
+    offsets = np.array([1, 10], dtype=np.uint32)
+    store.put("_deletions/3-1-7.arrow", encode_deletions(offsets, DeletionKind.ARROW))
     snapshot = open_snapshot(store)
-    with pytest.raises(CorruptFileError, match=reason):
+    with pytest.raises(CorruptFileError, match="row 10 of a fragment of 10"):
         snapshot.deleted_rows(snapshot.fragments[0])
 
 

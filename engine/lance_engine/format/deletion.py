@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,24 @@ BITMAP_THRESHOLD: Final = 5000
 _COLUMN: Final = pa.field("row_id", pa.uint32(), nullable=False)
 
 
-def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> U32Array:
-    """The deleted offsets in ascending order, each below `physical_rows`, else CorruptFileError."""
-    offsets = _decode_arrow(data) if kind is DeletionKind.ARROW else _decode_bitmap(data, physical_rows)
-    if len(offsets) and int(offsets[-1]) >= physical_rows:
-        raise CorruptFileError(
-            f"The deletion file names row {int(offsets[-1])} of a fragment of {physical_rows} rows"
-        )
-    return offsets
+class DeletedOffsets(NamedTuple):
+    """What a deletion file says."""
+
+    within: U32Array
+    """The deleted rows of the fragment, ascending."""
+    recorded: int
+    """How many rows the file names."""
+    beyond: int | None
+    """The last of those that the fragment does not have, None if it has all."""
+
+
+def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> DeletedOffsets:
+    """The deleted offsets of a fragment with so many rows; CorruptFileError if the file is damaged."""
+    if kind is DeletionKind.BITMAP:
+        return _decode_bitmap(data, physical_rows)
+    offsets = _decode_arrow(data)
+    beyond = int(offsets[-1]) if len(offsets) and offsets[-1] >= physical_rows else None
+    return DeletedOffsets(offsets[offsets < physical_rows], len(offsets), beyond)
 
 
 def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
@@ -70,14 +80,14 @@ def _decode_arrow(data: bytes) -> U32Array:
     return offsets
 
 
-def _decode_bitmap(data: bytes, physical_rows: int) -> U32Array:
+def _decode_bitmap(data: bytes, physical_rows: int) -> DeletedOffsets:
     try:
         bitmap = BitMap.deserialize(data)
     except (ValueError, IndexError) as error:
         raise CorruptFileError("The deletion file is not a Roaring bitmap") from error
-    # A few bytes can describe four billion rows: look at the largest before they are spelled out.
-    if len(bitmap) and bitmap.max() >= physical_rows:
-        raise CorruptFileError(
-            f"The deletion file names row {bitmap.max()} of a fragment of {physical_rows} rows"
-        )
-    return np.asarray(bitmap.to_array(), dtype=np.uint32)
+    recorded = len(bitmap)
+    beyond = bitmap.max() if recorded and bitmap.max() >= physical_rows else None
+    if beyond is not None:
+        # A few bytes can describe four billion rows: cut them before they are spelled out.
+        bitmap &= BitMap(range(physical_rows))
+    return DeletedOffsets(np.asarray(bitmap.to_array(), dtype=np.uint32), recorded, beyond)

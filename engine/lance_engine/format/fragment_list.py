@@ -53,6 +53,11 @@ class FragmentList(Sequence[Fragment]):
         unknown = np.flatnonzero(self._rows == 0).tolist()
         return not any(self[place].files for place in unknown)
 
+    def repeats_ids(self) -> bool:
+        """Whether two fragments have the same id."""
+        ids = self.ids
+        return not (ids[1:] > ids[:-1]).all() and len(np.unique(ids)) < len(ids)
+
     def any_deletions(self) -> bool:
         """Whether some fragment has a deletion file."""
         return bool((self._flags & _DELETIONS).any())
@@ -147,6 +152,13 @@ class FragmentList(Sequence[Fragment]):
         begin = int(self._ends[first - 1]) if first else 0
         end = int(self._ends[last - 1]) if last else 0
         return self.stored[begin:end], self._summaries[:, first:last]
+
+
+def fragment_ids(fragments: Sequence[Fragment]) -> U64Array:
+    """The ids of fragments, in their order."""
+    if isinstance(fragments, FragmentList):
+        return fragments.ids
+    return np.array([fragment.id for fragment in fragments], dtype=np.uint64)
 
 
 def stored_fragments(fragments: Iterable[Fragment]) -> bytes:

@@ -195,12 +195,6 @@ def _manifest_from_message(message: Any, fields: bytes, stored: bytes) -> Manife
             version=message.version,
             remedy="Rewrite the dataset without this feature, or use a newer release",
         )
-    fragments = FragmentList(stored)
-    ids = fragments.ids
-    if not (ids[1:] > ids[:-1]).all():
-        raise CorruptFileError(
-            "The fragments are not in ascending order of their ids", version=message.version
-        )
     uninterpreted = table_pb2.Manifest()
     for descriptor, value in message.ListFields():
         if descriptor.number in _INTERPRETED:
@@ -213,7 +207,7 @@ def _manifest_from_message(message: Any, fields: bytes, stored: bytes) -> Manife
     return Manifest(
         version=message.version,
         schema=_schema(fields, tuple(message.schema_metadata.items())),
-        fragments=fragments,
+        fragments=FragmentList(stored),
         timestamp=message.timestamp.seconds * _NANOSECONDS + message.timestamp.nanos,
         reader_feature_flags=message.reader_feature_flags,
         writer_feature_flags=message.writer_feature_flags,

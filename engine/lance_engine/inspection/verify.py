@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -23,6 +24,7 @@ from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.schema_tree import Field
+from lance_engine.table.row_counts import stored_rows
 from lance_engine.table.snapshot import Snapshot
 
 FINDINGS_SCHEMA: Final = pa.schema(
@@ -37,6 +39,9 @@ FINDINGS_SCHEMA: Final = pa.schema(
 )
 
 
+_COPY: Final = "What can be read is right as far as it goes: write it to a new dataset"
+
+
 def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     """One row per problem of this version; no row means that it is sound.
 
@@ -47,12 +52,13 @@ def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     findings = _Findings()
     _check_manifest(snapshot, findings)
 
-    def check(fragment: Fragment) -> _Findings:
+    def check(fragments: tuple[Fragment, Fragment]) -> _Findings:
         found = _Findings()
-        _check_fragment(snapshot, fragment, found)
+        _check_fragment(snapshot, *fragments, found)
         return found
 
-    for found in ordered_map(check, iter(snapshot.fragments), 2 * num_threads()):
+    pairs = zip(snapshot.fragments, snapshot.recorded_fragments, strict=True)
+    for found in ordered_map(check, pairs, 2 * num_threads()):
         findings.rows += found.rows
     if snapshot.has_stable_row_ids and not any(row["check"] == "row ids" for row in findings.rows):
         with findings.collected("row ids"):
@@ -95,8 +101,13 @@ class _Findings:
 
 def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:
     manifest = snapshot.manifest
-    ids = [fragment.id for fragment in manifest.fragments]
-    if any(after <= before for before, after in itertools.pairwise(ids)):
+    ids = [fragment.id for fragment in snapshot.recorded_fragments]
+    for number, times in Counter(ids).items():
+        if times > 1:
+            findings.add(
+                "manifest", f"{times} fragments have the id {number}", path=snapshot.uri, remedy=_COPY
+            )
+    if any(after < before for before, after in itertools.pairwise(ids)):
         findings.add("manifest", "The fragments are not in ascending order of their ids", path=snapshot.uri)
     if ids and manifest.max_fragment_id is not None and max(ids) > manifest.max_fragment_id:
         findings.add(
@@ -112,7 +123,7 @@ def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:
 # ---- fragments -------------------------------------------------------------------------------------------
 
 
-def _check_fragment(snapshot: Snapshot, fragment: Fragment, findings: _Findings) -> None:
+def _check_fragment(snapshot: Snapshot, fragment: Fragment, recorded: Fragment, findings: _Findings) -> None:
     readable = True
     for file in fragment.files:
         before = len(findings.rows)
@@ -131,11 +142,13 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, findings: _Findings)
                     reader.column_metadata(column)
         readable &= len(findings.rows) == before
     with findings.collected("deletion file", fragment=fragment.id):
-        _check_deletions(snapshot, fragment)
+        _check_deletions(snapshot, fragment, recorded)
     if snapshot.has_stable_row_ids:
         _check_lineage(snapshot, fragment, findings)
     if not readable:
         return
+    with findings.collected("manifest", fragment=fragment.id):
+        _check_row_count(snapshot, fragment, recorded)
     with findings.collected("data file", fragment=fragment.id):
         columns = FragmentReader(snapshot, fragment)
         for field in snapshot.schema.fields:
@@ -143,9 +156,25 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, findings: _Findings)
                 _check_column(snapshot, columns, field)
 
 
-def _check_deletions(snapshot: Snapshot, fragment: Fragment) -> None:
+def _check_row_count(snapshot: Snapshot, fragment: Fragment, recorded: Fragment) -> None:
+    """The rows of the files; a writer that does not know them records 0."""
+    rows = stored_rows(snapshot, fragment)
+    if recorded.physical_rows and rows is not None and rows != recorded.physical_rows:
+        raise CorruptFileError(
+            f"The files of the fragment have {rows} rows, the manifest says {recorded.physical_rows}",
+            path=snapshot.uri,
+            remedy=_COPY,
+        )
+
+
+def _check_deletions(snapshot: Snapshot, fragment: Fragment, recorded: Fragment) -> None:
     deleted = snapshot.deleted_rows(fragment)
-    if deleted is not None and len(deleted) == fragment.physical_rows:
+    said, counted = recorded.num_deleted_rows, 0 if deleted is None else len(deleted)
+    if said is not None and said != counted:
+        raise CorruptFileError(
+            f"The deletion file has {counted} rows, the manifest says {said}", path=snapshot.uri, remedy=_COPY
+        )
+    if deleted is not None and counted == fragment.physical_rows:
         raise CorruptFileError(
             "All rows of a fragment are deleted, but it is still listed", remedy="Compact the dataset"
         )

@@ -155,12 +155,14 @@ class FragmentReader(RowsReader):
                     return None
                 file, column = self._place(leaf)
                 found = read_zone_map(file, column, leaf, name)
-                if found is not None and found.rows != self.rows:
+                if found is not None and found.rows < self.rows:
                     raise CorruptFileError(
                         f"The column has {found.rows} rows, its fragment {self.rows}",
                         path=file.path,
                         column=name,
                     )
+                if found is not None and found.rows > self.rows:
+                    found = None  # it describes rows that do not count
             self._zone_maps[leaf.id] = found
             if found is not None:
                 METADATA.grew(self, found.minimum.nbytes + found.maximum.nbytes + found.null_count.nbytes)

@@ -31,6 +31,7 @@ from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
 from lance_engine.table.hint import write_hint
 from lance_engine.table.rebase import TakenRows, rebase
+from lance_engine.table.row_counts import check_ids, with_row_counts
 from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 from lance_engine.table.versions import (
     StoredVersion,
@@ -149,8 +150,15 @@ class _Attempt:
     def _latest(self, version: int, scheme: NamingScheme) -> StoredVersion:
         read = self._read
         if read is not None and read.version == version == self._transaction.read_version:
+            check_ids(read.recorded_fragments, version)
             return StoredVersion(read.manifest, read.index_section, None)
-        return read_version(self._store, scheme.path(version), version)
+        stored = read_version(self._store, scheme.path(version), version)
+        check_ids(stored.manifest.fragments, version)
+        if stored.manifest.writer_version is not None:
+            return stored
+        # What early writers recorded would be believed once we are the writer.
+        counted = with_row_counts(self._snapshot(stored.manifest, stored.index_section))
+        return dataclasses.replace(stored, manifest=counted.manifest)
 
     def remove_deletion_files(self) -> None:
         """Clean up what was written to fit the operation to the latest version; if no version names it."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError
-from lance_engine.format.deletion import decode_deletions, encode_deletions, preferred_kind
+from lance_engine.format.deletion import DeletedOffsets, decode_deletions, encode_deletions, preferred_kind
 from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
 from lance_engine.io import Store
 from lance_engine.metrics import count_read
@@ -17,12 +17,11 @@ from lance_engine.metrics import count_read
 DELETIONS: Final = "_deletions"
 
 
-def read_deletions(
-    store: Store, path: str, fragment: Fragment, deletion: DeletionFile
-) -> npt.NDArray[np.uint32]:
-    """The deleted offsets of a fragment, ascending.
+def read_deletions(store: Store, path: str, fragment: Fragment, deletion: DeletionFile) -> DeletedOffsets:
+    """The deleted offsets of a fragment.
 
-    A missing or damaged file, or one that contradicts the manifest, is a CorruptFileError: never ignored.
+    A missing or damaged file is a CorruptFileError: never ignored. How many rows the manifest says that it
+    names does not count.
     """
     try:
         try:
@@ -31,14 +30,9 @@ def read_deletions(
                 count_read(1, len(data))
         except FileNotFoundError:
             raise CorruptFileError("The deletion file does not exist") from None
-        offsets = decode_deletions(data, deletion.kind, fragment.physical_rows)
-        if deletion.num_deleted_rows is not None and deletion.num_deleted_rows != len(offsets):
-            raise CorruptFileError(
-                f"The deletion file has {len(offsets)} rows, the manifest says {deletion.num_deleted_rows}"
-            )
+        return decode_deletions(data, deletion.kind, fragment.physical_rows)
     except LanceError as error:
         raise error.at(path=f"{store.uri}/{path}", fragment=fragment.id) from None
-    return offsets
 
 
 def write_deletions(

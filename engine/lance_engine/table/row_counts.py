@@ -1,24 +1,29 @@
-"""Manifests that do not record how many rows a fragment has: the data files know."""
+"""What manifests say wrongly or not at all about fragments: their numbers of rows, and their ids."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.format.fragment import Fragment
-from lance_engine.format.fragment_list import FragmentList
+from lance_engine.format.fragment_list import FragmentList, fragment_ids
 from lance_engine.table.snapshot import Snapshot
 
 # Offsets of rows are half of their addresses.
 _MOST_ROWS: Final = 2**32
+# The ids of fragments are the other half.
+_MOST_IDS: Final = 2**32
 
 
 def with_row_counts(snapshot: Snapshot) -> Snapshot:
-    """The snapshot itself, or one in which every fragment has its number of rows.
+    """The snapshot itself, or one in which every fragment has its number of rows and an id of its own.
 
     CorruptFileError for more rows than the addresses of rows can tell apart.
     """
+    snapshot = _with_own_ids(snapshot)
     fragments = snapshot.fragments
     if isinstance(fragments, FragmentList) and fragments.most_rows() > _MOST_ROWS:
         raise CorruptFileError(
@@ -26,32 +31,90 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
             path=snapshot.uri,
             version=snapshot.version,
         )
-    if isinstance(fragments, FragmentList) and fragments.all_rows_known():
+    # Early writers, which did not say who they are, recorded wrong numbers.
+    trusted = snapshot.manifest.writer_version is not None
+    if trusted and _all_rows_known(fragments):
         return snapshot
-    counted = tuple(_counted(snapshot, fragment) for fragment in fragments)
-    return snapshot.with_manifest(dataclasses.replace(snapshot.manifest, fragments=counted))
+    counted = tuple(_counted(snapshot, fragment, trusted=trusted) for fragment in fragments)
+    return snapshot.with_fragments(counted)
 
 
-def _counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
-    if fragment.physical_rows or not fragment.files:
+def _all_rows_known(fragments: Sequence[Fragment]) -> bool:
+    if isinstance(fragments, FragmentList):
+        return fragments.all_rows_known()
+    return all(fragment.physical_rows or not fragment.files for fragment in fragments)
+
+
+def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragment:
+    if not fragment.files or (trusted and fragment.physical_rows):
         return fragment
+    try:
+        rows = stored_rows(snapshot, fragment)
+    except (LanceError, OSError):
+        if not fragment.physical_rows:
+            raise
+        return fragment  # reading it will tell what is wrong with its files
+    if rows is None:
+        raise CorruptFileError(
+            "Neither the manifest nor a data file tells how many rows a fragment has",
+            path=snapshot.uri,
+            version=snapshot.version,
+            fragment=fragment.id,
+        )
+    deletion = fragment.deletion_file
+    if deletion is not None and not trusted:
+        deletion = dataclasses.replace(deletion, num_deleted_rows=None)
+    return dataclasses.replace(fragment, physical_rows=rows, deletion_file=deletion)
+
+
+def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
+    """How many rows the data files of a fragment have; None if none of them tells."""
     # Rare, so that opening a dataset need not load what reads files.
     from lance_engine.file.legacy import LegacyFile
     from lance_engine.file.reader import FileReader
 
     for file in fragment.files:
+        store, path = snapshot.data_file_location(file)
         if file.storage_version == "0.1":
-            store, path = snapshot.data_file_location(file)
-            rows = LegacyFile(store, path, file.fields).metadata.rows
-            return dataclasses.replace(fragment, physical_rows=rows)
+            return LegacyFile(store, path, file.fields).metadata.rows
         # The first column of a file belongs to a top-level field: its items are the rows.
         if 0 in file.column_indices:
-            store, path = snapshot.data_file_location(file)
-            rows = FileReader(store, path, size=file.file_size).column_metadata(0).rows
-            return dataclasses.replace(fragment, physical_rows=rows)
-    raise CorruptFileError(
-        "Neither the manifest nor a data file tells how many rows a fragment has",
-        path=snapshot.uri,
-        version=snapshot.version,
-        fragment=fragment.id,
-    )
+            return FileReader(store, path, size=file.file_size).column_metadata(0).rows
+    return None
+
+
+def check_ids(fragments: Sequence[Fragment], version: int) -> None:
+    """CorruptFileError if changes cannot tell fragments apart."""
+    if isinstance(fragments, FragmentList) and fragments.repeats_ids():
+        raise CorruptFileError(
+            "Several fragments have the same id, so that changes cannot tell them apart",
+            version=version,
+            remedy="Reading still works: write the rows to a new dataset",
+        )
+
+
+def _with_own_ids(snapshot: Snapshot) -> Snapshot:
+    """The snapshot, in which fragments with the id of an earlier one have new ids, above all others."""
+    fragments = snapshot.fragments
+    if not isinstance(fragments, FragmentList) or not fragments.repeats_ids():
+        return snapshot
+    renamed = snapshot.with_fragments(tuple(_renamed(snapshot)))
+    for before, after in zip(fragments, renamed.fragments, strict=True):
+        if before.deletion_file is not None and before.id != after.id:
+            # The names of deletion files tell the id that the fragment had.
+            renamed.know_deletions(after, snapshot.read_deletions(before))
+    return renamed
+
+
+def _renamed(snapshot: Snapshot) -> Iterator[Fragment]:
+    seen: set[int] = set()
+    free = itertools.count(int(fragment_ids(snapshot.fragments).max()) + 1)
+    for fragment in snapshot.fragments:
+        if fragment.id in seen:
+            number = next(free)
+            if number >= _MOST_IDS:
+                check_ids(snapshot.fragments, snapshot.version)
+            yield dataclasses.replace(fragment, id=number)
+        else:
+            seen.add(fragment.id)
+            yield fragment

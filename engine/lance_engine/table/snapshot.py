@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError, RowNotFoundError
 from lance_engine.fetch import ordered_ahead
+from lance_engine.format.deletion import DeletedOffsets
 from lance_engine.format.fragment import SPILLED_CREATED_AT, SPILLED_LAST_UPDATED_AT, SPILLED_ROW_IDS
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
 from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
@@ -30,6 +33,8 @@ TRANSACTIONS: Final = "_transactions"
 _OFFSET_BITS: Final = 32
 _OFFSET_MASK: Final = np.uint64(2**_OFFSET_BITS - 1)
 _MISSING_SHOWN: Final = 10
+
+_NONE_DELETED: Final = np.empty(0, dtype=np.uint32)
 
 U32Array = npt.NDArray[np.uint32]
 U64Array = npt.NDArray[np.uint64]
@@ -50,15 +55,24 @@ class Snapshot:
         self.manifest = manifest
         self.index_section = index_section
         self.storage_options = storage_options
-        self._deleted: dict[int, U32Array] = {}
+        self._deleted: dict[int, DeletedOffsets] = {}
         self._segments: dict[int, list[Segment]] = {}
         self._base_stores: dict[int, Store] = {}
+        #: the fragments as the stored manifest has them, which may be wrong
+        self.recorded_fragments: Sequence[Fragment] = manifest.fragments
 
     def with_manifest(self, manifest: Manifest) -> Snapshot:
         """The same dataset seen through another manifest."""
         return Snapshot(
             self.store, manifest, index_section=self.index_section, storage_options=self.storage_options
         )
+
+    def with_fragments(self, fragments: tuple[Fragment, ...]) -> Snapshot:
+        """The same dataset with the descriptions of its fragments mended."""
+        mended = self.with_manifest(dataclasses.replace(self.manifest, fragments=fragments))
+        mended.recorded_fragments = self.recorded_fragments
+        mended._deleted.update(self._deleted)
+        return mended
 
     def __repr__(self) -> str:
         return f"Snapshot({self.uri!r}, version={self.version})"
@@ -79,7 +93,7 @@ class Snapshot:
 
     @property
     def fragments(self) -> Sequence[Fragment]:
-        """All fragments, ascending by id."""
+        """All fragments, in the order of their rows: ascending by id, unless the manifest is damaged."""
         return self.manifest.fragments
 
     @property
@@ -123,13 +137,29 @@ class Snapshot:
         index = int(np.searchsorted(self._fragment_ids, np.uint64(fragment_id)))
         if index == len(self._fragment_ids) or int(self._fragment_ids[index]) != fragment_id:
             raise KeyError(fragment_id)
-        return self.fragments[index]
+        return self._fragment_at(index)
 
     # ---- deletions ---------------------------------------------------------------------------------------
 
     def deleted_rows(self, fragment: Fragment) -> U32Array | None:
-        """The physical offsets of the deleted rows, ascending; None when there are none."""
-        return self._deleted_offsets(fragment) if fragment.deletion_file is not None else None
+        """The physical offsets of the deleted rows, ascending; None when there are none.
+
+        CorruptFileError if the deletion file names rows that the fragment does not have: which of both is
+        wrong cannot be told. Look-ups of single rows do not ask for them.
+        """
+        if fragment.deletion_file is None:
+            return None
+        offsets = self._deleted_offsets(fragment)
+        beyond = self.deletions(fragment).beyond
+        if beyond is not None:
+            store, path = self.deletion_file_location(fragment, fragment.deletion_file)
+            raise CorruptFileError(
+                f"The deletion file names row {beyond} of a fragment of {fragment.physical_rows} rows",
+                path=f"{store.uri}/{path}",
+                fragment=fragment.id,
+                remedy="Look up single rows by their ids, or go back to an older version",
+            )
+        return offsets
 
     def fetch_deletions(self, fragments: Iterable[Fragment]) -> None:
         """Read the deletion files of some fragments together, where they are not local."""
@@ -144,15 +174,26 @@ class Snapshot:
             pass
 
     def _deleted_offsets(self, fragment: Fragment) -> U32Array:
-        deletion = fragment.deletion_file
-        if deletion is None:
-            return np.empty(0, dtype=np.uint32)
+        return _NONE_DELETED if fragment.deletion_file is None else self.deletions(fragment).within
+
+    def deletions(self, fragment: Fragment) -> DeletedOffsets:
+        """What the deletion file of a fragment says, which has one."""
         known = self._deleted.get(fragment.id)
         if known is None:
-            store, path = self.deletion_file_location(fragment, deletion)
-            known = self._deleted[fragment.id] = read_deletions(store, path, fragment, deletion)
-            known.flags.writeable = False
+            known = self.read_deletions(fragment)
+            self.know_deletions(fragment, known)
         return known
+
+    def read_deletions(self, fragment: Fragment) -> DeletedOffsets:
+        """The content of the deletion file of a fragment, which has one, read from storage."""
+        assert fragment.deletion_file is not None
+        store, path = self.deletion_file_location(fragment, fragment.deletion_file)
+        return read_deletions(store, path, fragment, fragment.deletion_file)
+
+    def know_deletions(self, fragment: Fragment, deletions: DeletedOffsets) -> None:
+        """Keep what the deletion file of a fragment says."""
+        deletions.within.flags.writeable = False
+        self._deleted[fragment.id] = deletions
 
     # ---- row ids -----------------------------------------------------------------------------------------
 
@@ -212,10 +253,19 @@ class Snapshot:
 
     @cached_property
     def _fragment_ids(self) -> U64Array:
-        fragments = self.fragments
-        if isinstance(fragments, FragmentList):
-            return fragments.ids
-        return np.array([fragment.id for fragment in fragments], dtype=np.uint64)
+        """The ids of the fragments, ascending."""
+        ids = fragment_ids(self.fragments)
+        return ids if self._id_order is None else ids[self._id_order]
+
+    @cached_property
+    def _id_order(self) -> npt.NDArray[np.int64] | None:
+        """The numbers of the fragments in the order of their ids; None where that is how they stand."""
+        ids = fragment_ids(self.fragments)
+        return None if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
+
+    def _fragment_at(self, index: int) -> Fragment:
+        """The fragment at a place among the ascending ids."""
+        return self.fragments[index if self._id_order is None else int(self._id_order[index])]
 
     @cached_property
     def _row_id_index(self) -> RowIdIndex:
@@ -276,22 +326,22 @@ class Snapshot:
         if (
             len(live) and live.all() and (positions == positions[0]).all()
         ):  # as for every look-up of a single row
-            return self._is_live_in(self.fragments[positions[0]], offsets)
+            return self._is_live_in(self._fragment_at(int(positions[0])), offsets)
         # Grouped by fragment: each group is a slice of `order`.
         order = np.flatnonzero(live)
         order = order[np.argsort(positions[order], kind="stable")]
         touched, starts = np.unique(positions[order], return_index=True)
         bounds = [*starts.tolist(), len(order)]
-        self.fetch_deletions(self.fragments[position] for position in touched.tolist())
+        self.fetch_deletions(map(self._fragment_at, touched.tolist()))
         for position, start, end in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
             here = order[start:end]
-            live[here] = self._is_live_in(self.fragments[position], offsets[here])
+            live[here] = self._is_live_in(self._fragment_at(position), offsets[here])
         return live
 
     def _is_live_in(self, fragment: Fragment, offsets: U64Array) -> npt.NDArray[np.bool_]:
         live: npt.NDArray[np.bool_] = offsets < fragment.physical_rows
-        deleted = self.deleted_rows(fragment)
-        if deleted is not None and len(deleted):
+        deleted = self._deleted_offsets(fragment)
+        if len(deleted):
             index = np.minimum(np.searchsorted(deleted, offsets), len(deleted) - 1)
             live &= deleted[index] != offsets
         return live
