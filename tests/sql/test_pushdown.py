@@ -238,8 +238,10 @@ def test_an_accepted_predicate_is_converted_and_planned_once(large, monkeypatch)
 
 def test_predicates_of_one_scan_are_planned_together(large, monkeypatch):
     from lance_engine.expr import from_duckdb
+    from lance_engine.scan import plan
 
     converted = counted(monkeypatch, from_duckdb, "from_duckdb")
+    searched = counted(monkeypatch, plan, "_search")
     with lance_sql.connect() as connection:
         connection.register("t", large)
         text = "SELECT count(*) FROM t WHERE sorted < 20000 AND (key < 9 OR key > 299990)"
@@ -247,6 +249,8 @@ def test_predicates_of_one_scan_are_planned_together(large, monkeypatch):
         assert count == [(sum(n * 7919 % ROWS < 9 or n * 7919 % ROWS > 299990 for n in range(20000)),)]
         texts = [node.fragment() for node, _ in converted]
         assert len(texts) == len(set(texts))
+        sought = [str(filter) for _, filter in searched]
+        assert len(sought) == len(set(sought)) <= len(texts)
 
 
 def test_what_was_found_of_few_predicates_is_kept(large):

@@ -90,27 +90,25 @@ def array_has_any(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
     """Whether two lists share an item; null items are equal here."""
     if not isinstance(wanted, pa.Scalar):
         return _per_row(lists, wanted, lambda held, others: any(item in held for item in others))
-    items = _Items(lists)
-    found = np.zeros(len(lists), dtype=np.bool_)
-    others = _wanted_items(wanted)
-    if not len(others):
-        return pa.array(found)
-    for item in others:
-        found |= items.any(_item_mask(items, item))
-    return items.masked(found)
+    return _folded(lists, wanted, np.logical_or)
 
 
 def array_has_all(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
     """Whether a list has every item of another; null items are equal here."""
     if not isinstance(wanted, pa.Scalar):
         return _per_row(lists, wanted, lambda held, others: all(item in held for item in others))
+    return _folded(lists, wanted, np.logical_and)
+
+
+def _folded(lists: pa.Array, wanted: pa.Scalar, join: np.ufunc) -> pa.Array:
+    """For every list whether it has the wanted items, joined over these."""
     items = _Items(lists)
-    found = np.ones(len(lists), dtype=np.bool_)
     others = _wanted_items(wanted)
+    found = np.full(len(lists), join.identity, dtype=np.bool_)
     if not len(others):
         return pa.array(found)
     for item in others:
-        found &= items.any(_item_mask(items, item))
+        join(found, items.any(_item_mask(items, item)), out=found)
     return items.masked(found)
 
 

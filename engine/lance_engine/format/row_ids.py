@@ -7,6 +7,7 @@ segments.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,20 +55,10 @@ Segment = IdRange | IdArray
 
 def parse_row_ids(data: bytes, physical_rows: int) -> list[Segment]:
     """The segments of a serialised RowIdSequence; CorruptFileError unless they have `physical_rows` ids."""
-    try:
-        message = table_pb2.RowIdSequence.FromString(data)
-    except DecodeError as error:
-        raise CorruptFileError("A row id sequence cannot be parsed") from error
-    segments: list[Segment] = []
-    remaining = physical_rows
-    for segment in message.segments:
-        parsed = _parse_segment(segment, remaining)
-        remaining -= len(parsed)
-        segments.append(parsed)
-    if remaining:
-        raise CorruptFileError(
-            f"A row id sequence has {physical_rows - remaining} ids for {physical_rows} physical rows"
-        )
+    segments = list(_parse_segments(data, physical_rows))
+    held = sum(map(len, segments))
+    if held != physical_rows:
+        raise CorruptFileError(f"A row id sequence has {held} ids for {physical_rows} physical rows")
     return segments
 
 
@@ -111,14 +102,7 @@ def encode_row_id_range(start: int, count: int) -> bytes:
 
 def count_row_ids(data: bytes, limit: int) -> int:
     """How many ids a serialised RowIdSequence has; CorruptFileError if there are more than `limit`."""
-    try:
-        message = table_pb2.RowIdSequence.FromString(data)
-    except DecodeError as error:
-        raise CorruptFileError("A row id sequence cannot be parsed") from error
-    count = 0
-    for segment in message.segments:
-        count += len(_parse_segment(segment, limit - count))
-    return count
+    return sum(map(len, _parse_segments(data, limit)))
 
 
 def decode_versions(data: bytes, physical_rows: int) -> U64Array:
@@ -169,6 +153,18 @@ def _concatenate(segments: list[Segment]) -> U64Array:
     if not segments:
         return np.empty(0, dtype=np.uint64)
     return np.concatenate([segment.values() for segment in segments])
+
+
+def _parse_segments(data: bytes, limit: int) -> Iterator[Segment]:
+    """The segments of a serialised RowIdSequence of at most `limit` ids."""
+    try:
+        message = table_pb2.RowIdSequence.FromString(data)
+    except DecodeError as error:
+        raise CorruptFileError("A row id sequence cannot be parsed") from error
+    for segment in message.segments:
+        parsed = _parse_segment(segment, limit)
+        limit -= len(parsed)
+        yield parsed
 
 
 def _parse_segment(message: Any, limit: int) -> Segment:

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
-from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import (
     Fragment,
     data_file_from_message,
@@ -41,6 +38,7 @@ from lance_engine.format.operations import (
 )
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
+from lance_engine.format.transaction_summary import transaction_message
 
 __all__ = [
     "Append",
@@ -86,15 +84,7 @@ class Transaction:
 
 def parse_transaction(data: bytes) -> Transaction:
     """A Transaction from its serialised message; CorruptFileError if it is none or has no known operation."""
-    try:
-        message = table_pb2.Transaction.FromString(data)
-    except DecodeError as error:
-        raise CorruptFileError("A transaction cannot be parsed") from error
-    name = message.WhichOneof("operation")
-    if name is None:
-        raise CorruptFileError(
-            "A transaction has no operation, or one that is not known", remedy="Use a newer release"
-        )
+    message, name = transaction_message(data)
     kind = OperationKind(name)
     content = getattr(message, name)
     parse = _PARSERS.get(kind)

@@ -19,15 +19,21 @@ class TransactionSummary(NamedTuple):
     message: str | None
 
 
-def summarize_transaction(data: bytes) -> TransactionSummary:
-    """The summary of a serialised transaction; CorruptFileError if it is none, or of no known kind."""
+def transaction_message(data: bytes) -> tuple[table_pb2.Transaction, str]:
+    """The message of a transaction, and the kind of its operation; CorruptFileError if it has none."""
     try:
-        transaction = table_pb2.Transaction.FromString(data)
+        message = table_pb2.Transaction.FromString(data)
     except DecodeError as error:
         raise CorruptFileError("A transaction cannot be parsed") from error
-    operation = transaction.WhichOneof("operation")
+    operation = message.WhichOneof("operation")
     if operation is None:
         raise CorruptFileError(
             "A transaction has no operation, or one that is not known", remedy="Use a newer release"
         )
+    return message, operation
+
+
+def summarize_transaction(data: bytes) -> TransactionSummary:
+    """The summary of a serialised transaction; CorruptFileError if it is none, or of no known kind."""
+    transaction, operation = transaction_message(data)
     return TransactionSummary(operation, transaction.transaction_properties.get(_MESSAGE_KEY))

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -23,13 +23,10 @@ from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Node, O
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinder, ZoneFinderKind
+from lance_engine.index.kind import IndexOutput, U64Array, ZoneFinderKind, ZoneSource
 from lance_engine.index.live_zones import (
-    ROWS_OPTION,
-    LiveZone,
+    CollectedNulls,
     in_fragments,
-    null_bitmap,
-    null_rows_of,
     parse_zones,
     rows_per_zone_in,
 )
@@ -147,16 +144,9 @@ def supports(kind: pa.DataType) -> bool:
     )
 
 
-def build(
-    zones: Iterable[LiveZone],
-    carried: Iterable[tuple[ZoneFinder, frozenset[int]]],
-    kind: pa.DataType,
-    output: IndexOutput,
-    options: Mapping[str, Any],
-) -> bytes:
+def build(source: ZoneSource, output: IndexOutput) -> bytes:
     """Write the file of a segment: filters of existing segments, restricted to fragments, and new ones."""
-    rows_per_zone = int(options[ROWS_OPTION])
-    size = _filter_bytes(rows_per_zone)
+    size = _filter_bytes(source.rows_per_zone)
     schema = pa.schema(
         [
             pa.field("fragment_id", pa.uint64(), False),
@@ -167,24 +157,21 @@ def build(
         ]
     )
     file = output.create(FILE, schema)
-    found: dict[int, Any] = {}
-    nulls: dict[int, Any] | None = {}
-    for index, fragments in carried:
+    nulls = CollectedNulls()
+    for index, fragments in source.carried:
         assert isinstance(index, BloomFilterIndex)
         _carry_over(index, fragments, file.write)
-        listed = null_rows_of(index.file, fragments)
-        nulls = None if listed is None or nulls is None else nulls | listed
-    for zone in zones:
+        nulls.carry_over(index.file, fragments)
+    for zone in source.zones:
         filled = np.zeros((size // (4 * _WORDS), _WORDS), dtype=np.uint32)
         _insert(filled, _hashes(zone.values.drop_null()))
+        nulls.add(zone)
         has_null = zone.values.null_count > 0
-        if has_null:
-            zone.add_nulls(found)
         row = [zone.fragment_id, zone.start, zone.end - zone.start, has_null, filled.tobytes()]
         columns = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
         file.write(pa.RecordBatch.from_arrays(columns, schema=schema))
-    metadata = {_ITEMS: str(rows_per_zone), _PROBABILITY: _FALSE_POSITIVES}
-    place, buffers = null_bitmap(None if nulls is None else nulls | found)
+    metadata = {_ITEMS: str(source.rows_per_zone), _PROBABILITY: _FALSE_POSITIVES}
+    place, buffers = nulls.stored()
     file.finish(metadata | place, buffers)
     return b""
 

@@ -136,6 +136,17 @@ def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneSource:
+    """What a new segment of an index of zones is made of."""
+
+    zones: Iterable[LiveZone]
+    #: existing segments, with the fragments whose zones are carried over
+    carried: Iterable[tuple[ZoneFinder, frozenset[int]]]
+    value_type: pa.DataType
+    rows_per_zone: int
+
+
+@dataclass(frozen=True, slots=True)
 class ZoneFinderKind:
     """A kind of index of zones; see `RowFinderKind`. Zones may be carried over from existing segments."""
 
@@ -144,17 +155,8 @@ class ZoneFinderKind:
     newest: int
     supports: Callable[[pa.DataType], bool]
     open: Callable[[SegmentFiles], ZoneFinder]
-    #: (zones, segments with the fragments to carry over, type, output, options) -> serialised details
-    build: Callable[
-        [
-            Iterable[LiveZone],
-            Iterable[tuple[ZoneFinder, frozenset[int]]],
-            pa.DataType,
-            IndexOutput,
-            Mapping[str, Any],
-        ],
-        bytes,
-    ]
+    #: writes the files of a segment -> serialised details
+    build: Callable[[ZoneSource, IndexOutput], bytes]
     options: Mapping[str, int] = field(default_factory=lambda: {ROWS_OPTION: ROWS_PER_ZONE})
     built_with: Callable[[ZoneFinder], Mapping[str, int]] = _zone_rows
 

@@ -6,7 +6,7 @@ import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -59,11 +59,10 @@ class LiveZone:
         """The offset behind the last row; deleted rows may lie in between."""
         return int(self.offsets[-1]) + 1
 
-    def add_nulls(self, nulls: dict[int, Any]) -> None:
-        """Add the rows that are null to bitmaps by fragment id."""
+    def null_rows(self) -> BitMap:
+        """The offsets of the rows that are null."""
         null = self.values.is_null().to_numpy(zero_copy_only=False)
-        rows = BitMap(array("I", self.offsets[null].tobytes()))
-        nulls[self.fragment_id] = nulls.get(self.fragment_id, BitMap()) | rows
+        return BitMap(array("I", self.offsets[null].tobytes()))
 
 
 def live_zones(
@@ -133,16 +132,30 @@ def null_rows_in(file: FileTable) -> NullRows | None:
     return parse_row_id_map(file.buffer(number_in(metadata, NULL_BITMAP, 1, 1 << 16)))
 
 
-def null_rows_of(file: FileTable, fragments: frozenset[int]) -> dict[int, BitMap | None] | None:
-    """The rows of some fragments that are null, None if the index does not list them."""
-    listed = null_rows_in(file)
-    if listed is None:
-        return None
-    return {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+class CollectedNulls:
+    """The rows that are null in the zones of a segment being written."""
 
+    def __init__(self) -> None:
+        self._rows: dict[int, BitMap | None] = {}
+        self._all_known = True
 
-def null_bitmap(nulls: dict[int, Any] | None) -> tuple[dict[str, str], list[bytes]]:
-    """The metadata and the buffers by which a file lists the rows that are null, if all are known."""
-    if nulls is None or any(rows is None for rows in nulls.values()):
-        return {}, []
-    return {NULL_BITMAP: "1"}, [serialize_row_id_map(nulls)]
+    def add(self, zone: LiveZone) -> None:
+        """Those of a new zone."""
+        if zone.values.null_count:
+            held = self._rows.get(zone.fragment_id) or BitMap()
+            self._rows[zone.fragment_id] = held | zone.null_rows()
+
+    def carry_over(self, file: FileTable, fragments: frozenset[int]) -> None:
+        """Those of the zones of some fragments in an existing segment, which may not list them."""
+        listed = null_rows_in(file)
+        if listed is None:
+            self._all_known = False
+        else:
+            self._rows |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
+
+    def stored(self) -> tuple[dict[str, str], list[bytes]]:
+        """The metadata and the buffers by which a file lists them, if all are known."""
+        known = {fragment: rows for fragment, rows in self._rows.items() if rows is not None}
+        if not self._all_known or len(known) < len(self._rows):
+            return {}, []
+        return {NULL_BITMAP: "1"}, [serialize_row_id_map(known)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -91,6 +91,15 @@ def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
     searcher = _Searcher(snapshot, indices)
     found = searcher.search(filter)
     return None if found is None else IndexSearch(found, tuple(searcher.uses))
+
+
+def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> IndexSearch:
+    """What indices tell of the conjunction of filters that were searched for one by one.
+
+    Without `complete` there are conditions beside these, so that all rows have still to be tested.
+    """
+    found = _in_all([search.matches for search in searches], complete)
+    return IndexSearch(found, tuple(use for search in searches for use in search.uses))
 
 
 class _Searcher:
@@ -233,20 +242,7 @@ class _Conjunction:
         self.rows = ordered[0].rows
 
     def find(self) -> Found:
-        parts = [plan.find() for plan in self._plans]
-        found: Found = {}
-        for part in parts:
-            for fragment, matches in part.items():
-                held = found.get(fragment)
-                found[fragment] = matches if held is None else _both(held, matches)
-        # A part that does not cover a fragment has still to be tested there.
-        everywhere = set.intersection(*(set(part) for part in parts)) if self._complete else set()
-        return {
-            fragment: matches
-            if fragment in everywhere or not len(matches.ranges)
-            else FragmentMatches(matches.ranges, False)
-            for fragment, matches in found.items()
-        }
+        return _in_all([plan.find() for plan in self._plans], self._complete)
 
 
 class _Disjunction:
@@ -265,6 +261,23 @@ class _Disjunction:
             exact = all(match.exact for match in held)
             found[fragment] = FragmentMatches(union([match.ranges for match in held]), exact)
         return found
+
+
+def _in_all(parts: Sequence[Mapping[int, FragmentMatches]], complete: bool) -> Found:
+    """The rows that are in all `parts`; without `complete` there are conditions beside these."""
+    found: Found = {}
+    for part in parts:
+        for fragment, matches in part.items():
+            held = found.get(fragment)
+            found[fragment] = matches if held is None else _both(held, matches)
+    # A part that does not cover a fragment has still to be tested there.
+    everywhere = set.intersection(*(set(part) for part in parts)) if complete else set()
+    return {
+        fragment: matches
+        if fragment in everywhere or not len(matches.ranges)
+        else FragmentMatches(matches.ranges, False)
+        for fragment, matches in found.items()
+    }
 
 
 def _both(left: FragmentMatches, right: FragmentMatches) -> FragmentMatches:

@@ -5,8 +5,8 @@ This is the index of the table; the zone maps that data files hold are in `lance
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,13 @@ from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zone
 from lance_engine.expr.tree import Node
 from lance_engine.index.btree import supports
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
-from lance_engine.index.kind import IndexOutput, ZoneFinder, ZoneFinderKind, column_of
+from lance_engine.index.kind import IndexOutput, ZoneFinderKind, ZoneSource, column_of
 from lance_engine.index.live_zones import (
     ROWS_OPTION,
+    CollectedNulls,
     LiveZone,
-    NullRows,
     Zones,
     in_fragments,
-    null_bitmap,
-    null_rows_of,
     parse_zones,
     rows_per_zone_in,
 )
@@ -39,17 +37,17 @@ class ZoneMapIndex:
     def __init__(self, files: SegmentFiles) -> None:
         self.segment = files.segment
         with index_errors(files.segment.name):
-            self._file = files.open(FILE)
+            self.file = files.open(FILE)
             names = ["min", "max", "null_count", "nan_count"]
-            self.bounds = self._file.read(names)
-            self.zones = parse_zones(self._file)
+            self.bounds = self.file.read(names)
+            self.zones = parse_zones(self.file)
             minimum, maximum, null_count, nan_count = self.bounds.columns
             lengths = self.zones.ends - self.zones.starts
             counts = [whole_numbers(column).astype(np.int64) for column in (null_count, nan_count)]
             if (sum(counts) > lengths).any():
-                raise CorruptFileError("A zone has more nulls than rows", path=self._file.path)
+                raise CorruptFileError("A zone has more nulls than rows", path=self.file.path)
             self._statistics = ColumnStatistics.from_counts(lengths, minimum, maximum, *counts)
-            self.rows_per_zone = rows_per_zone_in(self._file.schema.metadata, ROWS_OPTION)
+            self.rows_per_zone = rows_per_zone_in(self.file.schema.metadata, ROWS_OPTION)
 
     @property
     def nbytes(self) -> int:
@@ -63,44 +61,31 @@ class ZoneMapIndex:
     def statistics(self) -> Mapping[str, int]:
         return {"zones": len(self.zones), "rows_per_zone": self.rows_per_zone}
 
-    def null_rows(self, fragments: frozenset[int]) -> NullRows | None:
-        """The rows of some fragments that are null, None if the index does not list them."""
-        with index_errors(self.segment.name):
-            return null_rows_of(self._file, fragments)
-
     def match(self, node: Node) -> ZoneMatch | None:
         column = column_of(node)
         assert column is not None
         return match_zones(node, {column.parts: self._statistics}, len(self.zones))
 
 
-def build(
-    zones: Iterable[LiveZone],
-    carried: Iterable[tuple[ZoneFinder, frozenset[int]]],
-    kind: pa.DataType,
-    output: IndexOutput,
-    options: Mapping[str, Any],
-) -> bytes:
+def build(source: ZoneSource, output: IndexOutput) -> bytes:
     """Write the file of a segment: zones of existing segments, restricted to fragments, and new ones."""
-    rows_per_zone = int(options[ROWS_OPTION])
     parts = []
-    nulls: dict[int, Any] | None = {}
-    for index, fragments in carried:
+    nulls = CollectedNulls()
+    for index, fragments in source.carried:
         assert isinstance(index, ZoneMapIndex)
         parts.append(_table(index.bounds.columns, index.zones).filter(in_fragments(index.zones, fragments)))
-        listed = index.null_rows(fragments)
-        nulls = None if listed is None or nulls is None else {**nulls, **listed}
-    found = _Collected(kind)
-    for zone in zones:
+        with index_errors(index.segment.name):
+            nulls.carry_over(index.file, fragments)
+    found = _Collected(source.value_type)
+    for zone in source.zones:
         found.add(zone)
+        nulls.add(zone)
     parts.append(found.table())
-    if nulls is not None:
-        nulls |= found.nulls
     table = pa.concat_batches(parts).sort_by([("fragment_id", "ascending"), ("zone_start", "ascending")])
     file = output.create(FILE, table.schema)
     file.write(table)
-    place, buffers = null_bitmap(nulls)
-    file.finish({ROWS_OPTION: str(rows_per_zone)} | place, buffers)
+    place, buffers = nulls.stored()
+    file.finish({ROWS_OPTION: str(source.rows_per_zone)} | place, buffers)
     return b""
 
 
@@ -112,7 +97,6 @@ class _Collected:
         self._bounds: list[pa.Array] = []
         self._counts: list[tuple[int, int]] = []
         self._places: list[tuple[int, int, int]] = []
-        self.nulls: dict[int, Any] = {}
 
     def add(self, zone: LiveZone) -> None:
         """One more zone."""
@@ -120,8 +104,6 @@ class _Collected:
         self._bounds.append(pa.array([low, high], self._kind))
         self._counts.append((zone.values.null_count, nan_count))
         self._places.append((zone.fragment_id, zone.start, zone.end))
-        if zone.values.null_count:
-            zone.add_nulls(self.nulls)
 
     def table(self) -> pa.RecordBatch:
         """All of them."""

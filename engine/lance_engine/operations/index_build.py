@@ -15,8 +15,8 @@ from pyroaring import BitMap
 
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowFinderKind, ZoneFinder
-from lance_engine.index.live_zones import live_zones
+from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowFinderKind, ZoneFinder, ZoneSource
+from lance_engine.index.live_zones import ROWS_OPTION, live_zones
 from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
 from lance_engine.index.segments import CoveringSegment, holds_addresses
 from lance_engine.io import delete_quietly
@@ -176,11 +176,12 @@ def _build_zones(
 ) -> bytes:
     assert not isinstance(target.kind, RowFinderKind)
     rows = _rows(snapshot, target, fragments, ROW_ADDRESS, reporter)
-    zones = live_zones(rows, target.options["rows_per_zone"])
+    rows_per_zone = int(target.options[ROWS_OPTION])
     held = [
         (cast(ZoneFinder, segment.open(target.kind)), frozenset(segment.fragments)) for segment in carried
     ]
-    return target.kind.build(zones, held, target.column_type, folder, target.options)
+    source = ZoneSource(live_zones(rows, rows_per_zone), held, target.column_type, rows_per_zone)
+    return target.kind.build(source, folder)
 
 
 def _rows(

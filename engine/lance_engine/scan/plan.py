@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,13 +72,25 @@ class FilterPlan:
     """A filter, and what row ids, indices and zone maps say of it: found once for all scans that use it."""
 
     def __init__(
-        self, filter: Node, snapshot: Snapshot, *, zone_maps: bool = True, indices: bool = True
+        self,
+        filter: Node,
+        snapshot: Snapshot,
+        *,
+        zone_maps: bool = True,
+        indices: bool = True,
+        parts: Sequence[FilterPlan] = (),
     ) -> None:
+        """`parts` are plans, made with the same options, of the conditions whose conjunction `filter` is.
+
+        What they found is not sought again.
+        """
         self.filter = filter
-        self.lookup = _lookup(snapshot, filter)
+        self.lookup = _joined_lookup(parts) if parts else _lookup(snapshot, filter)
         #: what has to be tested on rows, where neither an index nor a zone map makes that needless
         self.tested = filter if self.lookup is None else self.lookup.residual
-        self.indexed = _search(snapshot, self.tested) if indices and self.tested is not None else None
+        self.indexed: IndexSearch | None = None
+        if indices and self.tested is not None:
+            self.indexed = _joined_search(snapshot, parts) if parts else _search(snapshot, self.tested)
         self.pruner = _pruner(snapshot, self.tested) if zone_maps and self.tested is not None else None
 
 
@@ -103,16 +116,6 @@ class ScanPlan:
         self._lookup = None if filter is None else filter.lookup
         self._indexed = None if filter is None else filter.indexed
         self._pruner = None if filter is None else filter.pruner
-
-    @property
-    def has_zones(self) -> bool:
-        """Whether zone maps are looked at."""
-        return self._pruner is not None
-
-    @property
-    def has_lookup(self) -> bool:
-        """Whether conditions on row ids were looked up."""
-        return self._lookup is not None
 
     def leaves_at_most(self, rows: int) -> bool:
         """Whether row ids or an index say that no more rows are left, whatever else there is to test."""
@@ -239,6 +242,36 @@ def _search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
     from lance_engine.index.search import search
 
     return search(snapshot, filter)
+
+
+def _joined_lookup(parts: Sequence[FilterPlan]) -> RowIdMatches | None:
+    """What the lookups of all parts leave, None if none of them has one."""
+    from lance_engine.expr.build import conjunction
+
+    lookups = [part.lookup for part in parts if part.lookup is not None]
+    if not lookups:
+        return None
+    addresses = reduce(intersection, (lookup.addresses for lookup in lookups))
+    tested = [part.tested for part in parts if part.tested is not None]
+    return lookups[0]._replace(addresses=addresses, residual=conjunction(tested) if tested else None)
+
+
+def _joined_search(snapshot: Snapshot, parts: Sequence[FilterPlan]) -> IndexSearch | None:
+    """What indices found for all parts; those that were of no use for single parts may be so for several."""
+    from lance_engine.expr.build import conjunction
+
+    found = [part.indexed for part in parts if part.indexed is not None]
+    others = [part.tested for part in parts if part.indexed is None and part.tested is not None]
+    if len(others) > 1:
+        together = _search(snapshot, conjunction(others))
+        if together is not None:
+            found.append(together)
+            others = []
+    if not found:
+        return None
+    from lance_engine.index.search import joined_searches
+
+    return joined_searches(found, complete=not others)
 
 
 def _pruner(snapshot: Snapshot, filter: Node) -> Pruner:

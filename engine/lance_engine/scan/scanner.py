@@ -91,8 +91,9 @@ class Scanner:
             planned: FilterPlan | None = filter
         else:
             tree = parse_filter(filter, snapshot)
-            looked_at = {"zone_maps": zone_maps, "indices": indices}
-            planned = None if tree is None else FilterPlan(tree, snapshot, **looked_at)
+            planned = None
+            if tree is not None:
+                planned = FilterPlan(tree, snapshot, zone_maps=zone_maps, indices=indices)
         self.filter = None if planned is None else planned.filter
         self.limit = limit
         self.offset = offset or 0

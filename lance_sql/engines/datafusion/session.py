@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
-from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Convert, EngineData, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
@@ -18,10 +17,10 @@ from lance_sql.engines.datafusion.materialize import Side, check_budget, planned
 from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
-from lance_sql.engines.errors import translated
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
+from lance_sql.engines.table_session import TableSession
 from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
@@ -36,17 +35,17 @@ def start(context: SessionContext | None, materialize_bytes: int | None = None) 
     return DataFusionEngine(context, check_budget(materialize_bytes))
 
 
-class DataFusionEngine:
+class DataFusionEngine(TableSession[DataFusionTable]):
     """A DataFusion session behind the `Engine` interface."""
 
     capabilities = CAPABILITIES
 
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
+        super().__init__()
         if context is None:
             # Parquet, CSV and JSON files are tables by their path, as in DuckDB.
             context = SessionContext(SessionConfig().with_information_schema(True)).enable_url_table()
         self.context = context
-        self._tables: dict[str, DataFusionTable] = {}
         #: what plans ask of the tables, and the runs that their scans belong to
         self._planning = Planning()
         self._runs = Runs(side_by_side=True)
@@ -136,11 +135,6 @@ class DataFusionEngine:
                 yield
         except Exception as error:
             raise self.translate(error, run) from None
-
-    def translate(self, error: Exception, run: StatementRun) -> LanceError:
-        """Our error for one of DataFusion that ended `run`."""
-        tables = (table.table for table in self._tables.values())
-        return translated(error, self.capabilities, run.failure, tables)
 
     def explain(
         self, text: str, params: Parameters, run: StatementRun | None

@@ -18,9 +18,9 @@ from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, 
 from lance_sql.engines.duckdb.python_values import converters
 from lance_sql.engines.duckdb.settings import nulls_are_last
 from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
-from lance_sql.engines.errors import translated
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
+from lance_sql.engines.table_session import TableSession
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -39,17 +39,16 @@ def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckD
     return DuckDBEngine(connection)
 
 
-class DuckDBEngine:
+class DuckDBEngine(TableSession[DuckDBTable]):
     """A DuckDB connection behind the `Engine` interface."""
 
     capabilities = CAPABILITIES
 
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
+        super().__init__()
         self._owned = connection is None if owned is None else owned
         # Python variables are no tables here: those in reach would be our own, not the caller's.
         self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
-        #: for explanations, the Lance tables this connection knows
-        self._tables: dict[str, DuckDBTable] = {}
         #: statement and parameters -> the tables of a join, and the rows that its scans leave of them
         self._counted: dict[tuple[str, str], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
         #: data of other kinds by name
@@ -134,11 +133,6 @@ class DuckDBEngine:
                 yield
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error, run) from None
-
-    def translate(self, error: Exception, run: StatementRun) -> LanceError:
-        """Our error for one of DuckDB that ended `run`."""
-        tables = (scanned.table for scanned in self._tables.values())
-        return translated(error, self.capabilities, run.failure, tables)
 
     def explain(
         self, text: str, params: Parameters, run: StatementRun | None

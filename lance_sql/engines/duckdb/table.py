@@ -24,7 +24,6 @@ from lance_sql.engines.table import EngineTable, TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.plan import FilterPlan
 
     from lance_sql.engines.plain_dataset import PlainDataset
@@ -142,13 +141,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
         return self._scan(names, self._filter(filters)).stream().capsule(), True
 
-    def _scan(
-        self, columns: Sequence[str] | None = None, filter: Node | FilterPlan | None = None
-    ) -> TableScan:
+    def _scan(self, columns: Sequence[str] | None = None, filter: FilterPlan | None = None) -> TableScan:
         return self.table.scan(columns, filter, run=self._runs.current)
 
-    def _filter(self, predicates: Sequence[Any]) -> Node | FilterPlan | None:
-        """Accepted predicates as a scan takes them: one with what was found of it when it was accepted."""
+    def _filter(self, predicates: Sequence[Any]) -> FilterPlan | None:
+        """Accepted predicates as a scan takes them: with what was found of each when it was accepted."""
         if not predicates:
             return None
         conditions = []
@@ -160,8 +157,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if len(conditions) == 1:
             return conditions[0].plan
         from lance_engine.expr.build import conjunction
+        from lance_engine.scan.plan import FilterPlan
 
-        return conjunction([condition.tree for condition in conditions])
+        return FilterPlan(
+            conjunction([condition.tree for condition in conditions]),
+            self.table.dataset.snapshot,
+            parts=[condition.plan for condition in conditions],
+        )
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:

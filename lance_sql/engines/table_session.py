@@ -1,0 +1,36 @@
+"""What the sessions of all engines have in common: the tables they know, and whose errors become ours."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+from lance_engine.errors import LanceError
+
+from lance_sql.engines.capabilities import Capabilities
+from lance_sql.engines.errors import translated
+from lance_sql.engines.statement_run import StatementRun
+from lance_sql.engines.table import EngineTable
+
+
+class Scanned(Protocol):
+    """What an engine scans for a dataset."""
+
+    table: EngineTable
+
+
+ScannedT = TypeVar("ScannedT", bound=Scanned)
+
+
+class TableSession(Generic[ScannedT]):
+    """A session of one engine."""
+
+    capabilities: Capabilities
+
+    def __init__(self) -> None:
+        #: by the names that the session knows them by
+        self._tables: dict[str, ScannedT] = {}
+
+    def translate(self, error: Exception, run: StatementRun) -> LanceError:
+        """Our error for one of the engine that ended `run`."""
+        tables = (scanned.table for scanned in self._tables.values())
+        return translated(error, self.capabilities, run.failure, tables)
