@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,13 @@ from lance_sql.searches import lateral
 from lance_sql.searches.nearest_first import mentions_distance, nearest_first
 from lance_sql.searches.parameters import SearchParameters
 from lance_sql.searches.prefilter import condition_of
-from lance_sql.searches.table import SearchTable
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import Expression, SearchCall, search_calls
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import quote, tokenize
+
+if TYPE_CHECKING:
+    from lance_sql.searches.table import Answer, SearchTable
 
 _numbers = itertools.count()
 #: Numbers and lists of numbers, and behind a list its type as vectors have it.
@@ -127,7 +129,7 @@ class Searches:
         def answer(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
             return rows.batches(columns)
 
-        self.tables[name] = SearchTable(schema, answer, rows.description)
+        self.tables[name] = _table(schema, answer, rows.description)
         alias = "" if found.alias is None else f" AS {quote(found.alias)}"
         text = statement.original
         self.statement = Statement(f"{text[: found.start]}{quote(name)}{alias}{text[found.end :]}")
@@ -182,7 +184,7 @@ class Searches:
             )
             return _batches(found, names)
 
-        return SearchTable(schema, answer, partial(_description, dataset, column, options))
+        return _table(schema, answer, partial(_description, dataset, column, options))
 
     def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
         """The answers for all the vectors of another table, each with its vector."""
@@ -221,7 +223,7 @@ class Searches:
             rows = rows.append_column(searched, every.take(rows[_QUERY_INDEX.name].combine_chunks()))
             return _batches(rows, names)
 
-        return SearchTable(schema, answer, partial(_description, dataset, column, options))
+        return _table(schema, answer, partial(_description, dataset, column, options))
 
     def _options(self, call: SearchCall, dataset: SqlDataset) -> dict[str, Any]:
         options = {name: self._value(value) for name, value in call.options.items()}
@@ -265,6 +267,12 @@ class Searches:
             found = self._host.rows_of(expression.text[1:-1])
             return found.column(0)[0].as_py() if found.num_rows else None
         return self._computed(expression.text)
+
+
+def _table(schema: pa.Schema, answer: Answer, description: Callable[[], list[str]]) -> SearchTable:
+    from lance_sql.searches.table import SearchTable  # takes longer to import than a query without a search
+
+    return SearchTable(schema, answer, description)
 
 
 def _makes_view(statement: Statement) -> bool:

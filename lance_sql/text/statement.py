@@ -200,19 +200,20 @@ def _time_travel(text: str, tokens: list[Token], position: int) -> tuple[Version
 
 
 def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
-    """``lance_scan('path', version => n)`` or ``lance_metadata('path', 'versions')``."""
+    """``lance_scan('path', version => n)``, ``lance_metadata('path', 'versions')``, ``lance_indexes(t)``."""
     function = tokens[position].text.lower() if tokens[position].kind == "word" else ""
-    if function not in ("lance_scan", "lance_metadata"):
+    if function not in ("lance_scan", "lance_metadata", "lance_indexes"):
         return None
     end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
     if end is None or tokens[position + 1].text != "(":
         return None
     path, *others = arguments(tokens[position + 2 : end])
-    if len(path) != 1 or path[0].kind != "string":
+    names = ("string", "quoted", "word") if function == "lance_indexes" else ("string",)
+    if len(path) != 1 or path[0].kind not in names:
         raise UnsupportedFeatureError(
             f"{function} needs a path that is written out", remedy=f"Write {function}('x.lance')"
         )
-    part = None
+    part = "index_health" if function == "lance_indexes" else None
     if function == "lance_metadata":
         part = others.pop(0)[0].value.lower() if others and others[0] else None
         if part not in METADATA_TABLES:
@@ -221,7 +222,8 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
             )
     choice = _merged([_choice(text, argument) for argument in others])
     name = reference_name(path[0].value, choice, part)
-    reference = Reference(name, path[0].value, choice, part, certain=True, quoted=True)
+    is_quoted = path[0].kind != "word"
+    reference = Reference(name, path[0].value, choice, part, certain=True, quoted=is_quoted)
     return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, quote(name))
 
 

@@ -80,6 +80,12 @@ class Inspector:
 
         return indices(self._snapshot)
 
+    def index_health(self) -> pa.Table:
+        """One row per index: the rows that it covers and does not cover, its stale segments, what to do."""
+        from lance_engine.inspection.index_health import index_health
+
+        return index_health(self._snapshot)
+
     def verify(self, *, values: bool = False) -> pa.Table:
         """One row per problem of this version, none if it is sound; `values` also decodes every value."""
         from lance_engine.inspection.verify import verify
