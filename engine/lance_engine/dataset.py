@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lance_engine.expr.tree import Node
     from lance_engine.inspection.inspector import Inspector
+    from lance_engine.metrics import ScanMetrics
     from lance_engine.operations.add_columns import NewColumns
     from lance_engine.operations.branches import Branches
     from lance_engine.operations.cleanup import CleanupReport
@@ -173,15 +174,17 @@ class DatasetVersion:
         columns: Sequence[str] | None = None,
         *,
         missing: Literal["error", "skip"] = "error",
+        metrics: ScanMetrics | None = None,
     ) -> pa.Table:
         """The rows with these ids, in this order, repeated if asked.
 
         An id that does not exist or whose row was deleted is a RowNotFoundError that lists such ids, or left
-        out with ``missing="skip"``. Threads may take at the same time.
+        out with ``missing="skip"``. Requests, bytes and times are added to `metrics`, if given. Threads may
+        take at the same time.
         """
         from lance_engine.scan.take import take
 
-        return take(self.snapshot, self._reader, row_ids, columns, missing=missing)
+        return take(self.snapshot, self._reader, row_ids, columns, missing=missing, metrics=metrics)
 
     def nearest(
         self,

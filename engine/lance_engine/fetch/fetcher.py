@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from lance_engine.fetch.model import LEAST_GAP, MOST_GAP, TransferModel
 from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_flight
 from lance_engine.io.coalesce import coalesce
+from lance_engine.io.store import max_in_flight_of
 from lance_engine.metrics import ScanMetrics, count_read, count_wait, counting, current_metrics
 
 if TYPE_CHECKING:
@@ -34,13 +35,17 @@ class Fetcher:
         self._store = store
 
     @cached_property
+    def _given(self) -> int | None:
+        return max_in_flight_of(self._store)
+
+    @cached_property
     def _root(self) -> str:
         parts = urlsplit(self._store.uri)
         return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def _pool(self) -> RequestPool:
-        return request_pool(os.getpid(), self._root, requests_in_flight())
+        return request_pool(os.getpid(), self._root, self._given or requests_in_flight())
 
     @property
     def most(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from lance_engine.io.disk_cache import DiskCache, disk_cache
-from lance_engine.io.store import Sink, Store, checked_range, identity_of
+from lance_engine.io.store import Sink, Store, checked_range, identity_of, max_in_flight_of
 from lance_engine.metrics import count_cached
 
 # The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
@@ -44,6 +44,11 @@ class CachedStore:
     def identity(self) -> Hashable:
         """Of the same files."""
         return identity_of(self._store)
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """As of the files."""
+        return max_in_flight_of(self._store)
 
     def __repr__(self) -> str:
         return f"CachedStore({self._store!r})"

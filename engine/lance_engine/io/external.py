@@ -17,7 +17,7 @@ from typing import Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
-from lance_engine.io.store import Sink, Store, delete_quietly, identity_of
+from lance_engine.io.store import Sink, Store, delete_quietly, identity_of, max_in_flight_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,11 @@ class ExternallyCommittedStore:
     def identity(self) -> Hashable:
         """Of the same files."""
         return identity_of(self._files)
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """As of the files."""
+        return max_in_flight_of(self._files)
 
     def __repr__(self) -> str:
         return f"ExternallyCommittedStore({self._uri!r})"

@@ -9,7 +9,7 @@ from typing import Any
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained, codes
-from lance_engine.io.storage_options import fsspec_options
+from lance_engine.io.storage_options import fsspec_options, max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range, not_atomic
 
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
@@ -59,6 +59,11 @@ class FsspecStore:
     @property
     def uri(self) -> str:
         return self._uri
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """How many requests the options allow at the same time."""
+        return max_in_flight(self._given)
 
     def __repr__(self) -> str:
         return f"FsspecStore({self._uri!r})"

@@ -15,6 +15,7 @@ from lance_engine.io.object_errors import Failure, IncompleteAnswerError, Outcom
 from lance_engine.io.object_upload import ObjectSink
 from lance_engine.io.obstore_client import Client, client
 from lance_engine.io.retries import Request
+from lance_engine.io.storage_options import max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class ObstoreStore:
         self._options = dict(options)
         self._config = config
         self._root = root.strip("/")
+        self._max_in_flight = max_in_flight(options)
         # The client of a process, and which process that is.
         self._client: tuple[int, Client] | None = None
 
@@ -62,6 +64,11 @@ class ObstoreStore:
     def identity(self) -> Hashable:
         """Stores of the same client and folder are alike: options and credentials are those of the client."""
         return self._connected(), self._root
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """How many requests the options allow at the same time."""
+        return self._max_in_flight
 
     def __repr__(self) -> str:
         return f"ObstoreStore({self._uri!r})"

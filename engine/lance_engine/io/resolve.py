@@ -15,7 +15,7 @@ from lance_engine.io.external_access import (
     without_external_access,
 )
 from lance_engine.io.local import LocalStore
-from lance_engine.io.storage_options import ENDPOINTS, option
+from lance_engine.io.storage_options import ENDPOINTS, max_in_flight, option
 from lance_engine.io.store import Store, is_encodable
 
 _DYNAMODB: Final = "s3+ddb"
@@ -42,6 +42,7 @@ def open_store(
         raise CorruptFileError("This cannot be the path of a dataset", path=repr(text))
     access = external_access(storage_options)
     options = without_external_access(storage_options)
+    max_in_flight(options)  # refuses what is none
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower() if separator else ""
     if scheme == _DYNAMODB:

@@ -10,6 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from lance_engine.errors import UnsupportedFeatureError
+
+#: Every request under way has a thread.
+MOST_IN_FLIGHT: Final = 1024
 # What the fsspec file system calls an option -> the other names of it.
 _S3: Final = {
     "key": ("aws_access_key_id", "access_key_id"),
@@ -79,6 +83,7 @@ _WITHOUT_EFFECT: Final = frozenset(
         "conditional_put",
         "dynamodb_endpoint",
         "manifest_store",
+        "max_in_flight",
     }
 )
 
@@ -114,6 +119,20 @@ def option(options: Mapping[str, Any], *names: str) -> Any:
     """The value of the first of these names (in any case) that is given, None if none is."""
     given = {key.lower(): value for key, value in options.items()}
     return next((given[name] for name in names if name in given), None)
+
+
+def max_in_flight(options: Mapping[str, Any]) -> int | None:
+    """How many requests for data may be under way at the same time, None where the options do not say."""
+    value = option(options, "max_in_flight")
+    if value is None:
+        return None
+    text = str(value).strip()
+    if isinstance(value, bool) or not text.isdecimal() or not 1 <= int(text) <= MOST_IN_FLIGHT:
+        raise UnsupportedFeatureError(
+            f"The storage option 'max_in_flight' is no number of requests: {value}",
+            remedy=f"Write a number from 1 to {MOST_IN_FLIGHT}, or leave the option out: 64",
+        )
+    return int(text)
 
 
 def _s3_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,6 +129,12 @@ class Store(Protocol):
         ...
 
 
+def max_in_flight_of(store: Store) -> int | None:
+    """How many requests for data its options allow at the same time, None where they do not say."""
+    found: int | None = getattr(store, "max_in_flight", None)
+    return found
+
+
 def identity_of(store: Store) -> Hashable:
     """Equal for stores that reach the same files with the same rights, as far as they tell."""
     found: Hashable | None = getattr(store, "identity", None)

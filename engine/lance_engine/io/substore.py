@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Hashable, Sequence
 
 from lance_engine.io.external import ExternallyCommittedStore
-from lance_engine.io.store import Sink, Store, checked_path, identity_of
+from lance_engine.io.store import Sink, Store, checked_path, identity_of, max_in_flight_of
 
 
 class SubStore:
@@ -25,6 +25,11 @@ class SubStore:
     def identity(self) -> Hashable:
         """Of the same folder of the same files."""
         return identity_of(self.base), self.folder
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """As of the files."""
+        return max_in_flight_of(self.base)
 
     def __repr__(self) -> str:
         return f"SubStore({self.base!r}, {self.folder!r})"

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
+from lance_engine.metrics import ScanMetrics, counting, current_metrics
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
@@ -50,12 +51,18 @@ def take(
     columns: Sequence[str] | None = None,
     *,
     missing: Literal["error", "skip"] = "error",
+    metrics: ScanMetrics | None = None,
 ) -> pa.Table:
-    """The rows with these ids, in this order, repetitions included.
+    """The rows with these ids, in this order, repetitions included; what that takes is added to `metrics`.
 
     The path of a field of a struct gives the struct with this field only, and those that other paths name.
     RowNotFoundError lists ids that do not exist or were deleted, unless `missing` says to skip them.
     """
+    if metrics is not None:
+        with metrics.phase("total"), counting(metrics):
+            found = take(snapshot, reader_for, row_ids, columns, missing=missing)
+        metrics.add(rows_out=found.num_rows)
+        return found
     if missing not in ("error", "skip"):
         raise ValueError(f"missing is 'error' or 'skip', not {missing!r}")
     wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
@@ -67,18 +74,18 @@ def take(
     if len(addresses) > 1 and (addresses[1:] < addresses[:-1]).any():
         order = np.argsort(addresses, kind="stable")
         addresses = addresses[order]
-    found = lookups(snapshot, reader_for, wanted.names, addresses)
-    read = partial(_read, names=wanted.names)
+    readers = lookups(snapshot, reader_for, wanted.names, addresses)
+    read = partial(_read, names=wanted.names, metrics=current_metrics())
     batches: Iterable[list[pa.RecordBatch]]
     if snapshot.store.local_path("data") is None:
-        batches = (batch for _, batch in ordered_ahead(read, iter(found)))
+        batches = (batch for _, batch in ordered_ahead(read, iter(readers)))
     elif len(addresses) < PARALLEL_ROWS:
-        batches = map(read, found)
+        batches = map(read, readers)
     else:
-        batches = ordered_map(read, iter(found), len(found))
+        batches = ordered_map(read, iter(readers), len(readers))
     table = pa.Table.from_batches(chain.from_iterable(batches), schema=wanted.schema)
-    if len(found) > 1:
-        read_order = np.concatenate([lookup.places for lookup in found])
+    if len(readers) > 1:
+        read_order = np.concatenate([lookup.places for lookup in readers])
         if order is not None:
             order = order[read_order]
         elif (read_order[1:] < read_order[:-1]).any():
@@ -90,11 +97,12 @@ def take(
     return _finished(table.combine_chunks().take(pa.array(places)), wanted)
 
 
-def _read(lookup: Lookup, names: Names) -> list[pa.RecordBatch]:
+def _read(lookup: Lookup, names: Names, metrics: ScanMetrics | None) -> list[pa.RecordBatch]:
     try:
-        return _batches(lookup.reader, lookup.reader.projection(names), lookup.offsets)
+        with counting(metrics):
+            return _batches(lookup.reader, lookup.reader.projection(names), lookup.offsets)
     except GroupUnreadableError:
-        return [batch for alone in lookup.apart for batch in _read(alone, names)]
+        return [batch for alone in lookup.apart for batch in _read(alone, names, metrics)]
 
 
 def _batches(

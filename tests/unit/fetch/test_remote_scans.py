@@ -14,6 +14,7 @@ from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.contents import TAIL_SIZE
 from lance_engine.file.reader import FileReader
+from lance_engine.metrics import ScanMetrics
 from lance_engine.scan.fragment_group import FragmentGroup
 from lance_engine.write.dataset import write_dataset
 from remote_store import RemoteStore
@@ -139,7 +140,11 @@ def test_lookups(one_file: Path, count: int) -> None:
     store, dataset = opened(one_file, 0.0)
     wanted = RNG.integers(0, ROWS, count)
     expected = DatasetVersion.open(str(one_file)).take(wanted)
-    assert dataset.take(wanted).equals(expected)
+    metrics = ScanMetrics()
+    assert dataset.take(wanted, metrics=metrics).equals(expected)
+    assert (metrics.requests, metrics.bytes_read) == (store.requests, store.bytes_read)
+    assert metrics.rows_out == count
+    assert metrics.seconds["total"] > 0
     assert store.requests <= 3 + 6 * (2 + count)
     assert store.bytes_read <= 700_000 + 120_000 * count
     assert store.bytes_read <= 1.1 * size_of(one_file)
@@ -147,6 +152,14 @@ def test_lookups(one_file: Path, count: int) -> None:
     assert dataset.take(wanted).equals(expected)
     assert store.requests <= 6 * count
     assert store.bytes_read <= min(120_000 * count, 1.1 * size_of(one_file))
+
+
+def test_the_option_bounds_what_is_in_flight(many_files: Path) -> None:
+    store, dataset = opened(many_files)
+    store.max_in_flight = 2  # type: ignore[attr-defined]
+    assert dataset.scan(columns=["price"]).to_table().num_rows == 60_000
+    assert store.requests <= 200
+    assert store.most_in_flight <= 2
 
 
 def test_a_lookup_in_many_files_opens_them_together(many_files: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.io.fsspec_store import FsspecStore
+from lance_engine.io.resolve import open_store
 from lance_engine.io.storage_options import botocore_options, fsspec_options
+from lance_engine.io.store import max_in_flight_of
+from lance_engine.io.substore import SubStore
 
 S3: dict[str, Any] = {
     "key": "k",
@@ -88,3 +94,18 @@ def test_azure(scheme: str) -> None:
 def test_other_file_systems_get_their_options_unchanged() -> None:
     options = {"host": "h", "username": "u", "endpoint": "e"}
     assert fsspec_options("sftp", {**options, "manifest_store": "sqlite:///x.db"}) == options
+
+
+@pytest.mark.parametrize("value", [0, -1, "many", 1.5, True, 10_000])
+def test_how_many_requests_may_be_under_way_is_a_number(value: object, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="max_in_flight"):
+        open_store(str(tmp_path), {"max_in_flight": value})
+
+
+def test_how_many_requests_may_be_under_way_reaches_every_store(tmp_path: Path) -> None:
+    options = {"max_in_flight": "7", "aws_region": "eu-west-1"}
+    remote = open_store("s3://bucket/x.lance", options)
+    assert max_in_flight_of(remote) == max_in_flight_of(SubStore(remote, "tree/b")) == 7
+    assert max_in_flight_of(FsspecStore("memory://x.lance", {"MAX_IN_FLIGHT": 5})) == 5
+    assert max_in_flight_of(open_store(str(tmp_path), options)) is None
+    assert "max_in_flight" not in fsspec_options("s3", options)
