@@ -87,6 +87,26 @@ def test_stale_entries_of_bitmaps_are_tested(tmp_path: Path, release: str) -> No
     assert dataset.scan(filter="t IN ('new', 'merged', 'late')").count() == 4
 
 
+@pytest.mark.parametrize("release", ["1.0.1", "2.0.1", "4.0.0"])
+def test_indices_that_know_of_too_many_rows(tmp_path: Path, release: str) -> None:
+    """Updates, merges, a compaction and an optimisation left entries for values that rows no longer have."""
+    uri = kept(f"stale-{release}", tmp_path)
+    contradicted = 0
+    for version in range(1, lance.dataset(uri).version + 1):
+        ours, theirs = lance_sql.open(uri, version=version), lance.dataset(uri, version=version)
+        for where in (
+            *(f"t = 'v{number}'" for number in range(5)),
+            "t <> 'v0'",
+            "NOT (t = 'v1')",
+            "t >= 'v3'",
+        ):
+            expected = theirs.to_table(["id"], where, use_scalar_index=False)["id"].to_pylist()
+            contradicted += theirs.to_table(["id"], where)["id"].to_pylist() != expected
+            assert ours.scan(["id"], filter=where).to_table()["id"].to_pylist() == expected, where
+            assert ours.count_rows(where) == len(expected)
+    assert contradicted > 4  # pylance believes them
+
+
 def installed(release: str) -> Path:
     folder = BUILD / f"pylance-{release}"
     if not folder.exists():

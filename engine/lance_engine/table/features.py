@@ -47,13 +47,14 @@ FEATURES = (
     Feature(BASE_PATHS, "base paths", readable=True, writable=True),
     Feature(NO_TRANSACTION_FILES, "transaction files disabled", readable=True, writable=True),
     Feature(64, "data overlay files"),
-    # Accepted without a known meaning, so a reader may go on but nothing may be built on it.
-    Feature(128, "flag 128", readable=True),
+    # Indices that carry other columns are scanned; what becomes of them in a new version is not known.
+    Feature(128, "covered index metadata", readable=True),
     Feature(MIXED_FILE_VERSIONS, "mixed data file versions", readable=True, writable=True, masks=Masks.BOTH),
     # Indices that it moves rows for cover fragments that are gone: their rows are scanned.
     Feature(1024, "new-style fragment reuse", readable=True, masks=Masks.BOTH),
     Feature(SPILLED_ROW_LINEAGE, "spilled row lineage", readable=True, writable=True),
-    Feature(16384, "managed blobs", masks=Masks.BOTH),
+    # The descriptors of managed blobs are of a kind of their own: reading one is refused, the rest is not.
+    Feature(16384, "managed blobs", readable=True, masks=Masks.BOTH),
     Feature(32768, "field ids that are never reused", readable=True, masks=Masks.WRITER),
     Feature(65536, "zone write seed", masks=Masks.BOTH),
 )

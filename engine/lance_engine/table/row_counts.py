@@ -99,6 +99,7 @@ def _with_own_ids(snapshot: Snapshot) -> Snapshot:
     if not isinstance(fragments, FragmentList) or not fragments.repeats_ids():
         return snapshot
     renamed = snapshot.with_fragments(tuple(_renamed(snapshot)))
+    renamed.index_section = None  # its indices cannot tell the rows of such fragments apart
     for before, after in zip(fragments, renamed.fragments, strict=True):
         if before.deletion_file is not None and before.id != after.id:
             # The names of deletion files tell the id that the fragment had.
