@@ -61,7 +61,7 @@ FLOORS = {
         cache
         interrupts
         kernels  owned  tasks
-        errors
+        errors  arrow_values
         legible
         __init__
     """,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import render
 from lance_engine.expr.coerce import Place, place, read_text, round_to
@@ -43,9 +44,9 @@ from lance_engine.expr.value_types import (
     value_type,
 )
 
-TRUE = Literal(pa.scalar(True))
-FALSE = Literal(pa.scalar(False))
-UNKNOWN = Literal(pa.scalar(None, pa.bool_()))
+TRUE = Literal(scalar(True))
+FALSE = Literal(scalar(False))
+UNKNOWN = Literal(scalar(None, pa.bool_()))
 
 
 def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Column:
@@ -234,7 +235,7 @@ def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:
         stored = operand.stored_type if isinstance(operand, Column) else operand.type
         has_null = any(not value.is_valid for value in values)
         places = [place(value, stored) for value in values if value.is_valid]
-        held = pa.array([value for found, value in places if found is Place.EXACT], operand.type).unique()
+        held = array([value for found, value in places if found is Place.EXACT], operand.type).unique()
     if len(held) == 0:
         return disjunction([never(operand), UNKNOWN if has_null else FALSE])
     if len(held) == 1 and not has_null:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import constants, render
 from lance_engine.expr.value_types import (
@@ -53,18 +54,18 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
     if constant.type == target:
         return Place.EXACT, constant
     if at.is_boolean(constant.type) and is_number(target):
-        constant = pa.scalar(int(constant.as_py()), pa.int64())
+        constant = scalar(int(constant.as_py()), pa.int64())
     if at.is_boolean(target) and at.is_integer(constant.type):
         found, held = place(constant, pa.uint8())
         if held is not None and held.as_py() > 1:
             found = Place.ABOVE
-        return found, pa.scalar(bool(held.as_py())) if found is Place.EXACT and held is not None else None
+        return found, scalar(bool(held.as_py())) if found is Place.EXACT and held is not None else None
     if is_number(target) and is_number(constant.type):
         return _place_number(constant, target)
     if is_text(target) and is_text(constant.type):
-        return Place.EXACT, pa.scalar(constant.as_py(), target)
+        return Place.EXACT, scalar(constant.as_py(), target)
     if is_bytes(target) and is_bytes(value_type(constant.type)):
-        return Place.EXACT, pa.scalar(constant.as_py(), target)
+        return Place.EXACT, scalar(constant.as_py(), target)
     if (at.is_date(target) or at.is_timestamp(target)) and (
         at.is_date(constant.type) or at.is_timestamp(constant.type)
     ):
@@ -92,7 +93,7 @@ def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
         held = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(
             text.strip().lower()
         )
-        value = None if held is None else pa.scalar(held)
+        value = None if held is None else scalar(held)
     elif at.is_date(target) or at.is_timestamp(target):
         moment = constants.parse_timestamp(text)
         value = None if moment is None else constants.timestamp_scalar(moment[0], is_zoned(target))
@@ -105,11 +106,11 @@ def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
     elif is_bytes(target):
         if getattr(stored_type, "extension_name", "") == "arrow.uuid":
             try:
-                value = pa.scalar(uuid.UUID(text).bytes, target)
+                value = scalar(uuid.UUID(text).bytes, target)
             except ValueError:
                 value = None
         else:
-            value = pa.scalar(constants.parse_blob(text), target)
+            value = scalar(constants.parse_blob(text), target)
     if value is None:
         raise InvalidFilterError(
             f"{render.string(text)} is not a value of type {render.type_name(stored_type)}",
@@ -126,7 +127,7 @@ def duration_scalar(nanoseconds: int) -> pa.Scalar:
 
 def round_to(value: float, target: pa.DataType) -> pa.Scalar:
     """A floating point scalar nearest to `value`."""
-    return pa.scalar(_numpy_type(target)(value), target)
+    return scalar(_numpy_type(target)(value), target)
 
 
 def _numpy_type(kind: pa.DataType) -> type[np.floating]:
@@ -148,7 +149,7 @@ def _place_number(constant: pa.Scalar, target: pa.DataType) -> tuple[Place, pa.S
             return Place.BELOW, None
         if below > high:
             return Place.ABOVE, None
-        return (Place.EXACT if below == value else Place.BETWEEN), pa.scalar(below, target)
+        return (Place.EXACT if below == value else Place.BETWEEN), scalar(below, target)
     scaled = Fraction(value) * Fraction(10) ** target.scale
     below = math.floor(scaled)
     limit = 10**target.precision
@@ -158,7 +159,7 @@ def _place_number(constant: pa.Scalar, target: pa.DataType) -> tuple[Place, pa.S
         return Place.ABOVE, None
     digits = tuple(map(int, str(abs(below))))
     held = decimal.Decimal((int(below < 0), digits, -target.scale))
-    return (Place.EXACT if below == scaled else Place.BETWEEN), pa.scalar(held, target)
+    return (Place.EXACT if below == scaled else Place.BETWEEN), scalar(held, target)
 
 
 def _place_floating(
@@ -168,9 +169,9 @@ def _place_floating(
     with np.errstate(over="ignore"):
         held = held_type(value)
     if not at.is_floating(kind) or math.isnan(value) or float(held) == value:
-        return Place.EXACT, pa.scalar(held, target)
+        return Place.EXACT, scalar(held, target)
     below = held if float(held) < value else np.nextafter(held, held_type(-np.inf))
-    return Place.BETWEEN, pa.scalar(below, target)
+    return Place.BETWEEN, scalar(below, target)
 
 
 def _nanoseconds(constant: pa.Scalar) -> int:

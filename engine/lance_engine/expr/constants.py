@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import InvalidFilterError
 
 NANOSECONDS = 1_000_000_000
@@ -100,7 +101,7 @@ def timestamp_scalar(nanoseconds: int, zoned: bool) -> pa.Scalar:
 def integer_scalar(count: int, kind: pa.DataType) -> pa.Scalar:
     """A scalar of a temporal (or integer) type from the integer that it stores."""
     storage = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return pa.array([count], storage).view(kind)[0]
+    return array([count], storage).view(kind)[0]
 
 
 def parse_number(text: str) -> pa.Scalar | None:
@@ -111,28 +112,26 @@ def parse_number(text: str) -> pa.Scalar | None:
     except decimal.InvalidOperation:
         return None
     if not exact.is_finite() or "e" in text.lower():
-        return pa.scalar(float(text), pa.float64())
+        return scalar(float(text), pa.float64())
     if "." in text:
         _, digits, exponent = exact.as_tuple()
         scale = -int(exponent)
         precision = max(len(digits), scale, 1)
-        return (
-            pa.scalar(exact, pa.decimal128(precision, scale)) if precision <= 38 else pa.scalar(float(text))
-        )
+        return scalar(exact, pa.decimal128(precision, scale)) if precision <= 38 else scalar(float(text))
     return whole_scalar(int(text))
 
 
 def whole_scalar(value: int) -> pa.Scalar:
     """An integer constant: int64, else uint64, else a decimal."""
     if -(1 << 63) <= value < 1 << 63:
-        return pa.scalar(value, pa.int64())
+        return scalar(value, pa.int64())
     if 0 <= value < 1 << 64:
-        return pa.scalar(value, pa.uint64())
+        return scalar(value, pa.uint64())
     if len(str(abs(value))) > 76:
         raise InvalidFilterError(
             f"The number {value} is too large", remedy="Numbers may have up to 76 digits"
         )
-    return pa.scalar(decimal.Decimal(value))
+    return scalar(decimal.Decimal(value))
 
 
 def parse_blob(text: str) -> bytes:
@@ -207,20 +206,20 @@ def _clock(match: re.Match[str]) -> int | None:
 def python_scalar(value: object) -> pa.Scalar:
     """A Python value of a SQL type as a constant; a datetime with a zone is an instant in UTC."""
     if value is None:
-        return pa.scalar(None)
+        return scalar(None)
     if isinstance(value, bool):
-        return pa.scalar(value)
+        return scalar(value)
     if isinstance(value, int):
         return whole_scalar(value)
     if isinstance(value, uuid.UUID):
-        return pa.scalar(value.bytes)
+        return scalar(value.bytes)
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return pa.scalar(value.astimezone(datetime.UTC), pa.timestamp("us", tz="UTC"))
+        return scalar(value.astimezone(datetime.UTC), pa.timestamp("us", tz="UTC"))
     if isinstance(value, datetime.timedelta):
-        return pa.scalar(value, pa.duration("us"))
+        return scalar(value, pa.duration("us"))
     plain = (str, bytes, float, decimal.Decimal, datetime.datetime, datetime.date, datetime.time)
     if isinstance(value, plain):
-        return pa.scalar(value)
+        return scalar(value)
     raise InvalidFilterError(
         f"A filter does not compare with a {type(value).__name__}",
         remedy="Use a number, string, date or time",

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
@@ -51,7 +52,7 @@ _MATCH = {
     "like": pc.match_like,
     "ilike": pc.match_like,
 }
-_UNKNOWN = pa.scalar(None, pa.bool_())
+_UNKNOWN = scalar(None, pa.bool_())
 #: Up to this many values, comparing with each is faster than a hash table.
 _FEW_NUMBERS = 16
 _FEW_STRINGS = 3
@@ -200,7 +201,7 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
         if at.is_floating(held.type):
             # is_in compares bits, and -0.0 equals 0.0.
             values, held = _single(values), _single(held)
-            held = pa.concat_arrays([held, pc.negate(held.filter(pc.equal(held, pa.scalar(0.0, held.type))))])
+            held = pa.concat_arrays([held, pc.negate(held.filter(pc.equal(held, scalar(0.0, held.type))))])
         found = pc.is_in(values, value_set=held)
         if values.null_count:
             found = pc.if_else(values.is_valid(), found, _UNKNOWN)
@@ -222,7 +223,7 @@ def _null_test(node: IsNull, batch: pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _constant_unless_null(values: pa.Array, truth: bool) -> pa.BooleanArray:
-    mask = pa.repeat(pa.scalar(truth), len(values))
+    mask = pa.repeat(scalar(truth), len(values))
     return pc.if_else(values.is_valid(), mask, _UNKNOWN) if values.null_count else mask
 
 
@@ -310,8 +311,8 @@ def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scal
         if divisor is not None and divisor > 0:
             return _divide_by_constant(op, left.to_numpy(), divisor)
     if at.is_integer(right.type):
-        zero = pa.scalar(0, right.type)
-        right = pc.if_else(pc.equal(right, zero), pa.scalar(None, right.type), right)
+        zero = scalar(0, right.type)
+        right = pc.if_else(pc.equal(right, zero), scalar(None, right.type), right)
     quotient = (
         pc.divide_checked(left, right) if at.is_integer(right.type) else pc.trunc(pc.divide(left, right))
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
 from lance_engine.expr.constants import integer_scalar, python_scalar
@@ -71,5 +72,5 @@ def _constant(node: Any) -> pa.Scalar:
     if node.type == "TIMESTAMP WITH TIME ZONE":
         return integer_scalar(node.value, pa.timestamp("us", tz="UTC"))
     if node.type == "FLOAT":
-        return pa.scalar(node.value, pa.float32())
+        return scalar(node.value, pa.float32())
     return python_scalar(node.value)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceError
 from lance_engine.expr import build, constants, operations, render
 from lance_engine.expr.coerce import duration_scalar, read_text
@@ -330,14 +331,14 @@ class _Reader:
         """The time at which the filter is read, in UTC."""
         now = datetime.datetime.now(datetime.UTC)
         if name in ("current_date", "today"):
-            return Literal(pa.scalar(now.date()))
+            return Literal(scalar(now.date()))
         if name == "current_time":
-            return Literal(pa.scalar(now.time(), pa.time64("ns")))
-        return Literal(pa.scalar(now, pa.timestamp("us", tz="UTC")))
+            return Literal(scalar(now.time(), pa.time64("ns")))
+        return Literal(scalar(now, pa.timestamp("us", tz="UTC")))
 
     def _read_hexstring(self, parsed: Any) -> Node:
         try:
-            return Literal(pa.scalar(bytes.fromhex(parsed.this)))
+            return Literal(scalar(bytes.fromhex(parsed.this)))
         except ValueError as error:
             raise InvalidFilterError(
                 f"X'{parsed.this}' is not binary", remedy="Write two hexadecimal digits per byte: X'0aff'"
@@ -345,7 +346,7 @@ class _Reader:
 
     def _read_literal(self, parsed: Any) -> Node:
         if parsed.is_string:
-            return Literal(pa.scalar(parsed.this))
+            return Literal(scalar(parsed.this))
         value = constants.parse_number(parsed.this)
         if value is None:
             raise InvalidFilterError(
@@ -357,7 +358,7 @@ class _Reader:
         return build.TRUE if parsed.this else build.FALSE
 
     def _read_null(self, parsed: Any) -> Node:
-        return Literal(pa.scalar(None))
+        return Literal(scalar(None))
 
     def _read_neg(self, parsed: Any) -> Node:
         operand = self.read(parsed.this)
@@ -367,8 +368,8 @@ class _Reader:
                 return Literal(constants.whole_scalar(-value))
             # copy_negate is exact where unary minus rounds to the decimal context.
             negated = value.copy_negate() if isinstance(value, decimal.Decimal) else -value
-            return Literal(pa.scalar(negated, operand.type))
-        return operations.arithmetic("-", Literal(pa.scalar(0)), operand)
+            return Literal(scalar(negated, operand.type))
+        return operations.arithmetic("-", Literal(scalar(0)), operand)
 
     # Casts, arithmetic and functions
 
@@ -392,7 +393,7 @@ class _Reader:
             value = read_text(operand.value.as_py(), target)
         except InvalidFilterError:
             if lenient:
-                return Literal(pa.scalar(None, target))
+                return Literal(scalar(None, target))
             raise
         if at.is_timestamp(target) and is_zoned(value.type) == is_zoned(target):
             return Literal(value) if target.unit == "us" else build.cast(Literal(value), target)
@@ -482,7 +483,7 @@ class _Reader:
         name = part if part in KERNELS else "date_part"
         operand = self.read(parsed.expression)
         return operations.sql_function(
-            name, [operand] if part in KERNELS else [Literal(pa.scalar(part)), operand]
+            name, [operand] if part in KERNELS else [Literal(scalar(part)), operand]
         )
 
     def _read_trim(self, parsed: Any) -> Node:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
 
@@ -66,7 +67,7 @@ class ColumnStatistics:
     def take(self, zones: npt.NDArray[np.int64]) -> ColumnStatistics:
         """The statistics of some zones, or of parts of them, in this order."""
         minimum, maximum = (
-            None if bound is None else bound.take(pa.array(zones)) for bound in (self.minimum, self.maximum)
+            None if bound is None else bound.take(of_numpy(zones)) for bound in (self.minimum, self.maximum)
         )
         return ColumnStatistics(minimum, maximum, self.null[zones], self.held[zones], self.nan[zones])
 
@@ -138,7 +139,7 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
             return _Truths(np.bool_(held is True), np.bool_(held is False), np.bool_(held is None))
         case Column():
             # A boolean column is a comparison with TRUE.
-            return _compare("=", _range(node, statistics), _constant(pa.scalar(True)))
+            return _compare("=", _range(node, statistics), _constant(scalar(True)))
         case _:
             return _ANY
 
@@ -209,7 +210,7 @@ def _without_nan(bound: pa.Array | None) -> pa.Array | None:
     if bound is None or not at.is_floating(bound.type):
         return bound
     nan = pc.is_nan(_single(bound))
-    return pc.if_else(nan, pa.scalar(None, bound.type), bound) if nan.true_count else bound
+    return pc.if_else(nan, scalar(None, bound.type), bound) if nan.true_count else bound
 
 
 def _same(op: str, operand: _Range) -> _Truths:
@@ -260,7 +261,7 @@ def _tested(test: Callable[[Bound, Bound], Any], left: Bound, right: Bound, *, u
     if isinstance(result, pa.Scalar):
         return np.bool_(result.as_py() if result.is_valid else unknown)
     known = pc.fill_null(result, unknown) if result.null_count else result
-    found: Bools = known.to_numpy(zero_copy_only=False)
+    found: Bools = to_numpy(known)
     return found
 
 
@@ -285,7 +286,7 @@ def _positions(
     if not isinstance(bound, pa.Array) or bound.type != _comparing_type(kind):
         return unknown
     positions = np.full(len(bound), unknown, dtype=np.intp)
-    known = bound.is_valid().to_numpy(zero_copy_only=False)
+    known = to_numpy(bound.is_valid())
     positions[known] = np.searchsorted(keys, _keys(bound.drop_null()), side)
     return positions
 
@@ -314,7 +315,7 @@ def _keys(values: pa.Array) -> npt.NDArray[Any]:
     if at.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     if at.is_primitive(values.type):
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        return to_numpy(values)
     keys = np.empty(len(values), dtype=object)
     keys[:] = values.to_pylist()
     return keys
@@ -335,8 +336,8 @@ def _match(node: Match, operand: _Range) -> _Truths:
     if prefix is None:
         return _Truths(operand.held, operand.held, operand.null)
     kind = node.operand.type
-    first, following = pa.scalar(prefix, kind), _successor(prefix)
-    after = None if following is None else pa.scalar(following, kind)
+    first, following = scalar(prefix, kind), _successor(prefix)
+    after = None if following is None else scalar(following, kind)
     true = _reaches(first, operand.high, True) & _reaches(operand.low, after, False)
     inside: Flags = _NO
     if node.kind == "starts_with":

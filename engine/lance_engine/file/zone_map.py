@@ -17,6 +17,7 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
+from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
@@ -170,12 +171,12 @@ def parse_zone_map(
     minimum, maximum, null_count = pa.RecordBatch._import_from_c(decoded.address, schema).columns
     if null_count.null_count:
         raise CorruptFileError("a null count is null")
-    return minimum, maximum, null_count.to_numpy().astype(np.int64)
+    return minimum, maximum, to_numpy(null_count).astype(np.int64)
 
 
 def _nan_flags(bounds: pa.Array) -> npt.NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     single = bounds.cast(pa.float32()) if pa.types.is_float16(bounds.type) else bounds
-    found: npt.NDArray[np.bool_] = pc.fill_null(pc.is_nan(single), False).to_numpy(zero_copy_only=False)
+    found: npt.NDArray[np.bool_] = to_numpy(pc.fill_null(pc.is_nan(single), False))
     return found

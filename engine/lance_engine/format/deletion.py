@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
+from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.fragment import DeletionKind
 
@@ -74,7 +75,7 @@ def _decode_arrow(data: bytes) -> U32Array:
     column = batch.column(0)
     if column.type != pa.uint32() or column.null_count:
         raise CorruptFileError(f"The deleted rows must be uint32 without nulls, they are {column.type}")
-    offsets = np.sort(column.to_numpy(zero_copy_only=False).astype(np.uint32))
+    offsets = np.sort(to_numpy(column).astype(np.uint32))
     if np.any(offsets[1:] == offsets[:-1]):
         raise CorruptFileError("The deletion file names a row twice")
     return offsets

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned
 from lance_engine.metrics import ScanMetrics, counting
@@ -229,7 +230,7 @@ def read_rows(projection: Projection, selection: Selection, distance: int) -> pa
     """Rows one by one, or with what lies between them if they are at most `distance` apart on average."""
     cover, mask = selection.covering(distance)
     batch = projection.read(cover)
-    return batch if mask is None else batch.filter(pa.array(mask))
+    return batch if mask is None else batch.filter(of_numpy(mask))
 
 
 def live_mask(reader: RowsReader, selection: Selection) -> pa.BooleanArray | None:
@@ -248,7 +249,7 @@ def live_mask(reader: RowsReader, selection: Selection) -> pa.BooleanArray | Non
         live = np.isin(selection.offsets, within, assume_unique=True, invert=True)
         if live.all():
             return None
-    return pa.array(live)
+    return of_numpy(live)
 
 
 def empty_columns(rows: int) -> pa.RecordBatch:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
 from lance_engine.scan.fragment import FragmentReader
@@ -79,7 +80,7 @@ def _exact_zones(zone_map: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> n
     elif is_text(kind) or is_bytes(kind):
         for bound in (zone_map.minimum, zone_map.maximum):
             short = pc.fill_null(pc.less(pc.binary_length(bound), _CUT_BYTES), False)
-            exact &= short.to_numpy(zero_copy_only=False) | (zone_map.null_count == zone_map.lengths)
+            exact &= to_numpy(short) | (zone_map.null_count == zone_map.lengths)
     if deleted is not None:
         exact[deleted // zone_map.rows_per_zone] = False
     return exact

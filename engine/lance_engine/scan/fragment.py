@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.arrow_values import of_numpy
 from lance_engine.cache import METADATA
 from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed
@@ -73,18 +74,18 @@ class FragmentReader(RowsReader):
 
     def system_column(self, name: str, begin: int, end: int) -> pa.Array:
         if name not in ROW_NUMBERS:
-            return pa.array(self._row_versions(name)[begin:end])
+            return of_numpy(self._row_versions(name)[begin:end])
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
-            return pa.array(self._snapshot.row_ids(self.fragment, np.arange(begin, end, dtype=np.uint64)))
+            return of_numpy(self._snapshot.row_ids(self.fragment, np.arange(begin, end, dtype=np.uint64)))
         first = self.fragment.id << 32
-        return pa.array(np.arange(first + begin, first + end, dtype=np.uint64))
+        return of_numpy(np.arange(first + begin, first + end, dtype=np.uint64))
 
     def system_values(self, name: str, rows: U32Array) -> pa.Array:
         if name not in ROW_NUMBERS:
-            return pa.array(self._row_versions(name)[rows])
+            return of_numpy(self._row_versions(name)[rows])
         if name == ROW_ID and self._snapshot.has_stable_row_ids:
-            return pa.array(self._snapshot.row_ids(self.fragment, rows))
-        return pa.array(rows.astype(np.uint64) + np.uint64(self.fragment.id << 32))
+            return of_numpy(self._snapshot.row_ids(self.fragment, rows))
+        return of_numpy(rows.astype(np.uint64) + np.uint64(self.fragment.id << 32))
 
     def _row_versions(self, name: str) -> npt.NDArray[np.uint64]:
         """The versions in which the physical rows were created or last changed."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.arrow_values import of_numpy
 from lance_engine.errors import LanceError, Placed, StorageError
 from lance_engine.file.contents import TAIL_SIZE, FileContents
 from lance_engine.file.fields import FieldBuilder
@@ -130,7 +131,7 @@ class FragmentGroup(RowsReader):
         owners = np.searchsorted(self._starts, rows, "right") - 1
         offsets = (rows - self._starts[owners]).astype(np.uint32)
         if name == ROW_ADDRESS or (name == ROW_ID and not self._snapshot.has_stable_row_ids):
-            return pa.array((self._ids[owners] << np.uint64(32)) + offsets)
+            return of_numpy((self._ids[owners] << np.uint64(32)) + offsets)
         parts = [
             self._reader_for(int(self._ids[owner])).system_values(name, offsets[owners == owner])
             for owner in np.unique(owners).tolist()

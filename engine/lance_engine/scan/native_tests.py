@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.arrow_values import array
 from lance_engine.expr.build import conjunction, disjunction, negate
 from lance_engine.expr.tree import (
     And,
@@ -172,7 +173,7 @@ def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.Valu
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     low, high = least, most
     for op, value in constants:
-        number = int.from_bytes(_stored_bytes(pa.array([value], kind)), "little", signed=signed)
+        number = int.from_bytes(_stored_bytes(array([value], kind)), "little", signed=signed)
         if op in ("=", ">=", ">"):
             low = max(low, number + (op == ">"))
         if op in ("=", "<=", "<"):
@@ -241,7 +242,7 @@ def _comparison_test(op: str, kind: pa.DataType, value: pa.Scalar) -> kernels.Va
     bits = _integer_bits(kind)
     if bits is None or op != "<>":
         return None
-    number = _stored_bytes(pa.array([value], kind))
+    number = _stored_bytes(array([value], kind))
     return kernels.integer_range_test(bits, not at.is_unsigned_integer(kind), number, number, True)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.statistics import ColumnStatistics, match_zones
 from lance_engine.expr.tree import Column, Node, walk
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
@@ -116,7 +116,7 @@ def _all_null(zones: int) -> ColumnStatistics:
 
 def _addresses(fragment: int, starts: I64Array, stops: I64Array) -> ColumnStatistics:
     first = np.uint64(fragment << 32)
-    minimum, maximum = (pa.array(rows.astype(np.uint64) + first) for rows in (starts, stops - 1))
+    minimum, maximum = (of_numpy(rows.astype(np.uint64) + first) for rows in (starts, stops - 1))
     none = np.zeros(len(starts), dtype=np.int64)
     return ColumnStatistics.from_counts(stops - starts, minimum, maximum, none)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_engine.arrow_values import to_numpy
 from lance_engine.distinct import distinct
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Node, Or, conjuncts
@@ -71,7 +72,7 @@ def _matches(node: Node, snapshot: Snapshot) -> I64Array | None:
             high = constant + (op in ("=", "<=")) if op in ("=", "<", "<=") else _LIMIT
             return _between(name, min(low, _LIMIT), min(high, _LIMIT), snapshot)
         case In(Column((name,))) if name in ROW_NUMBERS:
-            values = distinct(node.values.to_numpy(zero_copy_only=False).astype(np.uint64))
+            values = distinct(to_numpy(node.values).astype(np.uint64))
             if name == ROW_ID and snapshot.has_stable_row_ids:
                 values = np.sort(snapshot.find_row_ids(values))
             values = values[values < np.uint64(_LIMIT)].astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import read_ahead_bytes
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
@@ -232,7 +233,7 @@ class Scanner:
 
         def find(piece: Piece) -> list[npt.NDArray[np.uint64]]:
             return [
-                reader.system_values(ROW_ADDRESS, selection.offsets).to_numpy()
+                to_numpy(reader.system_values(ROW_ADDRESS, selection.offsets))
                 for reader, selection in self.reader.passing(piece, metrics)
             ]
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.arrow_values import to_numpy
 from lance_engine.index.ranges import ranges_of
 
 I64Array = npt.NDArray[np.int64]
@@ -161,7 +162,7 @@ def _places(mask: pa.BooleanArray) -> npt.NDArray[np.uint64]:
 
     buffer = mask.buffers()[1]
     if mask.true_count * _SPARSE_BITS > len(mask) or mask.offset or buffer is None:
-        places: npt.NDArray[np.uint64] = pc.indices_nonzero(mask).to_numpy()
+        places: npt.NDArray[np.uint64] = to_numpy(pc.indices_nonzero(mask))
         return places
     # Only words with a bit set are looked into.
     whole = len(mask) // 64 * 64
@@ -170,7 +171,7 @@ def _places(mask: pa.BooleanArray) -> npt.NDArray[np.uint64]:
     bits = np.unpackbits(words[numbers].view(np.uint8), bitorder="little").reshape(-1, 64)
     word, bit = np.nonzero(bits)
     found = numbers[word] * 64 + bit
-    last = pc.indices_nonzero(mask.slice(whole)).to_numpy().astype(np.int64) + whole
+    last = to_numpy(pc.indices_nonzero(mask.slice(whole))).astype(np.int64) + whole
     return np.concatenate([found, last]).astype(np.uint64)
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine import kernels
+from lance_engine.arrow_values import of_numpy
 from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.metrics import ScanMetrics, counting, current_metrics
@@ -94,7 +95,7 @@ def take(
         return _finished(table, wanted)
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return _finished(table.combine_chunks().take(pa.array(places)), wanted)
+    return _finished(table.combine_chunks().take(of_numpy(places)), wanted)
 
 
 def _read(lookup: Lookup, names: Names, metrics: ScanMetrics | None) -> list[pa.RecordBatch]:

@@ -1,0 +1,65 @@
+"""What the first query of a process imports.
+
+`lance_sql.open` is not among them: its class is a `pyarrow.dataset.Dataset`, and that module imports pandas.
+"""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from lance_engine.write.dataset import write_dataset
+
+ROWS = 40_000
+
+# Nothing of this is needed to answer a query, and each takes a tenth of a second or more.
+SLOW = ["pandas", "sqlglot", "datafusion", "pyspark", "obstore", "boto3", "fsspec", "rich", "yaml"]
+
+QUERIES = {
+    "sql": """
+        import lance_sql
+        rows = lance_sql.sql(f"SELECT number, text FROM '{path}' WHERE number >= 7 AND number < 9").fetchall()
+    """,
+    "sql over texts and dates": """
+        import lance_sql
+        rows = lance_sql.sql(
+            f"SELECT number FROM '{path}' WHERE text LIKE 'a1%' AND day < DATE '1994-02-01' AND share > 0.4"
+            " AND share < 2.5 AND number IN (1, 11, 12, 100) AND NOT flag"
+        ).fetchall()
+    """,
+    "aggregate": """
+        import lance_sql
+        rows = lance_sql.sql(f"SELECT count(*), max(day) FROM '{path}' WHERE number % 10 = 3").fetchall()
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    numbers = range(ROWS)
+    table = pa.table(
+        {
+            "number": numbers,
+            "text": [f"a{number}" for number in numbers],
+            "day": [datetime.date(1994, 1, 1) + datetime.timedelta(days=number % 100) for number in numbers],
+            "share": [number / 2 for number in numbers],
+            "flag": [number % 2 == 0 for number in numbers],
+        }
+    )
+    found = str(tmp_path_factory.mktemp("first") / "t.lance")
+    write_dataset(table, found)
+    return found
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
+def test_the_first_query_imports_little(path: str, query: str) -> None:
+    lines = "\n".join(line.removeprefix(8 * " ") for line in query.splitlines())
+    code = f"import sys\npath = {path!r}\n{lines}\nassert rows\nprint(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert "lance_sql" in run.stdout.split()
+    assert [name for name in SLOW if name in run.stdout.split()] == []
