@@ -129,7 +129,7 @@ class Searches:
         def answer(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
             return rows.batches(columns)
 
-        self.tables[name] = _search_table(schema, answer, rows.description)
+        self.tables[name] = _table(schema, answer, rows.description)
         alias = "" if found.alias is None else f" AS {quote(found.alias)}"
         text = statement.original
         self.statement = Statement(f"{text[: found.start]}{quote(name)}{alias}{text[found.end :]}")
@@ -184,7 +184,7 @@ class Searches:
             )
             return _batches(found, names)
 
-        return _search_table(schema, answer, partial(_description, dataset, column, options))
+        return _table(schema, answer, partial(_description, dataset, column, options))
 
     def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
         """The answers for all the vectors of another table, each with its vector."""
@@ -223,7 +223,7 @@ class Searches:
             rows = rows.append_column(searched, every.take(rows[_QUERY_INDEX.name].combine_chunks()))
             return _batches(rows, names)
 
-        return _search_table(schema, answer, partial(_description, dataset, column, options))
+        return _table(schema, answer, partial(_description, dataset, column, options))
 
     def _options(self, call: SearchCall, dataset: SqlDataset) -> dict[str, Any]:
         options = {name: self._value(value) for name, value in call.options.items()}
@@ -321,10 +321,3 @@ def _distinct(vectors: pa.ChunkedArray) -> pa.Array:
 def _has_alias(text: str, end: int) -> bool:
     following = tokenize(text[end:])[:1]
     return bool(following) and is_alias(following[0])
-
-
-def _search_table(schema: pa.Schema, answer: Answer, description: Callable[[], list[str]]) -> SearchTable:
-    # Most statements search nothing, and the module it needs of pyarrow imports pandas.
-    from lance_sql.searches.table import SearchTable
-
-    return SearchTable(schema, answer, description)
