@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import cast
 
@@ -13,13 +11,11 @@ from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
-    LanceError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
 from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
 from lance_engine.format.transaction import Append, Overwrite
-from lance_engine.io import delete_quietly
 from lance_engine.operations.add_columns import add_columns, with_columns
 from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
@@ -30,13 +26,18 @@ from lance_engine.write.check import check_writable
 from lance_engine.write.dataset import storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import WriteOptions, ZoneMapForm
-from lance_engine.write.source import check_compatible, conform
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lance_sql.spark.cluster import files_with, remove_tagged
+from lance_sql.spark.job_files import JobFiles
 from lance_sql.spark.options import Options
-from lance_sql.spark.types import check_storable, stored_schema, with_compression, with_fixed_sizes
+from lance_sql.spark.types import (
+    check_fits,
+    check_storable,
+    stored_schema,
+    with_compression,
+    with_fixed_sizes,
+)
 from lance_sql.spark.versions import arrow_schema
 
 
@@ -55,12 +56,12 @@ class WriteJob:
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         self.options = options
-        self.tag = uuid.uuid4().hex
         existing = options.latest()
         if existing is not None and options.create:
             raise _exists(existing.uri)
         extended = None if overwrite else existing
         self.read_version = existing.version if existing else 0
+        self._files = JobFiles(options, self.read_version)
         self.replaces = extended is None
         check_storable(schema)
         offered = arrow_schema(schema)
@@ -71,11 +72,7 @@ class WriteJob:
         else:
             self._schema = self._extended(extended, offered)
         self._storage_version = storage_version_for(options.data_storage_version, extended)
-        target = self._schema.to_arrow()
-        check_compatible(offered, target)
-        # A batch without rows shows which types do not fit.
-        for _ in conform([_empty_batch(offered)], self._schema):
-            pass
+        check_fits(offered, self._schema)
         check_writable(self._schema, self._write_options().version)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> WrittenFragments:
@@ -121,19 +118,12 @@ class WriteJob:
             properties=properties,
             storage_options=self.options.storage_options,
         )
-        self._remove_duplicates(set(paths))
+        self._files.remove_duplicates(set(paths))
         return committed
 
     def discard(self) -> None:
-        """Remove whatever the tasks of this job wrote.
-
-        Spark aborts while tasks that it just told to stop may still be finishing a file, so this looks again
-        until none has turned up for a while. It also aborts when the commit failed: should a version refer to
-        the files after all, they stay.
-        """
-        if self._is_committed():
-            return
-        remove_tagged(self.options.store(), self.tag)
+        """Remove whatever the tasks of this job wrote; see `JobFiles.discard`."""
+        self._files.discard()
 
     def require_same_schema(self, current: Snapshot) -> None:
         """SchemaMismatchError if the fragments of this job no longer fit the dataset."""
@@ -185,24 +175,6 @@ class WriteJob:
                 )
         return latest.version
 
-    def _remove_duplicates(self, committed: set[str]) -> None:
-        """Remove what tasks wrote that ran twice, or were lost after they had written."""
-        store = self.options.store()
-        with contextlib.suppress(OSError, LanceError):
-            delete_quietly(store, [path for path in files_with(store, self.tag) if path not in committed])
-
-    def _is_committed(self) -> bool:
-        latest = self.options.latest()
-        if latest is None:
-            return False
-        newer = range(self.read_version + 1, latest.version + 1)
-        return any(
-            self.tag in file.path
-            for version in newer
-            for fragment in open_snapshot(self.options.store(), version).fragments
-            for file in fragment.files
-        )
-
     def _write_options(self) -> WriteOptions:
         return WriteOptions(
             data_storage_version=self._storage_version,
@@ -212,7 +184,7 @@ class WriteJob:
             zone_maps=self.options.zone_maps,
             zone_rows=self.options.zone_rows,
             zone_index=cast(ZoneMapForm, self.options.zone_index),
-            file_tag=self.tag,
+            file_tag=self._files.tag,
         )
 
 
@@ -220,10 +192,6 @@ def fragments_of(messages: Iterable[WriterCommitMessage | None]) -> tuple[Fragme
     """The fragments that finished tasks wrote."""
     written = (message.fragments for message in messages if isinstance(message, WrittenFragments))
     return tuple(fragment_from_bytes(data) for task in written for data in task)
-
-
-def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def _exists(path: str) -> DatasetExistsError:

@@ -12,39 +12,26 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.distinct import distinct
-from lance_engine.errors import AmbiguousMergeError, SchemaMismatchError
-from lance_engine.format.fragment import fragment_from_bytes, fragment_to_bytes
-from lance_engine.operations.changes import write_options
+from lance_engine.errors import SchemaMismatchError
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import joined, read_rows, shared_readers
-from lance_engine.operations.update import commit_moved
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
-from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.write.fragments import write_fragments
-from lance_engine.write.source import check_compatible, conform
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.write.source import check_compatible
 from pyspark.sql import DataFrame, SparkSession
 
 from lance_sql.dataset import Dataset
 from lance_sql.spark.cluster import tagged_files, watched
 from lance_sql.spark.options import Options
+from lance_sql.spark.row_changes import DELETE, INSERT, UPDATE, commit_changes, write_changes
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.tables import option_texts
+from lance_sql.spark.types import check_fits
 from lance_sql.spark.versions import arrow_schema
 
 _ADDRESS: Final = "_lance_address"
 _KEY: Final = "_lance_key_"
-
-
-@dataclasses.dataclass(frozen=True)
-class _Written:
-    """What one task did: ascending addresses of matched rows, and new fragments as bytes."""
-
-    addresses: U64Array
-    moved: list[bytes]
-    inserted: list[bytes]
 
 
 def merge(
@@ -78,7 +65,8 @@ def merge(
         with tagged_files(snapshot.store) as tag:
 
             def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-                written = _write(batches, at, tag, matched, not_matched)
+                changes = _changes(batches, matched, not_matched)
+                written = write_changes(changes, at.open().snapshot, tag)
                 yield pa.record_batch({"written": pa.array([pickle.dumps(written)], pa.large_binary())})
 
             with warnings.catch_warnings():
@@ -94,8 +82,8 @@ def merge(
                 lambda: reporter.update(0, None),
             )
             reporter.end()
-            parts: list[_Written] = [pickle.loads(row.written) for row in rows]
-            return _commit(snapshot, frame.columns, parts, matched)
+            parts = [pickle.loads(row.written) for row in rows]
+            return commit_changes(snapshot, frame.columns, parts)
 
     return Dataset(redo_on_conflict(options.open().snapshot, once))
 
@@ -107,10 +95,7 @@ def _check(frame: DataFrame, keys: Sequence[str], snapshot: Snapshot) -> None:
         if key not in schema.names:
             raise SchemaMismatchError(f"The source has no column '{key}' to merge by", column=key)
     check_compatible(schema, snapshot.schema.to_arrow())
-    kept = Schema(tuple(snapshot.schema.field(name) for name in schema.names))
-    empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-    for _ in conform([empty], kept):
-        pass
+    check_fits(schema, Schema(tuple(snapshot.schema.field(name) for name in schema.names)))
 
 
 def _joined(spark: SparkSession, frame: DataFrame, keys: Sequence[str], at: Options) -> DataFrame:
@@ -134,86 +119,15 @@ def _joined(spark: SparkSession, frame: DataFrame, keys: Sequence[str], at: Opti
     return pairs.sortWithinPartitions(_ADDRESS)
 
 
-def _write(
-    batches: Iterable[pa.RecordBatch], at: Options, tag: str, matched: str, not_matched: str
-) -> _Written:
-    """In a task: write the rows that match nothing, which come first, then those that match."""
-    snapshot = at.open().snapshot
-    schema = snapshot.schema
-    reader_for = shared_readers(snapshot)
-    limits = dataclasses.replace(write_options(snapshot), file_tag=tag)
-    addresses: list[U64Array] = []
-    rest: list[pa.RecordBatch] = []
-    source = iter(batches)
-
-    def new_rows() -> Iterator[pa.RecordBatch]:
-        for batch in source:
-            place = batch.column(batch.num_columns - 1)
-            unmatched = place.null_count
-            if unmatched and not_matched == "insert":
-                yield batch.slice(0, unmatched).drop_columns([_ADDRESS])
-            if unmatched < batch.num_rows:
-                rest.append(batch.slice(unmatched))
-                return
-
-    def moved_rows() -> Iterator[pa.RecordBatch]:
-        while rest:
-            batch = rest.pop()
-            here = batch.column(batch.num_columns - 1).to_numpy().astype(np.uint64)
-            if matched == "update" and (here[1:] == here[:-1]).any():
-                raise _ambiguous(at.path)
-            if matched != "ignore":
-                addresses.append(here)
-            if matched == "update":
-                values = batch.drop_columns([_ADDRESS])
-                yield _with_kept(snapshot, values, here, reader_for)
-            rest.extend(following for following in [next(source, None)] if following is not None)
-
-    inserted = write_fragments(snapshot.store, schema, new_rows(), limits)
-    moved = write_fragments(snapshot.store, schema, moved_rows(), limits)
-    return _Written(
-        joined(addresses),
-        [fragment_to_bytes(fragment) for fragment in moved],
-        [fragment_to_bytes(fragment) for fragment in inserted],
-    )
-
-
-def _with_kept(
-    snapshot: Snapshot, values: pa.RecordBatch, addresses: U64Array, reader_for: Any
-) -> pa.RecordBatch:
-    """The new values, with the columns of the dataset that they lack as they were."""
-    kept = [name for name in snapshot.schema.names if name not in values.schema.names]
-    if not kept:
-        return values
-    old = read_rows(snapshot, addresses, kept, reader_for)
-    return pa.RecordBatch.from_arrays(
-        [*values.columns, *old.columns], schema=pa.schema([*values.schema, *old.schema])
-    )
-
-
-def _commit(snapshot: Snapshot, columns: Sequence[str], parts: Sequence[_Written], matched: str) -> Snapshot:
-    addresses = joined(part.addresses for part in parts)
-    once = distinct(addresses)
-    if matched == "update" and len(once) != len(addresses):
-        raise _ambiguous(snapshot.uri)
-    fragments = [fragment_from_bytes(data) for part in parts for data in part.moved]
-    inserted = [fragment_from_bytes(data) for part in parts for data in part.inserted]
-    if not len(addresses) and not inserted:
-        return snapshot
-    updates = matched == "update"
-    return commit_moved(
-        snapshot,
-        columns if updates else (),
-        [part.addresses for part in parts] if updates else [],
-        [*fragments, *inserted],
-        deleted=None if updates else once,
-        inserts_keys=bool(inserted),
-    )
-
-
-def _ambiguous(path: str) -> AmbiguousMergeError:
-    return AmbiguousMergeError(
-        "Several rows of the source match the same row of the dataset",
-        path=path,
-        remedy="Keep one row per key in the source",
-    )
+def _changes(pairs: Iterable[pa.RecordBatch], matched: str, not_matched: str) -> Iterator[pa.RecordBatch]:
+    """Pairs of a source row and the address that it matches, null first, as changes of rows."""
+    for batch in pairs:
+        addresses = batch.column(batch.num_columns - 1)
+        new = addresses.null_count
+        start = 0 if not_matched == "insert" else new
+        stop = new if matched == "ignore" else batch.num_rows
+        found = DELETE if matched == "delete" else UPDATE
+        operations = np.where(np.arange(batch.num_rows) < new, INSERT, found)
+        columns = [pa.array(operations), addresses, *batch.columns[:-1]]
+        names = ["operation", "address", *batch.schema.names[:-1]]
+        yield pa.RecordBatch.from_arrays(columns, names).slice(start, stop - start)

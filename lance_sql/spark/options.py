@@ -67,6 +67,7 @@ class Options:
     fixed_size_lists: Mapping[str, int] | None = None
     merge_schema: bool = False
     create: bool = False
+    changed_version: int | None = None
     # Streams
     start_version: int | None = None
     versions_per_batch: int | None = None
@@ -234,6 +235,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "fixed_size_lists": _sizes,
     "merge_schema": _flag,
     "create": _flag,
+    "changed_version": _positive,
     "start_version": _whole,
     "versions_per_batch": _positive,
     "ignore_changes": _flag,

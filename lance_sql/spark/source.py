@@ -17,6 +17,7 @@ from lance_sql.spark.commands import run
 from lance_sql.spark.facts import with_facts
 from lance_sql.spark.options import Options
 from lance_sql.spark.reader import LanceReader, schema_of
+from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
 from lance_sql.spark.writer import LanceWriter
 
@@ -56,6 +57,12 @@ class PlannedDataSource(LanceDataSource):
     @classmethod
     def name(cls) -> str:
         return PYTHON_FORMAT
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        options = Options.parse(self.options)
+        if options.changed_version is not None:
+            return RowChangesWriter(options, schema)
+        return super().writer(schema, overwrite)
 
     def schema(self) -> StructType:
         options = Options.parse(self.options)

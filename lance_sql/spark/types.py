@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 import pyspark.sql.types as spark
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
 from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.schema_tree import Schema
+from lance_engine.write.source import check_compatible, conform
 
 from lance_sql.spark.versions import TIME_TYPE, arrow_schema
 
@@ -177,6 +179,15 @@ def _no_spark_type(arrow: pa.DataType, path: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
         f"Spark has no type for {arrow}", column=path, remedy="Leave the column out with the option 'columns'"
     )
+
+
+def check_fits(offered: pa.Schema, target: Schema) -> None:
+    """SchemaMismatchError unless rows of `offered` can be stored in columns of `target`."""
+    check_compatible(offered, target.to_arrow())
+    # A batch without rows shows which types do not fit.
+    empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in offered], schema=offered)
+    for _ in conform([empty], target):
+        pass
 
 
 def with_fixed_sizes(schema: pa.Schema, sizes: Mapping[str, int]) -> pa.Schema:

@@ -93,12 +93,6 @@ def test_names_that_are_missing_or_taken(ask: Ask, root: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "remedy"),
     [
-        ("UPDATE shelf.db.kept SET a = 1", "lance_sql.spark.update"),
-        ("DELETE FROM shelf.db.kept WHERE a % 2 = 0", "lance_sql.spark.delete"),
-        (
-            "MERGE INTO shelf.db.kept t USING shelf.db.kept s ON t.a = s.a WHEN MATCHED THEN DELETE",
-            "lance_sql.spark.merge",
-        ),
         ("CREATE TABLE shelf.db.parts (a INT, b INT) PARTITIONED BY (a)", "sort the rows"),
         ("ALTER TABLE shelf.db.kept ADD COLUMN b INT FIRST", "at the end"),
         ("CREATE TABLE shelf.db.`../out` (a INT)", "cannot be the name"),

@@ -19,6 +19,7 @@ import java.util.Map;
 import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
@@ -58,8 +59,8 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   }
 
   @Override
-  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    return super.newScanBuilder(PythonSource.with(options, given.asCaseSensitiveMap()));
+  ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
+    return super.newScanBuilder(PythonSource.with(options, given.asCaseSensitiveMap()), facts);
   }
 
   @Override
@@ -89,13 +90,13 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return true;
   }
 
-  /** Only here can the remedy be named: Spark itself would say that the table does not support it. */
   @Override
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-    return () -> new RefusedRewrite(this, info.command());
+    return () -> new RowChanges(this, info.command());
   }
 
-  String path() {
-    return options.get("path");
+  /** A write of changes of rows by Python. */
+  BatchWrite changesByPython(LogicalWriteInfo info) {
+    return newWriteBuilder(info).build().toBatch();
   }
 }

@@ -47,6 +47,11 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return newScanBuilder(options, facts);
+  }
+
+  /** A scan of the version that these facts are of. */
+  ScanBuilder newScanBuilder(CaseInsensitiveStringMap options, TableFacts facts) {
     return new LanceScanBuilder(columns, facts, options);
   }
 
@@ -70,6 +75,11 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     @Override
     public DataType dataType() {
       return DataTypes.LongType;
+    }
+
+    @Override
+    public boolean isNullable() {
+      return false;
     }
   }
 }

@@ -61,9 +61,18 @@ final class PythonSource {
 
   /** What is written, with other options. */
   static LogicalWriteInfo info(LogicalWriteInfo info, CaseInsensitiveStringMap options) {
+    return info(info, options, info.schema());
+  }
+
+  /** What is written, with other options and other columns. */
+  static LogicalWriteInfo info(LogicalWriteInfo info, CaseInsensitiveStringMap options, StructType schema) {
     InvocationHandler handler =
         (proxy, method, arguments) ->
-            method.getName().equals("options") ? options : method.invoke(info, arguments);
+            switch (method.getName()) {
+              case "options" -> options;
+              case "schema" -> schema;
+              default -> method.invoke(info, arguments);
+            };
     return (LogicalWriteInfo)
         Proxy.newProxyInstance(
             LogicalWriteInfo.class.getClassLoader(), new Class<?>[] {LogicalWriteInfo.class}, handler);

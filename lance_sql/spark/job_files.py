@@ -1,0 +1,51 @@
+"""The data files that the tasks of one job write: named with a tag, and removed if they are not committed."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+
+from lance_engine.errors import LanceError
+from lance_engine.io import delete_quietly
+from lance_engine.table.versions import open_snapshot
+
+from lance_sql.spark.cluster import files_with, remove_tagged
+from lance_sql.spark.options import Options
+
+
+class JobFiles:
+    """Made on the driver before any task runs; `read_version` is 0 where there is no dataset yet."""
+
+    def __init__(self, options: Options, read_version: int) -> None:
+        self.tag = uuid.uuid4().hex
+        self._options = options
+        self._read_version = read_version
+
+    def discard(self) -> None:
+        """Remove whatever the tasks of this job wrote.
+
+        Spark aborts while tasks that it just told to stop may still be finishing a file, so this looks again
+        until none has turned up for a while. It also aborts when the commit failed: should a version refer to
+        the files after all, they stay.
+        """
+        if self._is_committed():
+            return
+        remove_tagged(self._options.store(), self.tag)
+
+    def remove_duplicates(self, committed: set[str]) -> None:
+        """Remove what tasks wrote that ran twice, or were lost after they had written."""
+        store = self._options.store()
+        with contextlib.suppress(OSError, LanceError):
+            delete_quietly(store, [path for path in files_with(store, self.tag) if path not in committed])
+
+    def _is_committed(self) -> bool:
+        latest = self._options.latest()
+        if latest is None:
+            return False
+        newer = range(self._read_version + 1, latest.version + 1)
+        return any(
+            self.tag in file.path
+            for version in newer
+            for fragment in open_snapshot(self._options.store(), version).fragments
+            for file in fragment.files
+        )
