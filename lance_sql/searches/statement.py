@@ -17,12 +17,12 @@ from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
-from lance_sql.searches import lateral
+from lance_sql.searches import hybrid, lateral
 from lance_sql.searches.nearest_first import mentions_distance, nearest_first
 from lance_sql.searches.parameters import SearchParameters
 from lance_sql.searches.prefilter import condition_of
 from lance_sql.text.reference import Reference
-from lance_sql.text.searches import Expression, SearchCall, search_calls
+from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import quote, tokenize
 
@@ -98,7 +98,7 @@ class Searches:
         pieces, done = [], 0
         for call in calls:
             name = f"lance_search_{next(_numbers)}"
-            vectors = call.places.get("query")
+            vectors = call.places.get("query") if call.function is VECTOR_SEARCH else None
             alias = "" if _has_alias(text, call.end) else f" AS {call.function.name}"
             pieces.append(text[done : call.start])
             if vectors is not None and lateral.is_correlated(vectors):
@@ -107,7 +107,9 @@ class Searches:
                 said = bool(before) and before[-1].upper == "LATERAL"
                 pieces.append(lateral.in_place_of(text, call, vectors, name, said) + alias)
             else:
-                self.tables[name] = self._single(call)
+                self.tables[name] = (
+                    self._single(call) if call.function is VECTOR_SEARCH else self._texts(call)
+                )
                 pieces.append(quote(name) + alias)
             done = call.end
         self.statement = Statement("".join([*pieces, text[done:]]))
@@ -185,6 +187,35 @@ class Searches:
             return _batches(found, names)
 
         return _table(schema, answer, partial(_description, dataset, column, options))
+
+    def _texts(self, call: SearchCall) -> SearchTable:
+        """The answer of a search for words, or for vectors and words."""
+        dataset = self._dataset(call)
+        options = self._options(call, dataset)
+        given = {place: self._value(value) for place, value in call.places.items() if place != "query"}
+        column, text = str(given["column"]), given["text"]
+        is_hybrid = call.function is HYBRID_SEARCH
+        fields = _fields(dataset, options.pop("columns", None))
+        scores = [hybrid.DISTANCE, hybrid.SCORE, hybrid.HYBRID_SCORE] if is_hybrid else [hybrid.SCORE]
+        schema = _with_system_columns(pa.schema([*fields, *scores]), [ROW_ID], self._system_columns)
+        vector = self._vectors(call, call.places["query"]) if is_hybrid else None
+
+        def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            searched = self._dataset(call) if self.is_view else dataset
+            if is_hybrid:
+                text_column = str(given["text_column"])
+                found = hybrid.hybrid_search(searched, column, vector, text_column, text, names, options)
+            else:
+                found = searched.search(
+                    text,
+                    column,
+                    columns=[name for name in names if name != ROW_ID] or [hybrid.SCORE.name],
+                    with_row_id=ROW_ID in names,
+                    **options,
+                )
+            return _batches(found, names)
+
+        return _table(schema, answer, partial(_words, dataset, call, given, column, options))
 
     def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
         """The answers for all the vectors of another table, each with its vector."""
@@ -306,6 +337,17 @@ def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -
     k, metric, filter = options.get("k", 10), options.get("metric"), options.get("filter")
     lines = explain_nearest(dataset.snapshot, column, k, metric, options)
     return [*lines, *([f"filter    {filter}, before the nearest are chosen"] if filter else [])]
+
+
+def _words(
+    dataset: SqlDataset, call: SearchCall, given: Mapping[str, Any], column: str, options: Mapping[str, Any]
+) -> list[str]:
+    if call.function is not HYBRID_SEARCH:
+        lines = [f"words     {given['text']!r} in {column}, {options.get('k', 10):,} rows by their scores"]
+        filter = options.get("filter")
+        return [*lines, *([f"filter    {filter}, before the best are chosen"] if filter else [])]
+    lines = [f"words     {given['text']!r} in {given['text_column']}"]
+    return [*_description(dataset, column, options), *lines]
 
 
 def _distinct(vectors: pa.ChunkedArray) -> pa.Array:

@@ -43,10 +43,25 @@ VECTOR_SEARCH: Final = SearchFunction(
     "lance_vector_search('x.lance', 'column', [0.1, 0.2], k := 10)",
     _options(*_VECTOR_OPTIONS, "explain_verbose"),
 )
+FULL_TEXT_SEARCH: Final = SearchFunction(
+    "lance_fts",
+    ("column", "text"),
+    "a table, a column, words and options",
+    "lance_fts('x.lance', 'column', 'some words', k := 10)",
+    _options("k", "filter", "prefilter", "columns", "use_index", "fast_search"),
+)
+HYBRID_SEARCH: Final = SearchFunction(
+    "lance_hybrid_search",
+    ("column", "query", "text_column", "text"),
+    "a table, a column of vectors, a vector, a column of text, words and options",
+    "lance_hybrid_search('x.lance', 'vector', [0.1, 0.2], 'text', 'some words', k := 10)",
+    _options(*_VECTOR_OPTIONS, "alpha", "oversample_factor"),
+)
+
 #: Whether queries in the order of a distance may be answered by an index: ``auto`` or ``off``.
 INDEX_SETTING: Final = "lance_vector_index"
 
-FUNCTIONS: Final = {function.name: function for function in (VECTOR_SEARCH,)}
+FUNCTIONS: Final = {function.name: function for function in (VECTOR_SEARCH, FULL_TEXT_SEARCH, HYBRID_SEARCH)}
 
 
 def index_setting(tokens: list[Token]) -> bool | None:

@@ -1,0 +1,72 @@
+"""``lance_fts`` and ``lance_hybrid_search`` in SQL, on both engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_sql
+
+WORDS = ["fox", "dog", "bread", "river", "stone"]
+VECTORS = np.random.default_rng(2).normal(size=(60, 4)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    found = tmp_path_factory.mktemp("texts") / "t.lance"
+    texts = [f"{WORDS[i % 5]} and {WORDS[i % 3]} {'quick ' * (i % 4)}" for i in range(60)]
+    vectors = pa.FixedSizeListArray.from_arrays(VECTORS.ravel(), 4)
+    lance_sql.write(pa.table({"id": range(60), "text": texts, "v": vectors}), found)
+    return str(found)
+
+
+@pytest.fixture(params=["duckdb", "datafusion"])
+def session(request: pytest.FixtureRequest) -> lance_sql.Connection:
+    return lance_sql.connect(engine=request.param)
+
+
+def test_words(session: lance_sql.Connection, path: str) -> None:
+    found = session.sql(f"SELECT id, _score FROM lance_fts('{path}', 'text', ?, k := 5)", ["quick stone"])
+    assert "words     'quick stone' in text, 5 rows" in str(found.explain())
+    expected = lance_sql.open(path).search("quick stone", "text", 5, columns=["id"])
+    assert found.fetchall() == [tuple(row.values()) for row in expected.to_pylist()]
+    few = (
+        f"SELECT count(*) FROM lance_fts('{path}', 'text', 'quick', k := 100, prefilter := true) WHERE id < 9"
+    )
+    expected = lance_sql.open(path).search("quick", "text", 100, filter="id < 9")
+    assert session.sql(few).fetchall() == [(expected.num_rows,)]
+
+
+def test_vectors_and_words(session: lance_sql.Connection, path: str) -> None:
+    dataset = lance_sql.open(path)
+    text = (
+        "SELECT id, _distance, _score, _hybrid_score, _rowid FROM "
+        f"lance_hybrid_search('{path}', 'v', $v, 'text', 'quick stone', k := 6{{}}) "
+        "ORDER BY _hybrid_score DESC, _rowid"
+    )
+    near = dataset.nearest("v", VECTORS[3], 24)["id"].to_pylist()
+    words = dataset.search("quick stone", "text", 24)["id"].to_pylist()
+    ranks = {
+        row: sum(1 / (61 + order.index(row)) for order in (near, words) if row in order)
+        for row in {*near, *words}
+    }
+    expected = sorted(ranks, key=lambda row: (-ranks[row], row))[:6]
+    found = session.sql(text.format(""), {"v": VECTORS[3].tolist()}).fetchall()
+    assert [row[0] for row in found] == expected
+    assert [row[3] for row in found] == pytest.approx([ranks[row] for row in expected], rel=1e-5)
+    by_vector = session.sql(text.format(", alpha := 1.0"), {"v": VECTORS[3].tolist()}).fetchall()
+    assert [row[0] for row in by_vector] == near[:6]
+    by_words = session.sql(text.format(", alpha := 0.0"), {"v": VECTORS[3].tolist()}).fetchall()
+    assert [row[2] for row in by_words] == sorted((row[2] for row in by_words), reverse=True)
+    assert by_words[0][3] == 1.0
+
+
+def test_mistakes(session: lance_sql.Connection, path: str) -> None:
+    for text, message in [
+        (f"lance_hybrid_search('{path}', 'v', [1, 2, 3, 4], 'text', 'x', alpha := 2)", "alpha"),
+        (f"lance_hybrid_search('{path}', 'v', [1, 2, 3, 4])", "words and options"),
+        (f"lance_fts('{path}', 'text', 'x', nprobes := 3)", "no argument"),
+    ]:
+        with pytest.raises(lance_sql.LanceError, match=message):
+            session.sql(f"SELECT * FROM {text}").fetchall()
