@@ -24,7 +24,6 @@ _EPOCH = datetime.date(1970, 1, 1)
 _DATE = r"(?P<year>\d{4,5})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})|epoch (?P<days>[+-]\d+)"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9})\d*)?)?"
 _ZONE = r"(?P<zone>Z|UTC|[+-]\d{1,2}(?::?\d{2})?)"
-_DATE_PATTERN = re.compile(rf"\s*(?:{_DATE})\s*", re.IGNORECASE)
 _TIME_PATTERN = re.compile(rf"\s*{_TIME}\s*")
 _TIMESTAMP_PATTERN = re.compile(rf"\s*(?:{_DATE})(?:[T ]\s*{_TIME})?\s*{_ZONE}?\s*", re.IGNORECASE)
 _BLOB_ESCAPE = re.compile(rb"\\x([0-9A-Fa-f]{2})")
@@ -61,12 +60,6 @@ class Interval:
 
     def __neg__(self) -> Interval:
         return Interval(-self.months, -self.nanoseconds)
-
-
-def parse_date(text: str) -> int | None:
-    """Days since 1970-01-01 of an ISO date, or None when `text` is not one."""
-    match = _DATE_PATTERN.fullmatch(text)
-    return _days(match) if match else None
 
 
 def parse_time(text: str) -> int | None:

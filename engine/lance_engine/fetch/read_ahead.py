@@ -117,10 +117,6 @@ class ReadAhead:
             self._closed = True
             self._waiting.clear()
 
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
-
     def _go_on(self) -> None:
         """Make the next requests, as many as there is room for."""
         with self._lock:

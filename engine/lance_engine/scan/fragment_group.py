@@ -75,7 +75,7 @@ class FragmentGroup(RowsReader):
     @property
     def is_local(self) -> bool:
         """Whether the files are mapped, so that nothing needs to be fetched."""
-        return self._snapshot.store.local_path("data") is not None
+        return self._snapshot.is_local
 
     def contents(self, names: Sequence[str], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
         """The files that hold some columns, each with the first of its rows, of fragments that are not local.
@@ -205,7 +205,7 @@ class FragmentGrouping:
         self._most_rows = most_rows
         fields = top_level_fields(snapshot.schema, names)
         #: of what is not local no more should be fetched than few rows need
-        self._fetches = not few and snapshot.store.local_path("data") is None
+        self._fetches = not few and not snapshot.is_local
         self._possible = not any(node.is_blob_v2 for field in fields for node in field.walk())
         self._local: dict[int | None, bool] = {}
 

@@ -153,7 +153,7 @@ class ScanPlan:
                 return self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
 
         planned: Iterator[tuple[tuple[Fragment, int, int], list[Part]]]
-        if self._pruner is None or self._snapshot.store.local_path("data") is not None:
+        if self._pruner is None or self._snapshot.is_local:
             planned = ((clamped, left(clamped)) for clamped in self._clamped())
         else:  # zone maps are fetched for many fragments at a time
             planned = ordered_ahead(left, self._clamped(), first)

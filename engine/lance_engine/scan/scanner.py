@@ -98,7 +98,7 @@ class Scanner:
         self.filter = None if planned is None else planned.filter
         self.limit = limit
         self.offset = offset or 0
-        self._is_local = snapshot.store.local_path("data") is not None
+        self._is_local = snapshot.is_local
         ahead = read_ahead if read_ahead is not None else read_ahead_bytes() * (1 if self._is_local else 2)
         #: bytes of decoded batches that may wait for their consumer
         self.read_ahead = ahead if self._is_local else ahead // 4

@@ -78,7 +78,7 @@ def take(
     readers = lookups(snapshot, reader_for, wanted.names, addresses)
     read = partial(_read, names=wanted.names, metrics=current_metrics())
     batches: Iterable[list[pa.RecordBatch]]
-    if snapshot.store.local_path("data") is None:
+    if not snapshot.is_local:
         batches = (batch for _, batch in ordered_ahead(read, iter(readers)))
     elif len(addresses) < PARALLEL_ROWS:
         batches = map(read, readers)

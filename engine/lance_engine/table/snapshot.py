@@ -82,6 +82,11 @@ class Snapshot:
         """Where the dataset lies."""
         return self.store.uri
 
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether files are mapped, so that nothing is fetched; the store answers with a system call."""
+        return self.store.local_path("data") is not None
+
     @property
     def version(self) -> int:
         return self.manifest.version
@@ -163,7 +168,7 @@ class Snapshot:
 
     def fetch_deletions(self, fragments: Iterable[Fragment]) -> None:
         """Read the deletion files of some fragments together, where they are not local."""
-        if self.store.local_path("data") is not None:
+        if self.is_local:
             return
         missing = [
             fragment

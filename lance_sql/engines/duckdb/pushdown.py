@@ -96,7 +96,7 @@ def _decide(condition: Condition) -> Decision:
     if pruned.tested <= _TESTED_SHARE:
         reason = f"{pruned.by} decide all but {_percent(pruned.tested)} of the rows"
         return Decision(text, True, reason, pruned.left)
-    if not _is_local(dataset):
+    if not dataset.snapshot.is_local:
         reason = "indices and zone maps leave most of the rows, and no sample is read of remote files"
         return Decision(text, False, reason)
     share = sampled_share(condition)
@@ -106,7 +106,7 @@ def _decide(condition: Condition) -> Decision:
 def _pruned(condition: Condition) -> _Pruned:
     dataset = condition.dataset
     fragments = dataset.snapshot.fragments
-    step = -(-len(fragments) // (_FRAGMENTS if _is_local(dataset) else _REMOTE_FRAGMENTS))
+    step = -(-len(fragments) // (_FRAGMENTS if dataset.snapshot.is_local else _REMOTE_FRAGMENTS))
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments[::step]]
     scanner = dataset.scan(columns=[], filter=condition.plan, splits=splits)
     metrics = scanner.look_ahead()
@@ -125,10 +125,6 @@ def sampled_share(condition: Condition) -> float:
     ]
     rows = sum(split.stop - split.start for split in sample)
     return dataset.scan(columns=[], filter=condition.plan, splits=sample).count() / max(rows, 1)
-
-
-def _is_local(dataset: DatasetVersion) -> bool:
-    return dataset.snapshot.store.local_path("data") is not None
 
 
 def _percent(share: float) -> str:
