@@ -1,3 +1,4 @@
+#include "decode/by_width.hpp"
 #include "decode/unpack.hpp"
 #include "decode/value_decoder.hpp"
 
@@ -78,18 +79,7 @@ class InlineBitpacking : public ValueDecoder {
 }  // namespace
 
 ValueDecoderPtr make_inline_bitpacking(uint64_t bits_per_value) {
-  switch (bits_per_value) {
-    case 8:
-      return std::make_shared<InlineBitpacking<uint8_t>>();
-    case 16:
-      return std::make_shared<InlineBitpacking<uint16_t>>();
-    case 32:
-      return std::make_shared<InlineBitpacking<uint32_t>>();
-    case 64:
-      return std::make_shared<InlineBitpacking<uint64_t>>();
-    default:
-      throw CorruptData("bit-packed values must be 8, 16, 32 or 64 bits wide");
-  }
+  return for_bits<const ValueDecoder, InlineBitpacking>(bits_per_value, kPackedWidths);
 }
 
 }  // namespace lance

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/bitmap.hpp"
+#include "decode/by_width.hpp"
 #include "decode/unpack.hpp"
 
 namespace lance {
@@ -142,48 +143,15 @@ BlockDecoderPtr make_block_flat(uint64_t bits) {
 }
 
 BlockDecoderPtr make_block_inline_bitpacking(uint64_t bits) {
-  switch (bits) {
-    case 8:
-      return std::make_shared<BlockInlineBitpacking<uint8_t>>();
-    case 16:
-      return std::make_shared<BlockInlineBitpacking<uint16_t>>();
-    case 32:
-      return std::make_shared<BlockInlineBitpacking<uint32_t>>();
-    case 64:
-      return std::make_shared<BlockInlineBitpacking<uint64_t>>();
-    default:
-      throw CorruptData("bit-packed values must be 8, 16, 32 or 64 bits wide");
-  }
+  return for_bits<const BlockDecoder, BlockInlineBitpacking>(bits, kPackedWidths);
 }
 
 BlockDecoderPtr make_block_out_of_line_bitpacking(uint64_t bits, uint64_t packed_bits) {
-  switch (bits) {
-    case 8:
-      return std::make_shared<BlockOutOfLineBitpacking<uint8_t>>(packed_bits);
-    case 16:
-      return std::make_shared<BlockOutOfLineBitpacking<uint16_t>>(packed_bits);
-    case 32:
-      return std::make_shared<BlockOutOfLineBitpacking<uint32_t>>(packed_bits);
-    case 64:
-      return std::make_shared<BlockOutOfLineBitpacking<uint64_t>>(packed_bits);
-    default:
-      throw CorruptData("bit-packed values must be 8, 16, 32 or 64 bits wide");
-  }
+  return for_bits<const BlockDecoder, BlockOutOfLineBitpacking>(bits, kPackedWidths, packed_bits);
 }
 
 BlockDecoderPtr make_block_rle(uint64_t bits) {
-  switch (bits) {
-    case 8:
-      return std::make_shared<BlockRle<uint8_t>>();
-    case 16:
-      return std::make_shared<BlockRle<uint16_t>>();
-    case 32:
-      return std::make_shared<BlockRle<uint32_t>>();
-    case 64:
-      return std::make_shared<BlockRle<uint64_t>>();
-    default:
-      throw CorruptData("run-length coded values must be 8, 16, 32 or 64 bits wide");
-  }
+  return for_bits<const BlockDecoder, BlockRle>(bits, kRunWidths);
 }
 
 BlockDecoderPtr make_block_variable(unsigned bits_per_offset) {

@@ -208,25 +208,31 @@ std::vector<std::vector<Range>> LeafColumn::page_buffers() const {
 
 namespace {
 
-class NarrowDecimals : public Field {
+class AlteredField : public Field {
  public:
-  explicit NarrowDecimals(FieldPtr wide) : wide_(std::move(wide)) {}
+  AlteredField(FieldPtr inner, void (ArrayBuilder::*alter)()) : inner_(std::move(inner)), alter_(alter) {}
 
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override {
-    ArrayBuilder array = wide_->decode(selection, overlays, scratch);
-    array.narrow_decimals();
+    ArrayBuilder array = inner_->decode(selection, overlays, scratch);
+    (array.*alter_)();
     return array;
   }
 
  private:
-  FieldPtr wide_;
+  FieldPtr inner_;
+  void (ArrayBuilder::*alter_)();
 };
 
 }  // namespace
 
+FieldPtr make_altered_field(FieldPtr inner, void (ArrayBuilder::*alter)()) {
+  return std::make_shared<AlteredField>(std::move(inner), alter);
+}
+
 Columns Columns::narrowed(const std::vector<uint32_t>& indices) const {
   std::vector<FieldPtr> fields = fields_;
-  for (uint32_t index : indices) fields.at(index) = std::make_shared<NarrowDecimals>(fields.at(index));
+  for (uint32_t index : indices)
+    fields.at(index) = make_altered_field(fields.at(index), &ArrayBuilder::narrow_decimals);
   return Columns(std::move(fields));
 }
 

@@ -77,6 +77,9 @@ class Field {
 
 using FieldPtr = std::shared_ptr<const Field>;
 
+// `inner`, whose arrays `alter` changes when they are decoded.
+FieldPtr make_altered_field(FieldPtr inner, void (ArrayBuilder::*alter)());
+
 // The columns of a projection; decodes them together into one Arrow struct array.
 class Columns {
  public:

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "decode/by_width.hpp"
 #include "decode/value_decoder.hpp"
 
 namespace lance {
@@ -88,18 +89,7 @@ class Rle : public ValueDecoder {
 }  // namespace
 
 ValueDecoderPtr make_rle(uint64_t bits_per_value) {
-  switch (bits_per_value) {
-    case 8:
-      return std::make_shared<Rle<uint8_t>>();
-    case 16:
-      return std::make_shared<Rle<uint16_t>>();
-    case 32:
-      return std::make_shared<Rle<uint32_t>>();
-    case 64:
-      return std::make_shared<Rle<uint64_t>>();
-    default:
-      throw CorruptData("run-length coded values must be 8, 16, 32 or 64 bits wide");
-  }
+  return for_bits<const ValueDecoder, Rle>(bits_per_value, kRunWidths);
 }
 
 }  // namespace lance

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "decode/by_width.hpp"
 #include "decode/unpack.hpp"
 #include "decode/v2_0/array_decoder.hpp"
 
@@ -97,30 +98,14 @@ class BitpackedForNonNeg : public ArrayDecoder {
   unsigned width_;
 };
 
-template <template <typename> class Decoder, typename... Arguments>
-ArrayDecoderPtr for_bits(unsigned bits, Arguments... arguments) {
-  switch (bits) {
-    case 8:
-      return std::make_shared<Decoder<uint8_t>>(arguments...);
-    case 16:
-      return std::make_shared<Decoder<uint16_t>>(arguments...);
-    case 32:
-      return std::make_shared<Decoder<uint32_t>>(arguments...);
-    case 64:
-      return std::make_shared<Decoder<uint64_t>>(arguments...);
-    default:
-      throw CorruptData("bit-packed values must be 8, 16, 32 or 64 bits wide");
-  }
-}
-
 }  // namespace
 
 ArrayDecoderPtr make_bitpacked(Range buffer, unsigned packed_bits, unsigned bits, bool is_signed) {
-  return for_bits<Bitpacked>(bits, buffer, packed_bits, is_signed);
+  return for_bits<ArrayDecoder, Bitpacked>(bits, kPackedWidths, buffer, packed_bits, is_signed);
 }
 
 ArrayDecoderPtr make_bitpacked_for_non_neg(Range buffer, unsigned packed_bits, unsigned bits) {
-  return for_bits<BitpackedForNonNeg>(bits, buffer, packed_bits);
+  return for_bits<ArrayDecoder, BitpackedForNonNeg>(bits, kPackedWidths, buffer, packed_bits);
 }
 
 namespace {

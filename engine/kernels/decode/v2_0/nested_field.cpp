@@ -132,20 +132,6 @@ class StructField : public Field {
   std::vector<FieldPtr> children_;
 };
 
-class StringField : public Field {
- public:
-  explicit StringField(FieldPtr lists) : lists_(std::move(lists)) {}
-
-  ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override {
-    ArrayBuilder array = lists_->decode(selection, overlays, scratch);
-    array.join_bytes();
-    return array;
-  }
-
- private:
-  FieldPtr lists_;
-};
-
 }  // namespace
 
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
@@ -158,7 +144,7 @@ FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::sha
 }
 
 FieldPtr make_string_field(FieldPtr lists) {
-  return std::make_shared<StringField>(std::move(lists));
+  return make_altered_field(std::move(lists), &ArrayBuilder::join_bytes);
 }
 
 FieldPtr make_struct_field(std::vector<FieldPtr> children) {
