@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import lance
+import pyarrow as pa
 import pytest
 from compared_versions import differences
 
@@ -105,6 +106,71 @@ def test_indices_that_know_of_too_many_rows(tmp_path: Path, release: str) -> Non
             assert ours.scan(["id"], filter=where).to_table()["id"].to_pylist() == expected, where
             assert ours.count_rows(where) == len(expected)
     assert contradicted > 4  # pylance believes them
+
+
+def test_texts_among_binary_json(tmp_path: Path) -> None:
+    """Releases before 7.0 stored the text itself where rows were merged with some of the columns."""
+    uri = kept("values/json-1.0.1", tmp_path)
+    for version in range(1, lance.dataset(uri).version + 1):
+        ours, theirs = lance_sql.open(uri, version=version), lance.dataset(uri, version=version)
+        expected = theirs.to_table(["id", "j"])
+        assert ours.scan(["id", "j"]).to_table().to_pylist() == expected.to_pylist()
+        for text in ("7", "null", '{"a":1}'):
+            ids = [row["id"] for row in expected.to_pylist() if row["j"] == text]
+            assert ours.scan(["id"], filter=f"j = '{text}'").to_table()["id"].to_pylist() == ids
+        # pylance reads them, but fails in filters.
+        ids = [row["id"] for row in expected.to_pylist() if row["j"] and '"b":' in row["j"]]
+        assert ours.scan(["id"], filter="json_exists(j, '$.b')").to_table()["id"].to_pylist() == ids
+
+
+def test_2_2_before_it_was_stable(tmp_path: Path) -> None:
+    """pylance 14 refuses what pylance 1.0 wrote."""
+    uri = kept("values/early-2.2-1.0.1", tmp_path)
+    with pytest.raises(Exception, match="u32 chunk grammar"):
+        lance.dataset(uri).to_table()
+    expected = [
+        {
+            "id": i,
+            "t": None if i % 4 == 0 else f"v{i}" * (i % 3),
+            "f": None if i % 5 == 0 else i / 4,
+            "x": None if i % 7 == 0 else i % 2 == 0,
+            "s": None if i % 6 == 0 else {"a": i, "b": None if i % 4 == 1 else "b"},
+            "l": None if i % 6 == 1 else [None if j == 1 else j for j in range(i % 4)],
+            "v": [i, i + 1],
+        }
+        for i in range(40)
+    ]
+    dataset = lance_sql.open(uri)
+    assert dataset.scan().to_table().to_pylist() == expected
+    assert dataset.take([39, 7])["s"].to_pylist() == [expected[39]["s"], expected[7]["s"]]
+    assert dataset.count_rows("s.a > 20 AND t IS NOT NULL") == sum(
+        row["t"] is not None and row["s"] is not None and row["s"]["a"] > 20 for row in expected
+    )
+
+
+def test_filters_on_0_1_test_what_is_read(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    kind = pa.struct([("n", pa.int64()), ("t", pa.string())])
+    for ids, values in (
+        ([1, 2], [{"n": 1, "t": "a"}, {"n": None, "t": None}]),
+        ([3], [{"n": None, "t": None}]),
+    ):
+        table = pa.table({"id": ids, "s": pa.array(values, kind)})
+        lance.write_dataset(table, uri, mode="append", data_storage_version="legacy")
+    ours, theirs = lance_sql.open(uri), lance.dataset(uri)
+    rows = [{"n": 1, "t": "a"}, {"n": 0, "t": None}, {"n": 0, "t": None}]
+    assert theirs.to_table()["s"].to_pylist() == ours.scan().to_table()["s"].to_pylist() == rows
+    assert theirs.to_table(["id"], "s.n IS NULL")["id"].to_pylist() == [3]  # whose row says 0
+    expected = {
+        "s.n IS NULL": [],
+        "s.n = 0": [2, 3],
+        "s.t IS NULL": [2, 3],
+        "s.t = ''": [],
+        "s.t <> 'b'": [1],
+    }
+    for where, ids in expected.items():
+        assert ours.scan(["id"], filter=where).to_table()["id"].to_pylist() == ids
+        assert ours.count_rows(where) == len(ids)
 
 
 def installed(release: str) -> Path:

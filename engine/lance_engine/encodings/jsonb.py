@@ -14,6 +14,8 @@ from lance_engine.errors import SchemaMismatchError
 from lance_engine.schema_tree import Field
 
 STORED = pa.large_binary()
+# How binary values begin: a scalar, an object, an array (of less than 16 million items).
+_CONTAINERS = (0x20, 0x40, 0x80)
 
 
 def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
@@ -21,8 +23,31 @@ def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
 
     `kernels.InvalidJsonError` where a value is damaged; `kernels.BatchTooLargeError` asks for fewer rows.
     """
-    text, offsets = kernels.decode_jsonb(*_buffers(values))
+    try:
+        text, offsets = kernels.decode_jsonb(*_buffers(values))
+    except kernels.InvalidJsonError:
+        stored = _with_texts_stored(values)
+        if stored is None:
+            raise
+        text, offsets = kernels.decode_jsonb(*_buffers(stored))
     return _array(pa.string(), values, text, offsets)
+
+
+def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | None:
+    """The values, with binary ones for the texts among them; None if there are none, or damaged ones.
+
+    Releases before 7.0 stored texts as they were when rows were merged.
+    """
+    found = values.to_pylist()
+    places = [row for row, value in enumerate(found) if value and value[0] not in _CONTAINERS]
+    try:
+        texts = pa.array([found[row].decode() for row in places], pa.large_string())
+        stored = _array(STORED, texts, *kernels.encode_jsonb(*_buffers(texts))).to_pylist()
+    except (UnicodeDecodeError, kernels.InvalidJsonError):
+        return None
+    for row, value in zip(places, stored, strict=True):
+        found[row] = value
+    return pa.array(found, STORED) if places else None
 
 
 def stored_json(array: pa.Array, field: Field) -> pa.Array:
