@@ -6,7 +6,8 @@
 
 `table` and `sql` read tables by path, `narrow` makes a query read only what it needs, `write` knows all
 modes of saving; `compact`, `build_index`, `delete`, `update` and `merge` let Spark's tasks do what the
-operations of a dataset do. The page ``docs/spark.md`` lists the options.
+operations of a dataset do. `vector_search`, `search` and `nearest_join` search. The page
+``docs/spark.md`` lists the options.
 
 What is not used is not imported: every Python worker of Spark imports this package.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lance_sql.spark.merging import merge
     from lance_sql.spark.narrowing import narrow
     from lance_sql.spark.saving import write
+    from lance_sql.spark.searching import nearest_join, search, vector_search
     from lance_sql.spark.session import local_session, register
     from lance_sql.spark.tables import sql, table
 
@@ -34,10 +36,13 @@ __all__ = [
     "local_session",
     "merge",
     "narrow",
+    "nearest_join",
     "register",
+    "search",
     "sql",
     "table",
     "update",
+    "vector_search",
     "write",
 ]
 
@@ -49,10 +54,13 @@ _LAZY = {
     "local_session": "lance_sql.spark.session",
     "merge": "lance_sql.spark.merging",
     "narrow": "lance_sql.spark.narrowing",
+    "nearest_join": "lance_sql.spark.searching",
     "register": "lance_sql.spark.session",
+    "search": "lance_sql.spark.searching",
     "sql": "lance_sql.spark.tables",
     "table": "lance_sql.spark.tables",
     "update": "lance_sql.spark.maintenance",
+    "vector_search": "lance_sql.spark.searching",
     "write": "lance_sql.spark.saving",
 }
 

@@ -20,6 +20,8 @@ from lance_engine.format.operations import CreateIndex
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import RowFinderKind
 from lance_engine.index.segments import CoveringSegment
+from lance_engine.index.vector.options import KINDS as VECTOR_KINDS
+from lance_engine.index.vector.options import vector_options
 from lance_engine.operations.changes import commit_change, write_options
 from lance_engine.operations.compact import Rewritten, commit_rewrite, plan, rewrite_options
 from lance_engine.operations.delete import delete_rows
@@ -29,8 +31,10 @@ from lance_engine.operations.indices import index_target, replaced_segments
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import joined, live_offsets, matching_addresses, scan
 from lance_engine.operations.update import commit_moved, write_updated
+from lance_engine.operations.vector_build import build_vectors, train_encoder
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.splits import ScanSplit
+from lance_engine.search.column import vector_column
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import write_fragments
 from pyspark.sql import SparkSession
@@ -100,15 +104,18 @@ def build_index(
     replace: bool = False,
     progress: ProgressOption = None,
     location: Mapping[str, Any] | None = None,
-    **settings: int,
+    **settings: Any,
 ) -> Dataset:
     """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
 
     A btree or bitmap has a segment for each task then, at most `MAX_SEGMENTS`; zonemap and bloomfilter are
-    joined to one. `location` is ``branch`` and ``storage_options``.
+    joined to one. An index on vectors is trained by the driver on a sample, and has a segment for each task:
+    all share its partitions and codes. `location` is ``branch`` and ``storage_options``.
     """
     options = _options(path, location or {})
     index_name = name or f"{column}_idx"
+    if kind.upper() in VECTOR_KINDS:
+        return _build_vector_index(spark, options, column, kind, index_name, replace, progress, settings)
 
     def once(snapshot: Snapshot) -> Snapshot:
         target = index_target(snapshot, column, kind, index_name, **settings)
@@ -137,6 +144,39 @@ def build_index(
                 snapshot.store.delete(unused)
             segments, paths = (segment,), files
         return commit_change(snapshot, CreateIndex(segments, existing), paths)
+
+    return _done(options, once)
+
+
+def _build_vector_index(
+    spark: SparkSession,
+    options: Options,
+    column: str,
+    kind: str,
+    name: str,
+    replace: bool,
+    progress: ProgressOption,
+    settings: Mapping[str, Any],
+) -> Dataset:
+    def once(snapshot: Snapshot) -> Snapshot:
+        existing = replaced_segments(snapshot, name, replace)
+        reporter = Reporter(progress)
+        place = vector_column(snapshot, column)
+        vector = snapshot.schema.field(column).to_arrow().type
+        chosen = vector_options(kind, vector, snapshot.num_rows, settings)
+        encoder = train_encoder(snapshot, place, chosen, reporter)
+        at = _pinned(options, snapshot)
+        shares = _shares(snapshot, MAX_SEGMENTS)
+
+        def work(ids: list[int]) -> tuple[IndexSegment, list[str]]:
+            here = at.open().snapshot
+            fragments = [here.fragment(number) for number in ids]
+            return build_vectors(here, name, vector_column(here, column), encoder, fragments, Reporter(None))
+
+        rows = [sum(snapshot.live_rows(snapshot.fragment(number)) for number in ids) for ids in shares]
+        built = run_tasks(spark, shares, work, reporter, "building the index", rows)
+        paths = [path for _, files in built for path in files]
+        return commit_change(snapshot, CreateIndex(tuple(segment for segment, _ in built), existing), paths)
 
     return _done(options, once)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lance_engine import kernels
     from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.scan.splits import ScanSplit
     from lance_engine.table.snapshot import Snapshot
 
 DISTANCE: Final = "_distance"
@@ -65,6 +67,59 @@ def nearest(
     else:
         found = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
     return _table(snapshot, reader_for, parsed, found, columns, with_row_id)
+
+
+def has_index(snapshot: Snapshot, column: str, metric: str | None) -> bool:
+    """Whether `nearest` would use an index."""
+    asked = None if metric is None else metric_named(metric)
+    return choose_index(snapshot, vector_column(snapshot, column), asked) is not None
+
+
+#: Rows that were found: the numbers of their queries, their row ids and distances.
+FoundRows = tuple[npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.float32]]
+
+
+def nearest_among(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    column: str,
+    query: Any,
+    k: int,
+    metric: str | None = None,
+    *,
+    splits: Sequence[ScanSplit],
+    filter: str | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> FoundRows:
+    """The nearest rows of some ranges of rows, compared exactly."""
+    place = vector_column(snapshot, column)
+    _check(place, k, lower, upper)
+    parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
+    node = parse_filter(filter, snapshot)
+    bounds = Bounds(lower, upper)
+    return search_exactly(snapshot, reader_for, parsed, k, bounds, node, splits).result()
+
+
+def nearest_table(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    column: str,
+    query: Any,
+    k: int,
+    parts: Sequence[FoundRows],
+    columns: Sequence[str] | None = None,
+    metric: str | None = None,
+) -> pa.Table:
+    """The answer of `nearest` where the nearest rows of each part of the dataset are known."""
+    place = vector_column(snapshot, column)
+    parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
+    merged = Bounds().nearest(parsed.count, k)
+    for numbers, ids, distances in parts:
+        for number in np.unique(numbers).tolist():
+            mine = numbers == number
+            merged.offer(int(number), np.ascontiguousarray(distances[mine]), np.ascontiguousarray(ids[mine]))
+    return _table(snapshot, reader_for, parsed, merged, columns, False)
 
 
 def _check(column: VectorColumn, k: int, lower: float | None, upper: float | None) -> None:

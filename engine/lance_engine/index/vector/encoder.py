@@ -48,6 +48,9 @@ class Encoder:
         dot = options.metric is Metric.DOT
         self._nearest = kernels.Centroids(np.ascontiguousarray(centroids).reshape(-1), options.dim, dot)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options, self.centroids, self.coder)
+
     @property
     def stored_centroids(self) -> npt.NDArray[Any]:
         """The centroids in the type of the column."""
@@ -164,6 +167,9 @@ class ProductCoder(Coder):
         self._nearest = [
             kernels.Centroids(np.ascontiguousarray(part).reshape(-1), part_dim, False) for part in codebook
         ]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options, self.codebook)
 
     @property
     def width(self) -> int:

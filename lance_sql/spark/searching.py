@@ -1,0 +1,170 @@
+"""Searches by Spark: for one vector, for words, and for the vectors of a DataFrame.
+
+Tasks search, each a part of the rows or some of the queries; what they found is merged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterator, Sequence
+from os import PathLike, fspath
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
+from lance_engine.progress import Reporter
+from lance_engine.scan.splits import ScanSplit
+from pyspark.sql import DataFrame, SparkSession
+
+from lance_sql.spark.cluster import run_tasks
+from lance_sql.spark.options import Options
+from lance_sql.spark.partitions import plan_splits
+from lance_sql.spark.tables import option_texts
+from lance_sql.spark.types import spark_schema, to_spark
+from lance_sql.spark.versions import arrow_schema
+
+#: A column of answers, behind those of the dataset.
+DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
+
+
+def vector_search(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    column: str,
+    query: Any,
+    k: int = 10,
+    metric: str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    filter: str | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    use_index: bool = True,
+    location: dict[str, Any] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The rows whose vectors are nearest to `query`, as `Dataset.nearest` finds them, nearest first.
+
+    Without an index the tasks compare the vectors of some of the rows each. An index is searched by the
+    driver, which takes about as long as it takes to start a task. `location` is ``version``, ``tag``,
+    ``branch`` and ``storage_options``; other `options` are those of `Dataset.nearest`.
+    """
+    from lance_engine.search.nearest import has_index, nearest_among, nearest_table
+
+    at = _options(path, location)
+    dataset = at.open()
+    at = at.at(dataset)
+    if use_index and has_index(dataset.snapshot, column, metric):
+        found = dataset.nearest(
+            column, query, k, metric, columns=columns, filter=filter, lower=lower, upper=upper, **options
+        )
+        return _frame(spark, found)
+    shares = plan_splits(dataset, dataclasses.replace(at, filter=filter)).partitions
+    rows = [sum(split.stop - split.start for split in splits) for splits in shares]
+
+    def work(splits: list[ScanSplit]) -> Any:
+        here = at.open()
+        return nearest_among(
+            here.snapshot,
+            here._reader,
+            column,
+            query,
+            k,
+            metric,
+            splits=splits,
+            filter=filter,
+            lower=lower,
+            upper=upper,
+        )
+
+    parts = run_tasks(spark, shares, work, Reporter(None), "searching", rows)
+    return _frame(
+        spark, nearest_table(dataset.snapshot, dataset._reader, column, query, k, parts, columns, metric)
+    )
+
+
+def search(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    query: Any,
+    column: str | Sequence[str] | None = None,
+    k: int | None = 10,
+    *,
+    location: dict[str, Any] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The rows whose texts match `query` best, as `Dataset.search` finds them on the driver, best first.
+
+    How rare a word is in all rows decides the scores, so there is nothing to divide among tasks.
+    """
+    return _frame(spark, _options(path, location).open().search(query, column, k, **options))
+
+
+def nearest_join(
+    left: DataFrame,
+    path: str | PathLike[str],
+    column: str,
+    left_column: str,
+    k: int = 10,
+    metric: str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    prefix: str = "",
+    location: dict[str, Any] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Each row of `left` with the `k` rows of the dataset whose vectors are nearest to its `left_column`.
+
+    Its columns are those of `left`, `columns` of the dataset (all by default) with `prefix` before their
+    names, and ``_distance``. Rows of `left` without a vector are left out. Each task searches for the vectors
+    of its rows, all at once. Other `options` are those of `Dataset.nearest`.
+    """
+    at = _options(path, location)
+    dataset = at.open()
+    at = at.at(dataset)
+    names = list(dataset.schema.names if columns is None else columns)
+    missing = [name for name in names if name not in dataset.schema.names]
+    if missing:
+        raise ColumnNotFoundError(f"The dataset has no column '{missing[0]}'", path=dataset.uri)
+    fields = [dataset.schema.field(name).with_name(prefix + name) for name in names]
+    taken = {*left.columns, DISTANCE.name} & {field.name for field in fields}
+    if taken or DISTANCE.name in left.columns:
+        raise InvalidSearchError(
+            f"Both sides have a column '{min(taken or {DISTANCE.name})}'",
+            remedy="Rename it, choose columns=, or give the dataset's a prefix=",
+        )
+    added = spark_schema(pa.schema([*fields, DISTANCE]))
+    schema = type(left.schema)([*left.schema.fields, *added.fields])
+    declared = arrow_schema(schema)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        here = at.open()
+        for batch in batches:
+            vectors = batch.column(left_column)
+            present = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
+            if not len(present):
+                continue
+            queries = np.asarray(vectors.take(pa.array(present)).to_pylist())
+            found = here.nearest(column, queries, k, metric, columns=["query_index", *names], **options)
+            rows = batch.take(pa.array(present[found["query_index"].to_numpy()]))
+            arrays = [*rows.columns]
+            arrays += [found[name].combine_chunks() for name in [*names, DISTANCE.name]]
+            yield to_spark(pa.RecordBatch.from_arrays(arrays, names=declared.names), declared)
+
+    with warnings.catch_warnings():  # PySpark warns of pandas, which Arrow batches do not pass through
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        return left.mapInArrow(work, schema)
+
+
+def _options(path: str | PathLike[str], location: dict[str, Any] | None) -> Options:
+    return Options.parse({**option_texts(location or {}), "path": fspath(path)})
+
+
+def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """An answer as a DataFrame."""
+    schema = spark_schema(table.schema)
+    declared = arrow_schema(schema)
+    batches = [to_spark(batch, declared) for batch in table.combine_chunks().to_batches()]
+    return spark.createDataFrame(pa.Table.from_batches(batches, declared), schema)
