@@ -131,6 +131,8 @@ def cleanup_command(
         f"{verb} {counted(len(report.versions), 'version')}, {counted(files, 'file')}, "
         f"{in_bytes(report.bytes_removed)}"
     )
+    for reference in report.damaged_references:
+        click.echo(f"every version is kept: {reference} is damaged, and may name any of them", err=True)
 
 
 @click.command("verify")

@@ -62,6 +62,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     _finished(rest, "VACUUM t RETAIN 7 DAYS DRY RUN")
     report = asdict(dataset.cleanup(retained, dry_run=dry_run))
     report["versions"] = list(report["versions"])
+    report["damaged_references"] = list(report["damaged_references"])
     return pa.Table.from_pylist([report])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import io
@@ -240,6 +241,7 @@ class _LocalSink(Sink):
         if self._file.closed:
             return
         try:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what is not written yet may go nowhere: the disk may be full
+                self._file.close()
         finally:
             Path(self._staging).unlink(missing_ok=True)

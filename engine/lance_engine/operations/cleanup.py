@@ -14,11 +14,11 @@ from lance_engine.format.manifest import parse_manifest_file
 from lance_engine.io import Store, files_uri, is_externally_committed
 from lance_engine.io.manifest_names import ENDING, VERSIONS
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.table.branches import branch_names, list_branches
+from lance_engine.table.branches import branch_names, damaged_branches, list_branches
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import REFS, branch_store, root_store
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
-from lance_engine.table.tags import list_tags
+from lance_engine.table.tags import damaged_tags, list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
 
 #: A file that no version names belongs to no writer at work any more when it is that old.
@@ -27,7 +27,11 @@ UNVERIFIED_AGE: Final = datetime.timedelta(days=7)
 
 @dataclasses.dataclass(frozen=True)
 class CleanupReport:
-    """What a clean-up removed or, as a dry run, would remove. Counts are of files."""
+    """What a clean-up removed or, as a dry run, would remove. Counts are of files.
+
+    `damaged_references` are the paths of tags and branches that cannot be read. Nobody knows which versions
+    they name, so no version is removed, nor a file that one of them needs.
+    """
 
     versions: tuple[int, ...]
     data_files: int
@@ -36,6 +40,7 @@ class CleanupReport:
     index_files: int
     bytes_removed: int
     dry_run: bool
+    damaged_references: tuple[str, ...] = ()
 
 
 def cleanup(
@@ -53,6 +58,7 @@ def cleanup(
     they go when they are older than `UNVERIFIED_AGE`. `delete_unverified` removes them at once, and is safe
     only when there is no writer. Whoever reads a removed version meanwhile fails. An exception of `progress`
     ends the work: versions that are left are whole, and files that are left without one count as unverified.
+    While a tag or a branch is damaged, every version stays: it may be the one that is named.
     """
     store, reporter = snapshot.store, Reporter(progress)
     versions = list_versions(store)
@@ -61,7 +67,8 @@ def cleanup(
     location = _location(store)
     now = datetime.datetime.now(datetime.UTC)
     cutoff = now - older_than
-    protected = {versions.latest, *_named_versions(snapshot)}
+    damaged = (*damaged_tags(root_store(snapshot)), *damaged_branches(root_store(snapshot)))
+    protected = {versions.latest, *(versions.versions if damaged else _named_versions(snapshot))}
     needed, known = _Files(), _Files()
     removed: list[int] = []
     reporter.begin("reading versions", len(versions.versions), "versions")
@@ -96,7 +103,8 @@ def cleanup(
         ]
     paths += [path for path in _leftovers(store) if _is_abandoned(store, path, oldest)]
     manifests = [versions.path(version) for version in removed]
-    return _remove(store, manifests, paths, tuple(removed), dry_run, reporter)
+    report = _remove(store, manifests, paths, tuple(removed), dry_run, reporter)
+    return dataclasses.replace(report, damaged_references=damaged)
 
 
 _FOLDERS: Final = (DATA, DELETIONS, TRANSACTIONS, INDICES)

@@ -32,6 +32,7 @@ from lance_engine.table.refs import (
     read_ref,
     readable,
     root_store,
+    unreadable,
 )
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 
@@ -57,6 +58,11 @@ class Branch:
 def list_branches(root: Store) -> list[Branch]:
     """All branches by name, but for damaged ones; one request each."""
     return readable(branch_names(root), lambda name: read_branch(root, name))
+
+
+def damaged_branches(root: Store) -> list[str]:
+    """The paths of the branches that cannot be read."""
+    return unreadable(root, BRANCHES, lambda name: read_branch(root, name))
 
 
 def branch_names(root: Store) -> list[str]:
@@ -128,6 +134,13 @@ def delete_branch(root: Store, name: str) -> None:
         lineage = read_branch(root, name).lineage
     except CorruptFileError:
         lineage = ()  # a damaged one may go, too
+    damaged = [path for path in damaged_branches(root) if path != _path(name)]
+    if damaged:
+        raise BranchInUseError(
+            f"The file of another branch is damaged, which may have been made from the branch '{name}'",
+            path=f"{root.uri}/{damaged[0]}",
+            remedy="Restore that file from a copy, or delete its branch first",
+        )
     for other in list_branches(root):
         begins_here = lineage and other.lineage[: len(lineage)] == lineage
         if other.name != name and (begins_here or other.parent == name):

@@ -7,7 +7,13 @@ import urllib.parse
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
-from lance_engine.errors import CorruptFileError, LanceError, MissingFileError, VersionNotFoundError
+from lance_engine.errors import (
+    CorruptFileError,
+    LanceError,
+    MissingFileError,
+    StorageUnavailableError,
+    VersionNotFoundError,
+)
 from lance_engine.io import Store, SubStore, open_store
 from lance_engine.table.snapshot import Snapshot
 
@@ -61,6 +67,25 @@ def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
                 error, CorruptFileError | VersionNotFoundError | MissingFileError
             ):
                 raise
+    return found
+
+
+def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[str]:
+    """The paths of the references in a folder that cannot be read, whatever they are called."""
+    found = []
+    for path in root.list(folder):
+        name = urllib.parse.unquote(path.removeprefix(f"{folder}/").removesuffix(ENDING))
+        if not path.endswith(ENDING):
+            continue  # unfinished, or not of ours
+        try:
+            read(name)
+        except (VersionNotFoundError, FileNotFoundError):
+            if root.exists(path):  # under a name that is spelled otherwise
+                found.append(path)
+        except (ValueError, LanceError) as error:
+            if isinstance(error, StorageUnavailableError):
+                raise
+            found.append(path)
     return found
 
 

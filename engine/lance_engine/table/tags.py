@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
-from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable
+from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable, unreadable
 from lance_engine.table.versions import list_versions
 
 TAGS: Final = "_refs/tags"
@@ -31,6 +31,11 @@ class Tag:
 def list_tags(store: Store) -> list[Tag]:
     """All tags by name, but for damaged ones; one request each."""
     return readable(list_refs(store, TAGS), lambda name: read_tag(store, name))
+
+
+def damaged_tags(store: Store) -> list[str]:
+    """The paths of the tags that cannot be read."""
+    return unreadable(store, TAGS, lambda name: read_tag(store, name))
 
 
 def read_tag(store: Store, name: str) -> Tag:
