@@ -49,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants lint format bench bench-spark setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants endurance lint format bench bench-spark setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -90,6 +90,10 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 
 mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTANTS=100000, about an hour)
 	@$(BIN)/python tests/fuzz/fuzz_datasets.py $(MUTANTS)
+
+endurance: $(STAMPS)/dev  ## Hours of use in half an hour: interrupts, iterations, writers, kills, full disks
+	@LANCE_SQL_ROUNDS=10000 $(BIN)/python -m pytest -m slow tests/faults/test_long_runs.py tests/faults/test_endurance.py \
+	  tests/faults/test_interrupts.py $(PYTEST_ARGS)
 
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet

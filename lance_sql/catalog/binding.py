@@ -80,6 +80,10 @@ class Binding:
             self._renew_others(found)
         return Bound(statement.text(found, self._numbers_parameters), found)
 
+    def registered(self) -> set[str]:
+        """The names under which the engine knows datasets, versions of them and what describes them."""
+        return set(self._known)
+
     def _register(
         self, reference: Reference, dataset: DatasetVersion, system_columns: tuple[str, ...]
     ) -> None:

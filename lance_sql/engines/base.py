@@ -96,6 +96,9 @@ class Engine(Protocol):
     def register_other(self, name: str, data: Any) -> None:
         """Make `name` mean Arrow data or anything else that the engine itself can scan."""
 
+    def names(self) -> list[str]:
+        """The names of the tables and views that it knows, those that were registered included."""
+
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an order that does not say where they do."""
 

@@ -129,6 +129,12 @@ class Connection:
         explain = functools.partial(self.explain, statement, params)
         return QueryResult(query, self._engine, explain, self._streams.add, progress)
 
+    def table_names(self) -> list[str]:
+        """The names that a statement may use: of datasets, and of the engine's own tables and views."""
+        with self._engine.lock:
+            others = set(self._engine.names()) - self._binding.registered()
+        return sorted(others.union(self.catalog.names()))
+
     def select(
         self, text: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:

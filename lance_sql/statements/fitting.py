@@ -121,6 +121,8 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
     try:
         if isinstance(wanted, pa.BaseExtensionType) and array.type != wanted:
             array = wanted.wrap_array(pc.cast(array, wanted.storage_type))
+        elif pa.types.is_interval(array.type) and pa.types.is_duration(wanted):
+            array = _lengths(array).cast(wanted)
         elif array.type != wanted:
             array = pc.cast(array, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -130,3 +132,16 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
     if array.null_count and not field.nullable:
         raise SchemaMismatchError("There is a null in a column that does not allow nulls", column=field.name)
     return array
+
+
+def _lengths(intervals: pa.Array) -> pa.Array:
+    """Intervals, which is what DuckDB makes of durations, as durations; ArrowInvalid for those of months."""
+    lengths: list[int | None] = []
+    for interval in intervals.to_pylist():
+        if interval is not None and interval.months:
+            raise pa.ArrowInvalid("an interval of months has no fixed length")
+        lengths.append(None if interval is None else interval.days * _DAY + interval.nanoseconds)
+    return pa.array(lengths, pa.duration("ns"))
+
+
+_DAY = 86_400 * 10**9

@@ -55,6 +55,9 @@ class Session(Protocol):
     def catalog(self) -> Catalog:
         """Finds the datasets that a statement names."""
 
+    def table_names(self) -> list[str]:
+        """The names that a statement may use: of datasets, and of the engine's own tables and views."""
+
     def select(self, text: str | Statement, params: Parameters = None) -> Rows:
         """The rows of a query."""
 

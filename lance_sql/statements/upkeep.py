@@ -70,7 +70,7 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``SHOW TABLES`` and ``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``; INDEXES is `index_health`."""
     what = tokens[1].upper if len(tokens) > 1 else ""
     if what == "TABLES" and len(tokens) == 2:
-        return pa.table({"name": pa.array(session.catalog.names(), pa.string())})
+        return pa.table({"name": pa.array(session.table_names(), pa.string())})
     part = {"INDEXES": "index_health"}.get(what, what.lower())
     if part not in METADATA_TABLES or len(tokens) < 3:
         return None

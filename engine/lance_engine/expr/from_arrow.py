@@ -155,7 +155,7 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
     held: pa.StructScalar | None = None if options is None else options[0]
     match name, arguments:
         case _, [left, right] if name in _COMPARISONS:
-            return build.compare(_COMPARISONS[name], left, right)
+            return operations.compare(_COMPARISONS[name], left, right)
         case (("and_kleene" | "and"), _):
             return build.conjunction(arguments)
         case (("or_kleene" | "or"), _):

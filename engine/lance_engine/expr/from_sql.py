@@ -229,10 +229,7 @@ class _Reader:
 
     def _comparison(self, op: str, left: Any, right: Any) -> Node:
         sides = self.read(left), self.read(right)
-        if op in ("=", "<>") and all(is_list(side.type) for side in sides):
-            equal = operations.sql_function("list_equal", sides)
-            return equal if op == "=" else build.negate(equal)
-        return build.compare(op, *sides)
+        return operations.compare(op, *sides)
 
     def _read_between(self, parsed: Any) -> Node:
         low = self._comparison(">=", parsed.this, parsed.args["low"])

@@ -12,6 +12,7 @@ from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build, external, render
 from lance_engine.expr.coerce import round_to
 from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, own_name
+from lance_engine.expr.list_functions import is_list
 from lance_engine.expr.tree import Arithmetic, Function, Literal, Match, Node
 from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
 
@@ -136,6 +137,14 @@ def _as_floating(node: Node, kind: pa.DataType) -> Node:
     if isinstance(node, Literal) and not node.is_null:
         return Literal(round_to(float(node.value.as_py()), kind))
     return build.cast(node, kind)
+
+
+def compare(op: str, left: Node, right: Node) -> Node:
+    """``left op right``; lists are equal that have the same items in the same order."""
+    if op in ("=", "<>") and is_list(left.type) and is_list(right.type):
+        equal = sql_function("list_equal", (left, right))
+        return equal if op == "=" else build.negate(equal)
+    return build.compare(op, left, right)
 
 
 def sql_function(name: str, arguments: Sequence[Node]) -> Node:

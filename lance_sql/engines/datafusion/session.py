@@ -76,6 +76,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         for spelling in spellings(name):
             replace(self.context, spelling, as_dataset(data))
 
+    def names(self) -> list[str]:
+        return sorted(self.context.catalog().schema().names())
+
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.context, descending)
 

@@ -156,7 +156,7 @@ def _call(
         if searched is not statement:
             statement, _arguments = searched, _arguments[:1]
             _options[_parameters] = left
-    bound = _binding.bind(statement).text
+    bound = _shown(_binding) if _asks_for_tables(statement) else _binding.bind(statement).text
     if _arguments:
         _arguments = (bound, *_arguments[1:])
     else:
@@ -166,6 +166,25 @@ def _call(
     finally:
         if any(token.upper in _ENDS_OF_TRANSACTIONS for token in statement.tokens):
             _binding.unsettle()
+
+
+def _asks_for_tables(statement: Statement) -> bool:
+    return [token.upper for token in statement.tokens if token.upper != ";"] == ["SHOW", "TABLES"]
+
+
+def _shown(binding: Binding) -> str:
+    """What shows the tables of the connection, and datasets by their names, not by how DuckDB knows them."""
+    datasets = binding.catalog.names()
+    hidden = binding.registered().difference(datasets)
+    names = ", ".join(f"({_text(name)})" for name in datasets)
+    more = f" UNION SELECT * FROM (VALUES {names})" if names else ""
+    listed = ", ".join(map(_text, sorted(hidden))) or "''"
+    return f"SELECT name FROM (SHOW TABLES) WHERE name NOT IN ({listed}){more} ORDER BY name"
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
 
 
 def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:

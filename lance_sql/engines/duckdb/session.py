@@ -82,6 +82,10 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._tables.pop(name, None)
         self._others[name] = data
 
+    def names(self) -> list[str]:
+        found: list[str] = self._table("SHOW TABLES", None)["name"].to_pylist()
+        return found
+
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.connection, descending)
 

@@ -218,7 +218,9 @@ def source(
     planning: Planning | None = None,
     runs: Runs | None = None,
 ) -> DuckDBTable | PlainDataset:
-    """What DuckDB scans for `dataset` under a name."""
+    """What DuckDB scans for `dataset` under a name; LanceError if nobody knows how many rows it has."""
+    # DuckDB asks for the count as soon as it hears the name, and an error would then come as one of its own.
+    _ = dataset.snapshot.num_rows
     table = EngineTable(
         dataset,
         name,
