@@ -134,7 +134,8 @@ def delete_branch(root: Store, name: str) -> None:
         lineage = read_branch(root, name).lineage
     except CorruptFileError:
         lineage = ()  # a damaged one may go, too
-    damaged = [path for path in damaged_branches(root) if path != _path(name)]
+    others = {_path(other) for other in branch_names(root) if other != name}
+    damaged = [path for path in damaged_branches(root) if path in others]
     if damaged:
         raise BranchInUseError(
             f"The file of another branch is damaged, which may have been made from the branch '{name}'",
