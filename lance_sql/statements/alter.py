@@ -13,6 +13,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
+from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find
 from lance_sql.statements.types import DEFAULT_KEY, declared_schema, with_default
@@ -50,7 +51,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     else:
         raise UnsupportedFeatureError(
             f"a dataset cannot be altered so: {first.sql(dialect='duckdb')}",
-            remedy="Columns can be added, dropped, renamed and given another type, default or NOT NULL",
+            remedy=ALTERATIONS,
         )
     session.catalog.renew(changed)
     return done()

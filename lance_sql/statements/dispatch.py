@@ -13,7 +13,12 @@ from lance_engine.interrupts import load
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.outcome import done
-from lance_sql.statements.refusals import refuse_by_words, refuse_dropping_as_view, refuse_taken_name
+from lance_sql.statements.refusals import (
+    refuse_by_words,
+    refuse_dropping_as_view,
+    refuse_taken_name,
+    refuse_unknown_alteration,
+)
 from lance_sql.statements.session import Session
 from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
@@ -94,6 +99,8 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
             return merge.merge(session, tree, params)
         case exp.TruncateTable():
             return create.truncate(session, tree)
+        case exp.Command(this="ALTER") | None if statement.tokens[0].upper == "ALTER":
+            refuse_unknown_alteration(session, statement.tokens)
         case exp.Alter():
             return alter.alter_table(session, tree)
         case exp.Create(kind="TABLE"):

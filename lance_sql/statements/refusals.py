@@ -14,6 +14,9 @@ from lance_sql.text.tokens import Token
 if TYPE_CHECKING:
     from sqlglot import exp
 
+#: What may be altered of a dataset.
+ALTERATIONS = "Columns can be added, dropped, renamed and given another type, default or NOT NULL"
+
 _CHANGES = ("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE")
 
 
@@ -21,10 +24,22 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
     """Refuse what is known by its first words, where it concerns a dataset."""
     words = [token.upper for token in tokens]
     match words:
-        case ["ANALYZE", _, *_] if is_dataset(session, tokens[1].value):
+        case ["ANALYZE", *_] | ["VACUUM", "ANALYZE", *_] if is_dataset(session, tokens[-1].value):
             raise UnsupportedFeatureError(
-                f"ANALYZE keeps statistics of tables of the engine; {tokens[1].value} is a dataset",
+                f"ANALYZE keeps statistics of tables of the engine; {tokens[-1].value} is a dataset",
                 remedy="Its statistics are kept as it is written; OPTIMIZE brings indices up to date",
+            )
+        case ["ALTER", "VIEW", *_] | ["COMMENT", "ON", "VIEW", *_]:
+            name = _named(tokens[2 if words[0] == "ALTER" else 3 :])
+            if is_dataset(session, name):
+                raise SqlError(
+                    f"{name} is a dataset, not a view",
+                    remedy="Write ALTER TABLE" if words[0] == "ALTER" else "Write COMMENT ON TABLE",
+                )
+        case ["CREATE", "TABLE", *_, "(", "LIKE", _, ")"]:
+            raise UnsupportedFeatureError(
+                "LIKE does not describe a dataset",
+                remedy=f"Write CREATE TABLE {tokens[2].value} AS FROM {tokens[-2].value} WITH NO DATA",
             )
         case ["EXPORT", "DATABASE", *_] if session.catalog.names():
             raise UnsupportedFeatureError(
@@ -61,6 +76,22 @@ def _target(session: Session, tokens: Sequence[Token]) -> bool:
     skipped = (*_CHANGES, "INTO", "FROM", "TABLE", "OR", "REPLACE", "IGNORE")
     name = next((token for token in tokens if token.upper not in skipped), None)
     return name is not None and is_dataset(session, name.value)
+
+
+def _named(tokens: Sequence[Token]) -> str:
+    """The name that a statement goes on with, behind IF EXISTS."""
+    found = next((token for token in tokens if token.upper not in ("IF", "EXISTS")), None)
+    return "" if found is None else found.value
+
+
+def refuse_unknown_alteration(session: Session, tokens: Sequence[Token]) -> None:
+    """``ALTER TABLE t ...`` with a change that only tables of the engine could have."""
+    if _named(tokens[1:2]).upper() == "TABLE" and is_dataset(session, _named(tokens[2:])):
+        raise UnsupportedFeatureError(f"a dataset cannot be altered so: {_words(tokens)}", remedy=ALTERATIONS)
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    return " ".join(token.value for token in tokens)
 
 
 def is_dataset(session: Session, name: str) -> bool:
