@@ -291,6 +291,53 @@ class DatasetVersion:
             analysis=analysis,
         )
 
+    def hybrid(
+        self,
+        vector_column: str,
+        vector: Any,
+        query: str | TextQuery,
+        column: str | Sequence[str] | None = None,
+        k: int = 10,
+        *,
+        alpha: float | None = None,
+        oversample: int = 4,
+        metric: str | None = None,
+        filter: str | pc.Expression | Node | None = None,
+        columns: Sequence[str] | None = None,
+        with_row_id: bool = False,
+        use_index: bool = True,
+        fast_search: bool = False,
+        nprobes: int | None = None,
+        refine_factor: int | None = None,
+    ) -> pa.Table:
+        """The `k` best rows by a vector and by words at once: `nearest` and `search`, joined.
+
+        Both find `oversample` times `k` rows. By default their ranks decide (reciprocal rank fusion); with
+        `alpha`, distances and scores are scaled to 0 up to 1 and added, those of vectors times `alpha`,
+        those of texts times ``1 - alpha``. The answer has the columns ``_distance`` and ``_score``, null
+        where a search did not find a row, and ``_hybrid_score``, greatest first. The other options are
+        those of `nearest` and `search`.
+        """
+        from lance_engine.search.hybrid import hybrid
+        from lance_engine.search.options import SearchOptions
+
+        return hybrid(
+            self.snapshot,
+            self._reader,
+            vector_column,
+            vector,
+            query,
+            column,
+            k,
+            alpha=alpha,
+            oversample=oversample,
+            metric=metric,
+            filter=filter,
+            columns=columns,
+            with_row_id=with_row_id,
+            options=SearchOptions(use_index, fast_search, nprobes=nprobes, refine_factor=refine_factor),
+        )
+
     def min_max(self, column: str) -> Extremes:
         """The least and the greatest value of a column, null if all values are; NaN is the greatest number.
 
@@ -487,12 +534,16 @@ class DatasetVersion:
         """Build an index on a column, or with ``a.b`` on a field of a struct.
 
         `kind` is btree, bitmap, zonemap or bloomfilter, or for vectors IVF_FLAT, IVF_PQ, IVF_SQ,
-        IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`). `name` is ``<column>_idx`` unless given;
+        IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`), or for texts INVERTED (see `search`).
+        `name` is ``<column>_idx`` unless given;
         IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
         scanned until `optimize_indices`.
         Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap or bloomfilter; of vector indices
         ``metric``, ``num_partitions``, ``num_sub_vectors``, ``num_bits``, ``m``, ``ef_construction``,
-        ``sample_rate`` and ``max_iters``.
+        ``sample_rate`` and ``max_iters``; of INVERTED ``with_position``, which phrases need to be fast,
+        ``base_tokenizer``, ``language``, ``max_token_length``, ``lower_case``, ``stem``,
+        ``remove_stop_words``, ``custom_stop_words``, ``ascii_folding``, ``min_ngram_length``,
+        ``max_ngram_length`` and ``prefix_only``.
         UnsupportedTypeError if the values have no order, or no hash.
         """
         from lance_engine.operations.indices import create_index

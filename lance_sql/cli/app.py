@@ -18,6 +18,7 @@ _COMMANDS = {
     "head": "rows",
     "take": "rows",
     "nearest": "rows",
+    "search": "rows",
     "convert": "convert",
     "compact": "upkeep",
     "cleanup": "upkeep",

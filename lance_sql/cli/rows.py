@@ -1,4 +1,4 @@
-"""``lance-sql head``, ``take`` and ``nearest``: some rows of a dataset."""
+"""``lance-sql head``, ``take``, ``nearest`` and ``search``: some rows of a dataset."""
 
 from __future__ import annotations
 
@@ -114,6 +114,48 @@ def nearest_command(
         filter=where,
         columns=_names(columns),
         use_index=not exact,
+    )
+    _show(found, format, as_json)
+
+
+@click.command("search")
+@dataset_options
+@click.argument("words")
+@click.option("--column", help="The column to search; by default all with an inverted index.")
+@click.option("-k", "count", type=click.IntRange(min=1), default=10, help="Rows to show; 10 by default.")
+@click.option("--where", help="Condition that rows must meet, in SQL.")
+@click.option("--all", "every", is_flag=True, help="Rows with all of the words, instead of any.")
+@click.option("--phrase", is_flag=True, help="The words in this order.")
+@click.option("--exact", is_flag=True, help="Read all texts, also where there is an index.")
+@_columns_option
+@_format_option
+@json_option
+@reports_errors
+def search_command(
+    path: str,
+    words: str,
+    column: str | None,
+    count: int,
+    where: str | None,
+    every: bool,
+    phrase: bool,
+    exact: bool,
+    columns: str | None,
+    format: str,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Show the rows whose texts match WORDS best, with their scores.
+
+    \b
+    lance-sql search notes.lance "quick fox" --column text -k 3
+    lance-sql search notes.lance "quick brown" --column text --phrase
+    """
+    from lance_sql.full_text import Match, Phrase
+
+    query = Phrase(words) if phrase else Match(words, operator="and" if every else "or")
+    found = open_dataset(path, **which).search(
+        query, column, count, filter=where, columns=_names(columns), use_index=not exact
     )
     _show(found, format, as_json)
 

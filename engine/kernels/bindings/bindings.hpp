@@ -15,5 +15,6 @@ void bind_page_decoders(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_stream(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
+void bind_text_index(nanobind::module_& m);
 
 }  // namespace lance

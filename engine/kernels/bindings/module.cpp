@@ -18,4 +18,5 @@ NB_MODULE(_kernels, m) {
   lance::bind_search(m);
   lance::bind_stream(m);
   lance::bind_text(m);
+  lance::bind_text_index(m);
 }

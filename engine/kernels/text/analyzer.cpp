@@ -1,5 +1,6 @@
 #include "text/analyzer.hpp"
 
+#include <atomic>
 #include <stdexcept>
 
 namespace lance {
@@ -19,6 +20,11 @@ bool has_upper(std::string_view token) {
 }
 
 }  // namespace
+
+uint64_t Analyzer::next_identity() {
+  static std::atomic<uint64_t> next{1};
+  return next++;
+}
 
 Tokens Analyzer::split(const Texts& texts) {
   if (texts.offsets.empty()) throw std::invalid_argument("strings without offsets");

@@ -47,9 +47,14 @@ class Analyzer {
   uint32_t final_of(uint32_t raw) const { return finals_[raw]; }
   Vocabulary& finals() { return terms_; }
   const Vocabulary& finals() const { return terms_; }
+  // No two analyzers have the same.
+  uint64_t identity() const { return identity_; }
   uint64_t nbytes() const { return raw_.nbytes() + terms_.nbytes() + 4 * finals_.size(); }
 
  private:
+  static uint64_t next_identity();
+
+  uint64_t identity_ = next_identity();
   Tokenizer tokenizer_;
   bool lower_ascii_;
   Vocabulary raw_, terms_;

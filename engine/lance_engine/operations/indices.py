@@ -13,6 +13,7 @@ from lance_engine.errors import (
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
+from lance_engine.index.inverted.listing import inverted_indices
 from lance_engine.index.kind import RowFinderKind
 from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.index.registry import KINDS, kind_of
@@ -29,6 +30,8 @@ from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Target, build_segment
 from lance_engine.operations.index_remap import is_readable
 from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
+from lance_engine.operations.text_indices import create_inverted_index, optimize_inverted_index
 from lance_engine.operations.vector_indices import create_vector_index, optimize_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
@@ -62,6 +65,9 @@ def create_index(
             replaced = replaced_segments(snapshot, index_name, replace)
             reporter = Reporter(progress)
             return create_vector_index(snapshot, column, kind, index_name, options, replaced, reporter)
+        if kind.upper() in TEXT_KINDS:
+            replaced = replaced_segments(snapshot, index_name, replace)
+            return create_inverted_index(snapshot, column, index_name, options, replaced, Reporter(progress))
         target = index_target(snapshot, column, kind, index_name, **options)
         existing = replaced_segments(snapshot, index_name, replace)
         return _build_and_commit(snapshot, target, list(snapshot.fragments), (), existing, Reporter(progress))
@@ -75,7 +81,7 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
     if chosen is None:
         raise UnsupportedFeatureError(
             f"An index of kind '{kind}' cannot be built",
-            remedy="Choose " + ", ".join([*KINDS, *VECTOR_KINDS]),
+            remedy="Choose " + ", ".join([*KINDS, *VECTOR_KINDS, TEXT_KINDS[0]]),
         )
     unknown = options.keys() - chosen.options.keys()
     if unknown:
@@ -130,6 +136,12 @@ def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> 
             return optimize_vector_index(snapshot, name, reporter)
 
         snapshot = redo_on_conflict(snapshot, extend)
+    for texts in inverted_indices(snapshot):
+
+        def extend_texts(snapshot: Snapshot, name: str = texts.name) -> Snapshot:
+            return optimize_inverted_index(snapshot, name, reporter)
+
+        snapshot = redo_on_conflict(snapshot, extend_texts)
     return snapshot
 
 

@@ -167,10 +167,14 @@ class Token(NamedTuple):
 
 
 class TextAnalyzer:
-    """Cuts the texts of batches; not for several threads at once."""
+    """Cuts the texts of batches; not for several threads at once.
 
-    def __init__(self, analysis: Analysis) -> None:
+    `words` are the different tokens, if these are kept.
+    """
+
+    def __init__(self, analysis: Analysis, *, keep_words: bool = False) -> None:
         self._filter = analysis.filter()
+        self.words: set[bytes] | None = set() if keep_words else None
         self.native = kernels.Analyzer(
             _BASES[analysis.base_tokenizer],
             _alphabet() if analysis.base_tokenizer == "simple" else np.empty(0, dtype=np.uint8),
@@ -187,7 +191,10 @@ class TextAnalyzer:
         if at.is_list(texts.type) or at.is_large_list(texts.type):
             boundaries, texts = _flattened(texts)
         tokens = self.native.split(*_strings(texts), boundaries)
-        self.native.resolve([self._filter(token) for token in self.native.unresolved()])
+        filtered = [self._filter(token) for token in self.native.unresolved()]
+        if self.words is not None:
+            self.words.update(word for word in filtered if word is not None)
+        self.native.resolve(filtered)
         return tokens
 
     def tokens(self, text: str) -> list[Token]:

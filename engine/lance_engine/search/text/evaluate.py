@@ -6,10 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import InvalidSearchError
-from lance_engine.index.inverted.analysis import PLAIN, TextAnalyzer, analysis_of
+from lance_engine.index.inverted.analysis import PLAIN, Analysis, TextAnalyzer, analysis_of
+from lance_engine.scan.splits import ScanSplit
+from lance_engine.search.allowed import AllowedRows
 from lance_engine.search.text.column import TextColumn, text_column
-from lance_engine.search.text.flat import Rows, search_flat
-from lance_engine.search.text.found import Found, among, best_of, summed
+from lance_engine.search.text.flat import Rows, expansions, search_flat
+from lance_engine.search.text.found import Found, among, best_of, joined, summed
+from lance_engine.search.text.indexed import (
+    OpenTexts,
+    choose_texts,
+    indexed_columns,
+    search_indexed,
+    statistics_of,
+)
 from lance_engine.search.text.query import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery, parts_of
 from lance_engine.search.text.terms import NO_STATISTICS, terms_of
 
@@ -33,10 +42,14 @@ class Evaluator:
     ) -> None:
         self._snapshot, self._reader_for, self._filter = snapshot, reader_for, filter
         self._use_index, self._fast_search = use_index, fast_search
+        self._kept: dict[frozenset[int], AllowedRows] = {}
         self._analysis = None if analysis is None else analysis_of(analysis)
 
     def searched_columns(self) -> list[str]:
         """The columns that a query without one is about."""
+        found = indexed_columns(self._snapshot) if self._use_index else []
+        if found:
+            return found
         raise InvalidSearchError(
             "The query names no column, and no column has an inverted index",
             remedy="Name the column to search",
@@ -71,10 +84,46 @@ class Evaluator:
     def _leaf(self, query: Match | Phrase, k: int | None) -> Found:
         assert query.column is not None
         column = text_column(self._snapshot, query.column)
-        return self._flat(query, column)
+        index = None
+        if self._use_index:
+            index = choose_texts(self._snapshot, column, positions=False)
+        # The words of a phrase are only known where the places of words are; texts are cut alike everywhere.
+        analysis = (index.analysis if index else None) or self._analysis or PLAIN
+        if index is not None and isinstance(query, Phrase):
+            index = choose_texts(self._snapshot, column, positions=True)
+        if index is None:
+            return self._flat(query, column, analysis)
+        return self._indexed(query, column, index, k)
 
-    def _flat(self, query: Match | Phrase, column: TextColumn) -> Found:
-        analysis = self._analysis or PLAIN
-        terms = terms_of(query, TextAnalyzer(analysis))
+    def _flat(self, query: Match | Phrase, column: TextColumn, analysis: Analysis) -> Found:
         rows = Rows(self._snapshot, self._reader_for, self._filter)
+        terms = terms_of(query, TextAnalyzer(analysis), expansions(query, rows, column, analysis))
         return search_flat(rows, column, analysis, terms, NO_STATISTICS)
+
+    def _indexed(self, query: Match | Phrase, column: TextColumn, index: OpenTexts, k: int | None) -> Found:
+        covered = index.covered
+        missing = [] if self._fast_search else [f for f in self._snapshot.fragments if f.id not in covered]
+        splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in missing]
+        rows = Rows(self._snapshot, self._reader_for, self._filter, splits)
+        unindexed = expansions(query, rows, column, index.analysis) if missing else None
+
+        def expand(term: bytes, match: Match) -> list[bytes]:
+            found = set(index.similar(term, match)).union(unindexed(term, match) if unindexed else ())
+            return sorted(found)[: match.max_expansions]
+
+        terms = terms_of(query, TextAnalyzer(index.analysis), expand)
+        if not terms.texts:
+            return Found.nothing()
+        statistics = statistics_of(index, terms)
+        found = search_indexed(index, terms, statistics, self._allowed(covered), k)
+        if not missing:
+            return found
+        return joined([found, search_flat(rows, column, index.analysis, terms, statistics)])
+
+    def _allowed(self, covered: frozenset[int]) -> AllowedRows:
+        """The rows that pass the filter; found once for all parts of a query."""
+        found = self._kept.get(covered)
+        if found is None:
+            found = AllowedRows(self._snapshot, self._reader_for, self._filter, sorted(covered))
+            self._kept[covered] = found
+        return found

@@ -15,7 +15,8 @@ from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.text.column import TextColumn
 from lance_engine.search.text.found import Found
-from lance_engine.search.text.terms import K1, B, Statistics, Terms
+from lance_engine.search.text.query import Match, Phrase
+from lance_engine.search.text.terms import K1, B, Expand, Statistics, Terms
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
@@ -64,6 +65,38 @@ def search_flat(rows: Rows, column: TextColumn, analysis: Analysis, terms: Terms
 
     rows.each(column, work)
     return _scored(made, terms, base)
+
+
+def expansions(query: Match | Phrase, rows: Rows, column: TextColumn, analysis: Analysis) -> Expand | None:
+    """The words of some rows that a fuzzy word stands for; None if the query has none."""
+    if isinstance(query, Phrase) or not query.fuzziness:
+        return None
+    idle: deque[TextAnalyzer] = deque()
+    made: list[TextAnalyzer] = []
+
+    def work(texts: pa.Array, _: pa.Array) -> None:
+        try:
+            analyzer = idle.pop()
+        except IndexError:
+            analyzer = TextAnalyzer(analysis, keep_words=True)
+            made.append(analyzer)
+        analyzer.split(texts)
+        idle.append(analyzer)
+
+    rows.each(column, work)
+    tokens = sorted(set[bytes]().union(*(analyzer.words or () for analyzer in made)))
+    ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
+    known = kernels.TokenSet.listed(
+        ends,
+        np.frombuffer(b"".join(tokens), dtype=np.uint8),
+        np.arange(len(tokens), dtype=np.uint32),
+        len(tokens),
+    )
+
+    def expand(term: bytes, match: Match) -> list[bytes]:
+        return known.similar(term, match.fuzziness, match.prefix_length, match.max_expansions)
+
+    return expand
 
 
 def _scored(made: list[kernels.Occurrences], terms: Terms, base: Statistics) -> Found:

@@ -88,13 +88,20 @@ def terms_of(query: Match | Phrase, analyzer: TextAnalyzer, expand: Expand | Non
     """The terms of a query as the texts of a column are cut."""
     tokens = analyzer.tokens(query.text)
     numbers: dict[bytes, int] = {}
-    groups = []
+    groups: list[tuple[int, ...]] = []
+    is_phrase = isinstance(query, Phrase)
+    before: int | None = None
     for token in tokens:
         texts: Sequence[bytes] = [token.text]
         if isinstance(query, Match) and query.fuzziness and expand is not None:
             texts = expand(token.text, query)
-        groups.append(tuple(numbers.setdefault(text, len(numbers)) for text in texts))
-    is_phrase = isinstance(query, Phrase)
+        found = tuple(numbers.setdefault(text, len(numbers)) for text in texts)
+        if token.position == before and not is_phrase:
+            # Parts of one word, of which one is enough.
+            groups[-1] += found
+        else:
+            groups.append(found)
+        before = token.position
     first = tokens[0].position if tokens else 0
     return Terms(
         tuple(numbers),

@@ -1,0 +1,90 @@
+"""One segment of an inverted index, opened: its partitions, and posting lists that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pyroaring import BitMap
+
+from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
+from lance_engine.index.cache import VECTORS
+from lance_engine.index.files import SegmentFiles, index_errors
+from lance_engine.index.inverted.layout import DELETED, METADATA_FILE, Layout
+from lance_engine.index.inverted.partition import TextPartition
+
+
+class TextSegment:
+    """An opened segment. UnsupportedFeatureError if it is of a kind or layout that is not read."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self._files = files
+        metadata = files.open(METADATA_FILE)
+        with index_errors(files.segment.name):
+            self.layout = Layout.parse(metadata.schema.metadata)
+            self.deleted_fragments = BitMap()
+            if DELETED in metadata.schema.names:
+                for value in metadata.read([DELETED]).column(0).to_pylist():
+                    self.deleted_fragments |= _bitmap(value)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, without partitions."""
+        return 1 << 12
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """The numbers of the partitions."""
+        return self.layout.partitions
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the places of words are known, which phrases need."""
+        return all(self.partition(number).has_positions for number in self.partitions)
+
+    def partition(self, number: int) -> TextPartition:
+        """A partition; kept in the cache."""
+
+        def make() -> TextPartition:
+            with index_errors(self._files.segment.name):
+                return TextPartition(self._files, number, self.layout)
+
+        return VECTORS.get((self._files.key, "texts", number), make, lambda made: made.nbytes)
+
+    def postings(self, number: int, token: int, *, positions: bool) -> kernels.Postings:
+        """The documents of a token in a partition; kept in the cache."""
+
+        def make() -> kernels.Postings:
+            partition = self.partition(number)
+            with index_errors(self._files.segment.name):
+                return partition.postings(token, positions=positions)
+
+        key = (self._files.key, "postings", number, token, positions)
+        return VECTORS.get(key, make, lambda made: made.nbytes + 256)
+
+    def counts(self, number: int, tokens: Sequence[int]) -> list[int]:
+        """How many documents of a partition have each of some tokens."""
+        partition = self.partition(number)
+        key = (self._files.key, "counts", number, tuple(tokens))
+        with index_errors(self._files.segment.name):
+            return VECTORS.get(key, partial(partition.counts, tokens), lambda made: 64 * (1 + len(made)))
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """Numbers for people."""
+        parts = [self.partition(number) for number in self.partitions]
+        return {
+            "partitions": len(parts),
+            "documents": sum(part.part.documents for part in parts),
+            "tokens": sum(part.part.tokens for part in parts),
+            "distinct_tokens": sum(len(part.tokens) for part in parts),
+        }
+
+
+def _bitmap(value: Any) -> BitMap:
+    try:
+        return BitMap.deserialize(value)
+    except (TypeError, ValueError, IndexError) as error:
+        raise CorruptFileError("The deleted fragments of the index are no Roaring bitmap") from error

@@ -1,0 +1,128 @@
+"""Search by vectors and by words at once: both answers are made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_engine.errors import InvalidSearchError
+from lance_engine.scan.system import ROW_ID
+from lance_engine.scan.take import take
+from lance_engine.search.nearest import DISTANCE, nearest
+from lance_engine.search.options import SearchOptions
+from lance_engine.search.text.query import TextQuery
+from lance_engine.search.text.search import SCORE, search
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.table.snapshot import Snapshot
+
+F64Array = npt.NDArray[np.float64]
+
+HYBRID_SCORE: Final = "_hybrid_score"
+# Added to ranks, so that the first few do not outweigh everything.
+_RANK_OFFSET: Final = 60
+
+
+def hybrid(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    vector_column: str,
+    vector: Any,
+    query: str | TextQuery,
+    column: str | Sequence[str] | None = None,
+    k: int = 10,
+    *,
+    alpha: float | None = None,
+    oversample: int = 4,
+    metric: str | None = None,
+    filter: str | pc.Expression | Node | None = None,
+    columns: Sequence[str] | None = None,
+    with_row_id: bool = False,
+    options: SearchOptions,
+) -> pa.Table:
+    """See `Dataset.hybrid`."""
+    if alpha is not None and (
+        isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1
+    ):
+        raise InvalidSearchError(f"alpha is a number from 0 to 1, not {alpha!r}")
+    for name, value in (("k", k), ("oversample", oversample)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InvalidSearchError(f"{name} is a number from 1 on, not {value!r}")
+    wanted = int(k) * int(oversample)
+    vectors = nearest(
+        snapshot, reader_for, vector_column, vector, wanted, metric,
+        filter=filter, columns=[], with_row_id=True, options=options,
+    )  # fmt: skip
+    if vectors.column_names[0] != DISTANCE:
+        raise InvalidSearchError("A hybrid search takes one vector", column=vector_column)
+    texts = search(
+        snapshot, reader_for, query, column, wanted,
+        filter=filter, columns=[], with_row_id=True,
+        use_index=options.use_index, fast_search=options.fast_search,
+    )  # fmt: skip
+    near, far = (vectors[name].to_numpy() for name in (ROW_ID, DISTANCE))
+    having, scores = (texts[name].to_numpy() for name in (ROW_ID, SCORE))
+    ids = np.union1d(near, having)
+    by_vector, by_text = np.searchsorted(ids, near), np.searchsorted(ids, having)
+    if alpha is None:
+        total = _by_rank(by_vector, len(ids)) + _by_rank(by_text, len(ids))
+    else:
+        total = alpha * _scaled(-far.astype(np.float64), by_vector, len(ids))
+        total += (1 - alpha) * _scaled(scores.astype(np.float64), by_text, len(ids))
+    best = np.lexsort((ids, -total))[:k]
+    computed = {
+        DISTANCE: _placed(far, by_vector, len(ids)).take(pa.array(best)),
+        SCORE: _placed(scores, by_text, len(ids)).take(pa.array(best)),
+        HYBRID_SCORE: pa.array(total[best].astype(np.float32)),
+        ROW_ID: pa.array(ids[best]),
+    }
+    names = list(snapshot.schema.names if columns is None else columns)
+    names += [name for name in (DISTANCE, SCORE, HYBRID_SCORE) if name not in names]
+    if with_row_id and ROW_ID not in names:
+        names.append(ROW_ID)
+    stored = [name for name in names if name not in computed]
+    rows = take(snapshot, reader_for, ids[best], stored) if stored else None
+    fields, arrays = [], []
+    for name in names:
+        if name in computed:
+            is_null = name in (DISTANCE, SCORE)
+            fields.append(pa.field(name, computed[name].type, nullable=is_null))
+            arrays.append(computed[name])
+        else:
+            assert rows is not None
+            fields.append(rows.schema.field(name))
+            arrays.append(rows.column(name))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
+    """What each row gets for its rank; nothing for those that were not found."""
+    found = np.zeros(count)
+    found[places] = 1 / (_RANK_OFFSET + 1 + np.arange(len(places)))
+    return found
+
+
+def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64Array:
+    """Values from 0 to 1, the greatest is 1; 0 for rows without one."""
+    found = np.zeros(count)
+    if len(values):
+        low, high = values.min(), values.max()
+        found[places] = (values - low) / (high - low) if high > low else 1.0
+    return found
+
+
+def _placed(values: npt.NDArray[np.float32], places: npt.NDArray[np.int64], count: int) -> pa.Array:
+    """Values of rows, null for rows without one."""
+    found = np.zeros(count, dtype=np.float32)
+    found[places] = values
+    missing = np.ones(count, dtype=np.bool_)
+    missing[places] = False
+    return pa.array(found, mask=missing)

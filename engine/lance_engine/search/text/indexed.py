@@ -1,0 +1,139 @@
+"""Search by an inverted index: posting lists of its segments, and a flat pass over what no segment covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from pyroaring import BitMap
+
+from lance_engine import kernels
+from lance_engine.index.inverted.analysis import Analysis
+from lance_engine.index.inverted.listing import inverted_indices
+from lance_engine.index.inverted.partition import TextPartition
+from lance_engine.index.inverted.segment import TextSegment
+from lance_engine.search.allowed import AllowedRows
+from lance_engine.search.text.column import TextColumn
+from lance_engine.search.text.found import Found
+from lance_engine.search.text.terms import K1, Statistics, Terms
+
+if TYPE_CHECKING:
+    from lance_engine.search.text.query import Match
+    from lance_engine.table.snapshot import Snapshot
+
+
+class OpenTexts(NamedTuple):
+    """An index of which segments can be read: each with the fragments for which it is asked."""
+
+    name: str
+    segments: tuple[tuple[TextSegment, BitMap], ...]
+    analysis: Analysis
+
+    @property
+    def covered(self) -> frozenset[int]:
+        """The fragments that it covers."""
+        return frozenset().union(*(fragments for _, fragments in self.segments))
+
+    def partitions(self) -> Iterator[tuple[TextSegment, int, TextPartition]]:
+        """Every partition with its segment and number."""
+        for segment, _ in self.segments:
+            for number in segment.partitions:
+                yield segment, number, segment.partition(number)
+
+    def similar(self, term: bytes, query: Match) -> list[bytes]:
+        """The terms of the index that a fuzzy word stands for."""
+        found: set[bytes] = set()
+        for _, _, partition in self.partitions():
+            found.update(
+                partition.tokens.similar(term, query.fuzziness, query.prefix_length, query.max_expansions)
+            )
+        return sorted(found)
+
+
+def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> OpenTexts | None:
+    """The first index on a column that can be read, with the places of words if these are needed."""
+    for index in inverted_indices(snapshot):
+        if index.field_id != column.field_id:
+            continue
+        opened = [(covering.open(), covering.fragments) for covering in index.segments]
+        usable = [
+            (segment, fragments - segment.deleted_fragments)
+            for segment, fragments in opened
+            if segment is not None and (not positions or segment.has_positions)
+        ]
+        # Segments that cut texts in another way are as good as none.
+        kept = tuple(pair for pair in usable if pair[0].layout.analysis == usable[0][0].layout.analysis)
+        if kept:
+            return OpenTexts(index.name, kept, kept[0][0].layout.analysis)
+    return None
+
+
+def indexed_columns(snapshot: Snapshot) -> list[str]:
+    """The names of the columns with an inverted index."""
+    paths = snapshot.schema.paths_by_id()
+    found = [paths[index.field_id] for index in inverted_indices(snapshot) if index.field_id in paths]
+    return list(dict.fromkeys(found))
+
+
+def statistics_of(index: OpenTexts, terms: Terms) -> Statistics:
+    """Those of all documents in an index, deleted ones included."""
+    documents = tokens = 0
+    frequencies = dict.fromkeys(terms.texts, 0)
+    for segment, number, partition in index.partitions():
+        documents += partition.part.documents
+        tokens += partition.part.tokens
+        places = {text: partition.tokens.find(text) for text in terms.texts}
+        there = {text: place for text, place in places.items() if place is not None}
+        if there:
+            for text, count in zip(there, segment.counts(number, list(there.values())), strict=True):
+                frequencies[text] += count
+    return Statistics(documents, tokens, frequencies)
+
+
+# What a factor of BM25 is multiplied with, beside rarity.
+_FACTOR: Final = K1 + 1
+
+
+def search_indexed(
+    index: OpenTexts, terms: Terms, statistics: Statistics, allowed: AllowedRows, k: int | None
+) -> Found:
+    """The `k` best rows that an index finds, all without `k`."""
+    best = kernels.BestTexts(k)
+    rarity = [statistics.idf(text) * _FACTOR for text in terms.texts]
+    if terms.needs_all:
+        # A word that is asked for twice counts twice.
+        entries = [
+            (group, number, terms.boost) for group, numbers in enumerate(terms.groups) for number in numbers
+        ]
+    else:
+        entries = [(number, number, float(weight)) for number, weight in enumerate(terms.weights)]
+    needed = len(terms.groups) if terms.needs_all else 0
+    phrase = None
+    if terms.places is not None:
+        phrase = kernels.Phrase(list(range(len(terms.groups))), list(terms.places), terms.slop)
+    for segment, fragments in index.segments:
+        rows = allowed.within(fragments)
+        if not len(rows):
+            continue
+        for number in segment.partitions:
+            partition = segment.partition(number)
+            places = [partition.tokens.find(text) for text in terms.texts]
+            there = [entry for entry in entries if places[entry[1]] is not None]
+            if not there or (phrase is not None and len(there) < len(entries)):
+                continue
+            best.search(
+                partition.part,
+                [
+                    segment.postings(number, place, positions=phrase is not None)
+                    for _, term, _ in there
+                    if (place := places[term]) is not None
+                ],
+                np.array([rarity[term] * boost for _, term, boost in there], dtype=np.float32),
+                np.array([group for group, _, _ in there], dtype=np.uint32),
+                needed,
+                phrase,
+                statistics.mean_length,
+                rows,
+            )
+    return Found(*best.result())
