@@ -173,11 +173,33 @@ def test_refusals(uri: str, where: str, message: str) -> None:
         ours(uri, where)
 
 
+CHANGES = """
+    i / 2 = 3
+    array_has(l, 2)
+    `t` = 'foo'
+    b = X'61'
+    md5(t) IS NOT NULL
+    json_extract(js, '$.a') = '1'
+    json_exists(js, '$.d.e')
+    json_get(js, 'b') IS NOT NULL
+    json_array_length(js, '$.c') = 2
+    regexp_match(t, 'o+')
+    l[1] = 3
+    date_trunc('month', ts) = timestamp '2024-05-01'
+    ts = timestamp(6) '2024-05-06 07:08:09.123456'
+    t || 'x' = 'foox'
+    strpos(t, 'o') = 2
+    nullif(i, 7) IS NULL
+    octet_length(t) = 6
+"""
+
+
 def test_deletes_and_updates(tmp_path: Path) -> None:
-    for where in ("i / 2 = 3", "array_has(l, 2)", "`t` = 'foo'", "b = X'61'", "md5(t) IS NOT NULL"):
+    for where in map(str.strip, CHANGES.strip().splitlines()):
         uris = [str(tmp_path / f"{side} {abs(hash(where))}") for side in ("ours", "theirs")]
         for path in uris:
             lance.write_dataset(TABLE, path, data_storage_version="2.2")
+        assert lance_sql.open(uris[0]).count_rows(where) == lance.dataset(uris[1]).count_rows(where) > 0
         changed = lance_sql.open(uris[0]).update({"i": "i / 2", "u": "u + 1"}, where=where)
         lance.dataset(uris[1]).update({"i": "i / 2", "u": "u + 1"}, where=where)
         assert rows(changed) == rows(lance_sql.open(uris[1]))
