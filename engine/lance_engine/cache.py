@@ -1,10 +1,10 @@
 """Memory: one limit in bytes for what is read ahead and kept, and the cache of page metadata below it.
 
 The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
-of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, an eighth for
-what was fetched of remote files to open them, and the rest for memory of batches that were freed and waits to
-be used again. It starts as ``LANCE_SQL_MEMORY`` says, a
-number of bytes that may end in K, M or G.
+of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
+for memory of batches that were freed and waits to be used again. Programs that read remote files keep an
+eighth as much on top: what was fetched to open them. The limit starts as ``LANCE_SQL_MEMORY`` says, a number
+of bytes that may end in K, M or G.
 
 A program that holds large results may find more waiting when it lets go of them: what batches took at the
 same time of late is kept for the next ones, up to four times the limit and a quarter of the machine's memory.
@@ -137,7 +137,7 @@ def _configured_limit() -> int:
 
 def _keep_output_memory(limit: int) -> None:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    kernels.set_cache_limit(limit // 4, min(_MOST_KEPT * limit, physical // 4))
+    kernels.set_cache_limit(limit * 3 // 8, min(_MOST_KEPT * limit, physical // 4))
 
 
 _limit = _configured_limit()
