@@ -17,7 +17,7 @@ from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
-from lance_sql.searches import hybrid, lateral
+from lance_sql.searches import lateral
 from lance_sql.searches.nearest_first import mentions_distance, nearest_first
 from lance_sql.searches.parameters import SearchParameters
 from lance_sql.searches.prefilter import condition_of
@@ -34,6 +34,9 @@ _numbers = itertools.count()
 _NUMBERS: Final = re.compile(r"\s*[-\[\d][-\[\]\d\s.,eE+]*")
 _CAST: Final = re.compile(r"(?<=\])\s*::\s*(?i:float|real|double)\[\d+\]\s*$")
 _DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
+_FOUND_DISTANCE: Final = pa.field("_distance", pa.float32())
+_SCORE: Final = pa.field("_score", pa.float32())
+_HYBRID_SCORE: Final = pa.field("_hybrid_score", pa.float32())
 _QUERY_INDEX: Final = pa.field("query_index", pa.int32(), nullable=False)
 
 
@@ -196,7 +199,7 @@ class Searches:
         column, text = str(given["column"]), given["text"]
         is_hybrid = call.function is HYBRID_SEARCH
         fields = _fields(dataset, options.pop("columns", None))
-        scores = [hybrid.DISTANCE, hybrid.SCORE, hybrid.HYBRID_SCORE] if is_hybrid else [hybrid.SCORE]
+        scores = [_FOUND_DISTANCE, _SCORE, _HYBRID_SCORE] if is_hybrid else [_SCORE]
         schema = _with_system_columns(pa.schema([*fields, *scores]), [ROW_ID], self._system_columns)
         vector = self._vectors(call, call.places["query"]) if is_hybrid else None
 
@@ -204,12 +207,20 @@ class Searches:
             searched = self._dataset(call) if self.is_view else dataset
             if is_hybrid:
                 text_column = str(given["text_column"])
-                found = hybrid.hybrid_search(searched, column, vector, text_column, text, names, options)
+                found = searched.hybrid(
+                    column,
+                    vector,
+                    text,
+                    text_column,
+                    columns=[name for name in names if name != ROW_ID] or [_HYBRID_SCORE.name],
+                    with_row_id=ROW_ID in names,
+                    **options,
+                )
             else:
                 found = searched.search(
                     text,
                     column,
-                    columns=[name for name in names if name != ROW_ID] or [hybrid.SCORE.name],
+                    columns=[name for name in names if name != ROW_ID] or [_SCORE.name],
                     with_row_id=ROW_ID in names,
                     **options,
                 )

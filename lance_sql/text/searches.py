@@ -55,7 +55,21 @@ HYBRID_SEARCH: Final = SearchFunction(
     ("column", "query", "text_column", "text"),
     "a table, a column of vectors, a vector, a column of text, words and options",
     "lance_hybrid_search('x.lance', 'vector', [0.1, 0.2], 'text', 'some words', k := 10)",
-    _options(*_VECTOR_OPTIONS, "alpha", "oversample_factor"),
+    {
+        **_options(
+            "k",
+            "metric",
+            "filter",
+            "prefilter",
+            "columns",
+            "use_index",
+            "fast_search",
+            "nprobes",
+            "refine_factor",
+            "alpha",
+        ),
+        "oversample_factor": "oversample",
+    },
 )
 
 #: Whether queries in the order of a distance may be answered by an index: ``auto`` or ``off``.

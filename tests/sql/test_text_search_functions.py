@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -70,3 +72,14 @@ def test_mistakes(session: lance_sql.Connection, path: str) -> None:
     ]:
         with pytest.raises(lance_sql.LanceError, match=message):
             session.sql(f"SELECT * FROM {text}").fetchall()
+
+
+def test_an_index_on_words_made_in_sql(session: lance_sql.Connection, path: str, tmp_path: Path) -> None:
+    copied = f"'{tmp_path}/t.lance'"
+    lance_sql.write(lance_sql.open(path).to_table(), tmp_path / "t.lance")
+    text = f"SELECT id FROM lance_fts({copied}, 'text', 'quick stone', k := 5)"
+    session.sql(f"CREATE INDEX words ON {copied} USING INVERTED (text) WITH (stem = false)")
+    expected = lance_sql.open(tmp_path / "t.lance").search("quick stone", "text", 5, columns=["id"])
+    assert session.sql(text).fetchall() == [(row,) for row in expected["id"].to_pylist()]
+    health = session.sql(f"SELECT name, rows, unindexed_rows, advice FROM lance_indexes({copied})")
+    assert health.fetchall() == [("words", 60, 0, None)]

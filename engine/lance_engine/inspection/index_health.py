@@ -10,6 +10,7 @@ from pyroaring import BitMap
 from lance_engine.errors import LanceError
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.files import SegmentFiles
+from lance_engine.index.inverted.listing import CoveringTexts, is_inverted
 from lance_engine.index.kind import is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
@@ -82,6 +83,12 @@ def _kind(snapshot: Snapshot, segment: IndexSegment) -> str | None:
         except LanceError:
             return None
         return None if opened is None else opened.kind
+    if is_inverted(segment):
+        try:
+            texts = CoveringTexts(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
+        except LanceError:
+            return None
+        return None if texts is None else segment.kind
     kind = kind_of(segment.kind)
     return segment.kind if kind is not None and is_usable(segment, kind) else None
 
