@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError, LanceError
+from lance_engine.file.lasting import LASTING
 from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment
@@ -49,6 +50,7 @@ def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     ids and row versions, and at the files of indices. `values` also decodes every value, which takes as long
     as reading the dataset. A problem is reported and never raised; the checks go on with what is left.
     """
+    LASTING.clear()  # what is checked is what lies there now
     findings = _Findings()
     _check_manifest(snapshot, findings)
 
@@ -157,9 +159,14 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, recorded: Fragment, 
 
 
 def _check_row_count(snapshot: Snapshot, fragment: Fragment, recorded: Fragment) -> None:
-    """The rows of the files; a writer that does not know them records 0."""
+    """The rows of the files; a writer that does not know them records 0.
+
+    Where rows are missing in the files, the checks of columns say so.
+    """
     rows = stored_rows(snapshot, fragment)
-    if recorded.physical_rows and rows is not None and rows != recorded.physical_rows:
+    if rows is None or not recorded.physical_rows or rows < fragment.physical_rows:
+        return
+    if rows != recorded.physical_rows:
         raise CorruptFileError(
             f"The files of the fragment have {rows} rows, the manifest says {recorded.physical_rows}",
             path=snapshot.uri,
