@@ -25,9 +25,7 @@ except ImportError:  # DuckDB is absent or of another major: its scans then use 
     ArrowScanSource = object
 
 #: Shown as the file that cannot be opened when an operation of pyarrow tries to read the dataset natively.
-_NOT_NATIVE = (
-    "a Lance dataset, which pyarrow cannot read by itself: use to_table(), scan() or lance_sql.sql()"
-)
+_NOT_NATIVE = "a Lance dataset, which pyarrow cannot scan directly: use to_table(), scan() or lance_sql.sql()"
 
 
 class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
@@ -82,7 +80,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         if isinstance(columns, Mapping):
             raise UnsupportedFeatureError(
                 "computed columns are not supported by scanner()",
-                remedy="Use lance_sql.sql() or a list of names",
+                remedy="Use lance_sql.sql() or a list of column names",
             )
         return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
 
@@ -187,5 +185,7 @@ def _reopen(uri: str, version: int, storage_options: Mapping[str, Any] | None) -
 
 
 def _refuse(operation: str, remedy: str) -> NoReturn:
-    error: LanceError = UnsupportedFeatureError(f"a Lance dataset has no {operation}", remedy=remedy)
+    error: LanceError = UnsupportedFeatureError(
+        f"a Lance dataset does not support {operation}", remedy=remedy
+    )
     raise error

@@ -96,7 +96,7 @@ def bar(wanted: bool | None = None) -> Iterator[Callable[[ProgressEvent], None] 
 
 
 def described(event: ProgressEvent) -> str:
-    """``1,000 of 4,000 rows, 2.0 MB, 3 files, 1.2 s, 3.6 s left``; what is zero or unknown is left out."""
+    """``1,000 of 4,000 rows, 2.0 MB, 3 files, 1.2 s, 3.6 s left``; what is zero or unknown is skipped."""
     of = "" if event.total_rows is None else f" of {event.total_rows:,}"
     parts = [f"{event.rows:,}{of} {event.unit}"]
     if event.bytes:

@@ -154,7 +154,7 @@ def set_memory_limit(limit: int) -> None:
     """Bound what is read ahead and kept, of all datasets of this process, to `limit` bytes."""
     global _limit
     if limit < 0:
-        raise ValueError("a limit of memory is not negative")
+        raise ValueError("memory limit must be >= 0")
     _limit = limit
     METADATA.set_limit(limit // 4)
     _keep_output_memory(limit)

@@ -364,7 +364,7 @@ class DatasetVersion:
     # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
     # version it is. Long ones tell `progress` events (see `lance_engine.progress`); an exception that this
     # raises cancels them. When another writer changed the same rows since then, the operation is redone on
-    # the latest version; IncompatibleChangeError tells that it makes no sense there.
+    # the latest version; IncompatibleChangeError says that it does not apply there.
 
     def delete(
         self,

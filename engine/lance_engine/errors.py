@@ -179,4 +179,4 @@ class AmbiguousMergeError(LanceError, ValueError):
 
 
 class IncompatibleChangeError(LanceError):
-    """Another writer committed something after which this change makes no sense; retrying does not help."""
+    """Another writer committed something that makes this change impossible; retrying does not help."""

@@ -79,7 +79,7 @@ def _unknown(node: _Node) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         f"Unknown logical type '{node.logical_type}'",
         column=node.name,
-        remedy="Leave this column out, or read the dataset with a newer release",
+        remedy="Exclude this column, or read the dataset with a newer release",
     )
 
 
@@ -169,7 +169,7 @@ def _size(text: str) -> int:
 def _only_child(node: _Node) -> pa.Field:
     if len(node.children) != 1:
         raise CorruptFileError(
-            f"A field of type '{node.logical_type}' needs one child, it has {len(node.children)}",
+            f"A field of type '{node.logical_type}' needs one child, but has {len(node.children)}",
             column=node.name,
         )
     return node.children[0]
@@ -191,7 +191,7 @@ def _map(node: _Node) -> pa.DataType:
     entries = _only_child(node).type
     if not pa.types.is_struct(entries) or entries.num_fields != 2:
         raise CorruptFileError(
-            f"The entries of a map need a key and a value, they are {entries}", column=node.name
+            f"The entries of a map must have a key and a value, but are {entries}", column=node.name
         )
     key, value = entries
     return pa.map_(key.with_nullable(False), value)
@@ -342,7 +342,7 @@ def _logical_type(arrow_type: pa.DataType, path: str) -> str:
     types = pa.types
     if types.is_timestamp(arrow_type):
         if arrow_type.tz == "-":
-            raise UnsupportedTypeError("A time zone called '-' cannot be stored", column=path)
+            raise UnsupportedTypeError("The time zone '-' is not supported", column=path)
         return f"timestamp:{arrow_type.unit}:{arrow_type.tz or '-'}"
     if types.is_decimal128(arrow_type) or types.is_decimal256(arrow_type):
         return f"decimal:{arrow_type.bit_width}:{arrow_type.precision}:{arrow_type.scale}"
@@ -360,15 +360,15 @@ def _logical_type(arrow_type: pa.DataType, path: str) -> str:
     if types.is_map(arrow_type):
         if arrow_type.keys_sorted:
             raise UnsupportedTypeError(
-                "A map with sorted keys cannot be stored", column=path, remedy=_CAST_MAP
+                "Maps with sorted keys are not supported", column=path, remedy=_CAST_MAP
             )
         return "map"
     raise UnsupportedTypeError(
-        f"The Arrow type {arrow_type} cannot be stored", column=path, remedy=_remedy(arrow_type)
+        f"The Arrow type {arrow_type} is not supported", column=path, remedy=_remedy(arrow_type)
     )
 
 
-_CAST_MAP: Final = "Cast the column to a map without the keys_sorted property"
+_CAST_MAP: Final = "Cast the column to a map without keys_sorted"
 
 
 def _remedy(arrow_type: pa.DataType) -> str:
@@ -380,15 +380,15 @@ def _remedy(arrow_type: pa.DataType) -> str:
     if types.is_list_view(arrow_type) or types.is_large_list_view(arrow_type):
         return f"Cast the column to a list of {arrow_type.value_type}"
     if types.is_interval(arrow_type):
-        return "Store the parts of the interval as a struct, or cast the column to duration"
-    return "Cast the column to a type that the format has, or leave it out"
+        return "Store the interval parts as a struct, or cast the column to duration"
+    return "Cast the column to a supported type, or drop it"
 
 
 def _dictionary_logical_type(arrow_type: pa.DictionaryType, path: str) -> str:
     value = _LOGICAL.get(arrow_type.value_type)
     if value is None or ":" in value or value == "null":
         raise UnsupportedTypeError(
-            f"A dictionary of {arrow_type.value_type} cannot be stored",
+            f"Dictionaries of {arrow_type.value_type} are not supported",
             column=path,
             remedy=f"Cast the column to {arrow_type.value_type}",
         )
@@ -409,9 +409,9 @@ def _fixed_size_list_logical_type(arrow_type: pa.FixedSizeListType, path: str) -
         or _LOGICAL.get(value) in ("string", "binary", "large_string", "large_binary")
     ):
         raise UnsupportedTypeError(
-            f"A fixed-size list of {value} cannot be stored",
+            f"Fixed-size lists of {value} are not supported",
             column=path,
-            remedy="Cast the column to a list with variable length",
+            remedy="Cast the column to a variable-size list",
         )
     return f"{_FIXED_SIZE_LIST}{_logical_type(value, path)}:{size}"
 

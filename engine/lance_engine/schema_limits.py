@@ -32,14 +32,14 @@ def check_limits(fields: Sequence[Field]) -> None:
         fixed = field.logical_type.count("fixed_size_list:")
         if depth > MAX_DEPTH or lists > MAX_LISTS or fixed > MAX_FIXED_SIZE_LISTS:
             raise UnsupportedTypeError(
-                f"A column of at most {MAX_DEPTH} levels, of which {MAX_LISTS} are lists and "
-                f"{MAX_FIXED_SIZE_LISTS} fixed-size lists, can be stored; this one is nested deeper",
+                f"At most {MAX_DEPTH} levels of nesting, {MAX_LISTS} levels of lists and "
+                f"{MAX_FIXED_SIZE_LISTS} of fixed-size lists are supported; this one is nested deeper",
                 column=path,
                 remedy="Flatten it, or store it as JSON",
             )
         nodes += [(child, path, depth + 1, lists) for child in field.children]
     if count > MAX_FIELDS:
         raise UnsupportedTypeError(
-            f"A schema of {count:,} fields cannot be stored, at most {MAX_FIELDS:,} can",
-            remedy="Store many values of a kind as a list or a map",
+            f"The schema has {count:,} fields; the limit is {MAX_FIELDS:,}",
+            remedy="Store many values of the same type as a list or a map",
         )

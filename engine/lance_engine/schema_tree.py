@@ -199,9 +199,9 @@ class Schema:
         if near:
             remedy = f"Did you mean '{near[0]}'?"
         else:
-            remedy = "The columns are: " + (", ".join(self.names[:20]) or "none")
+            remedy = "Available columns: " + (", ".join(self.names[:20]) or "none")
             remedy += ", ..." if len(self.fields) > 20 else ""
-        return ColumnNotFoundError(f"There is no column '{path}'", remedy=remedy)
+        return ColumnNotFoundError(f"Column '{path}' not found", remedy=remedy)
 
     def _id_paths(self) -> Iterator[tuple[int, str]]:
         def below(prefix: str, node: Field) -> Iterator[tuple[int, str]]:
@@ -234,9 +234,7 @@ def _check_names(schema: pa.Schema) -> None:
                 remedy="Rename the column",
             )
         if name in seen:
-            raise SchemaMismatchError(
-                f"The column name '{name}' occurs twice", remedy="Rename one of the columns"
-            )
+            raise SchemaMismatchError(f"Duplicate column name '{name}'", remedy="Rename one of them")
         seen.add(name)
 
 

@@ -29,9 +29,9 @@ class Catalog:
         self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
         if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
-                "no such directory of datasets",
+                "the directory does not exist",
                 path=directory,
-                remedy="Name an existing directory, or a dataset in SQL",
+                remedy="Pass an existing directory, or use the path of a dataset in SQL",
             )
 
     def copy(self) -> Catalog:

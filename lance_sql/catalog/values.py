@@ -28,13 +28,13 @@ def compile_value(
         parsed = sqlglot.parse_one(text, dialect="duckdb", into=exp.Condition)
     except sqlglot.errors.SqlglotError as error:
         raise InvalidFilterError(
-            f"The value is not a SQL expression: {text}",
-            remedy="Write an expression over the columns, for example price * 1.1",
+            f"Not a valid SQL expression: {text}",
+            remedy="Use an expression over the columns, for example price * 1.1",
         ) from error
     if any(True for kind in (exp.AggFunc, exp.Window, exp.Query) for _ in parsed.find_all(kind)):
         raise InvalidFilterError(
-            f"A value is computed from its own row alone: {text}",
-            remedy="Compute it with a query, and merge the result by key",
+            f"A value can only use columns of its own row: {text}",
+            remedy="Compute it with a query, and merge the result on a key",
         )
     columns = _columns(parsed, schema)
     compute = _function(parsed.sql(dialect="duckdb"), whole_quotients)
@@ -74,7 +74,7 @@ def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatc
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error
             except duckdb.Error as error:
-                raise InvalidFilterError(f"The value {expression} cannot be computed: {error}") from error
+                raise InvalidFilterError(f"Cannot compute the value {expression}: {error}") from error
         return result.column(0).combine_chunks()
 
     return compute

@@ -29,7 +29,7 @@ _COMMANDS = {
     "completion": "completion",
 }
 
-#: Options of the group itself; everything else that is no command belongs to a query.
+#: Options of the group itself. Anything else that is not a command is a query.
 _GROUP_OPTIONS = ("--help", "--version")
 
 
@@ -59,7 +59,7 @@ class Commands(click.Group):
 
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
-    """A single word is no statement; one that is much like a command is meant to be that."""
+    """A single word is not a statement: suggest the command that it resembles."""
     import difflib
 
     near = difflib.get_close_matches(word, _COMMANDS, n=1) if word.isalpha() else []
@@ -85,13 +85,13 @@ def _show_version(ctx: click.Context, _: Any, wanted: bool) -> None:
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
-Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage,
-3 problems found (verify, health), 130 interrupted.
+Exit codes: 0 success, 1 failed (the error is on stderr), 2 wrong usage, 3 problems
+found (verify, health), 130 interrupted.
 """,
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
 def app() -> None:
-    """Query, inspect and look after Lance datasets.
+    """Query, inspect and maintain Lance datasets.
 
     \b
     lance-sql "SELECT count(*) FROM 'sales.lance'"
@@ -99,5 +99,5 @@ def app() -> None:
     lance-sql shell -d warehouse/
     lance-sql inspect sales.lance
 
-    What is no command is a statement: lance-sql "..." is short for lance-sql query "...".
+    lance-sql "SELECT ..." is short for lance-sql query "SELECT ...".
     """

@@ -1,4 +1,4 @@
-"""``lance-sql completion``: what a shell needs to complete commands and options."""
+"""``lance-sql completion``: shell completion for commands and options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
-    """Print the script that makes a shell complete commands and options.
+    """Print a shell completion script.
 
     \b
     lance-sql completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""``lance-sql convert``: files of other formats to Lance and back."""
+"""``lance-sql convert``: convert between Lance and other file formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMATS = ("lance", "parquet", "csv", "arrow", "ndjson", "json")
 
 
 class _Source(NamedTuple):
-    """Rows to convert; their number where it is known beforehand."""
+    """Rows to convert, and their number if it is known in advance."""
 
     reader: pa.RecordBatchReader
     total_rows: int | None
@@ -56,15 +56,15 @@ def convert_command(
     progress: bool | None,
     as_json: bool,
 ) -> None:
-    """Convert Parquet, CSV, Arrow and Lance into each other, and into JSON.
+    """Convert between Parquet, CSV, Arrow and Lance, or to JSON.
 
     \b
     lance-sql convert sales.parquet sales.lance
     lance-sql convert more.csv sales.lance --mode append
     lance-sql convert sales.lance sales.parquet
 
-    The endings of the names tell the formats. SOURCE may be a directory of Parquet files. Rows are streamed:
-    memory does not grow with the size.
+    Formats are inferred from the file extensions. SOURCE may be a directory of Parquet files. Rows are
+    streamed, so memory use does not depend on the size.
     """
     from lance_engine.progress import Reporter
 
@@ -94,7 +94,7 @@ def convert_command(
 
 
 class _Counted:
-    """Rows that are counted, and told of, as they pass."""
+    """Counts rows, and reports progress, as they pass through."""
 
     def __init__(self, source: _Source, reporter: Reporter) -> None:
         import pyarrow as pa
@@ -118,7 +118,9 @@ def _format_of(path: str) -> str:
         return "lance" if os.path.isdir(os.path.join(path, "_versions")) else "parquet"
     found = _ENDINGS.get(Path(path.rstrip("/")).suffix.lower())
     if found is None:
-        raise LanceError("the ending of the name implies no format", path=path, remedy="Give --from or --to")
+        raise LanceError(
+            "cannot infer the format from the file name", path=path, remedy="Pass --from or --to"
+        )
     return found
 
 
@@ -138,7 +140,7 @@ def _open(path: str, format: str, storage_options: Mapping[str, str], closing: E
     try:
         return readers[format](path, closing)
     except pa.ArrowException as error:
-        raise LanceError(f"the file is no {format}: {error}", path=path) from error
+        raise LanceError(f"the file is not valid {format}: {error}", path=path) from error
 
 
 def _open_parquet(path: str, closing: ExitStack) -> _Source:
@@ -147,7 +149,7 @@ def _open_parquet(path: str, closing: ExitStack) -> _Source:
 
     names = [path] if os.path.isfile(path) else sorted(map(str, Path(path).rglob("*.parquet")))
     if not names:
-        raise LanceError("there is no Parquet file", path=path)
+        raise LanceError("no Parquet files found", path=path)
     files = [closing.enter_context(pq.ParquetFile(name)) for name in names]
     schema = files[0].schema_arrow
 
@@ -156,9 +158,9 @@ def _open_parquet(path: str, closing: ExitStack) -> _Source:
             for batch in file.iter_batches():
                 if batch.schema != schema:
                     raise LanceError(
-                        "the columns are not those of the first file",
+                        "the columns differ from those of the first file",
                         path=name,
-                        remedy="Convert it by itself",
+                        remedy="Convert this file separately",
                     )
                 yield batch
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a command: one line on standard error, and the exit code."""
+"""Errors of commands: one line on stderr, and the exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Exit(IntEnum):
 
 
 def reports_errors(command: Command) -> Command:
-    """Give `command` the option ``--debug``, and one line in place of a traceback without it."""
+    """Add the option ``--debug`` to `command`. Without it, errors are one line instead of a traceback."""
 
     @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
     @functools.wraps(command)

@@ -19,7 +19,7 @@ _CHANGES = ("fragments_added", "fragments_updated", "fragments_removed", "predic
 
 @click.command("history")
 @click.argument("path")
-@click.option("--branch", help="Branch to look at; the main history by default.")
+@click.option("--branch", help="Branch to read. Default: main.")
 @storage_option
 @json_option
 @reports_errors
@@ -76,7 +76,7 @@ def history_command(path: str, as_json: bool, **which: Any) -> None:
 
 
 def _signed(row: dict[str, Any]) -> str:
-    """Fragments that came, changed and went, as `` (+2 ~1 -3)``."""
+    """Added, changed and removed fragments, as `` (+2 ~1 -3)``."""
     signs = zip("+~-", _CHANGES[:3], strict=True)
     parts = [f"{sign}{row[key]}" for sign, key in signs if row[key]]
     return f" ({' '.join(parts)})" if parts else ""
@@ -86,18 +86,18 @@ def _signed(row: dict[str, Any]) -> str:
 @click.argument("path")
 @click.argument("first", metavar="V1", type=int)
 @click.argument("second", metavar="V2", type=int)
-@click.option("--branch", help="Branch to look at; the main history by default.")
+@click.option("--branch", help="Branch to read. Default: main.")
 @storage_option
 @json_option
 @reports_errors
 def diff_command(path: str, first: int, second: int, as_json: bool, **which: Any) -> None:
-    """Show what is different between two versions: columns, rows, fragments, indices, configuration.
+    """Show the differences between two versions: columns, rows, fragments, indices, configuration.
 
     \b
     lance-sql diff sales.lance 3 5
 
-    Rows are told apart by the fragments that hold them: a row that moved to another fragment, as an
-    updated one does, counts as removed and as added.
+    Rows are compared by fragment: a row that moved to another fragment, such as an updated row, counts
+    as removed and as added.
     """
     before, after = (open_dataset(path, version, **which) for version in (first, second))
     found = _differences(before.snapshot, after.snapshot)

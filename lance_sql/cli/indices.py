@@ -16,7 +16,7 @@ from lance_sql.cli.options import (
     yes_progress,
 )
 
-_branch = click.option("--branch", help="Branch to change; the main history by default.")
+_branch = click.option("--branch", help="Branch to change. Default: main.")
 
 
 @click.group("index")
@@ -35,8 +35,8 @@ def index_command() -> None:
 @click.option(
     "--kind",
     default="btree",
-    help="btree (the default), bitmap, zonemap, bloomfilter; for vectors ivf_flat, ivf_pq, ivf_sq, "
-    "ivf_hnsw_flat, ivf_hnsw_sq.",
+    help="Index type: btree (default), bitmap, zonemap, bloomfilter; for vectors ivf_flat, ivf_pq, "
+    "ivf_sq, ivf_hnsw_flat, ivf_hnsw_sq.",
 )
 @click.option(
     "--option",
@@ -44,10 +44,10 @@ def index_command() -> None:
     multiple=True,
     callback=pairs,
     metavar="NAME=VALUE",
-    help="Option of the kind, such as num_partitions=64 or metric=cosine; may be repeated.",
+    help="Index option, such as num_partitions=64 or metric=cosine. Repeatable.",
 )
-@click.option("--name", help="Name of the index; COLUMN_idx by default.")
-@click.option("--replace", is_flag=True, help="Replace an index of that name.")
+@click.option("--name", help="Index name. Default: COLUMN_idx.")
+@click.option("--replace", is_flag=True, help="Replace an existing index with the same name.")
 @_branch
 @storage_option
 @yes_progress
@@ -95,7 +95,7 @@ def drop(path: str, name: str, as_json: bool, **which: Any) -> None:
 @json_option
 @reports_errors
 def list_indices(path: str, as_json: bool, **which: Any) -> None:
-    """List the indices, and what they cover."""
+    """List the indices and the rows they cover."""
     from lance_sql.cli.output import print_table
 
     print_table(open_dataset(path, **which).inspect.indices(), as_json=as_json)
@@ -109,7 +109,7 @@ def list_indices(path: str, as_json: bool, **which: Any) -> None:
 @json_option
 @reports_errors
 def optimize(path: str, progress: bool | None, as_json: bool, **which: Any) -> None:
-    """Make indices cover the rows that came after them."""
+    """Update indices to cover rows added after they were built."""
     from lance_sql.progress import bar
 
     with bar(progress) as told:

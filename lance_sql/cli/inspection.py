@@ -1,4 +1,4 @@
-"""``lance-sql inspect``: what a dataset consists of, as a tree, as JSON or as a page for a browser."""
+"""``lance-sql inspect``: the structure of a dataset, as a tree, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _SHOWN = 8
 @click.command("inspect")
 @dataset_options
 @json_option
-@click.option("--all", "everything", is_flag=True, help="Show every fragment and page, however many.")
-@click.option("--html", metavar="FILE", help="Write a page with pictures, for a browser.")
+@click.option("--all", "everything", is_flag=True, help="Show all fragments and pages.")
+@click.option("--html", metavar="FILE", help="Write an HTML report with charts.")
 @reports_errors
 def inspect_command(path: str, as_json: bool, everything: bool, html: str | None, **which: Any) -> None:
-    """Show what a dataset consists of: columns, fragments, files and pages.
+    """Show the structure of a dataset: columns, fragments, files and pages.
 
     \b
     lance-sql inspect sales.lance
     lance-sql inspect sales.lance --at 3 --json
     lance-sql inspect sales.lance --html report.html
 
-    Bounds and null counts come from zone maps, which count deleted rows too; ratio is the size of the
-    values in memory by their size on storage.
+    Min, max and null counts come from zone maps, which include deleted rows. The ratio is the size in
+    memory divided by the size on disk.
     """
     dataset = open_dataset(path, **which)
     if html is not None:
@@ -55,7 +55,7 @@ def inspect_command(path: str, as_json: bool, everything: bool, html: str | None
 
 
 def _report(dataset: DatasetVersion) -> dict[str, Any]:
-    """Everything as plain values; see `_PARTS`."""
+    """All parts as plain values; see `_PARTS`."""
     inspect = dataset.inspect
     report: dict[str, Any] = {
         "uri": dataset.uri,
@@ -73,7 +73,7 @@ def _report(dataset: DatasetVersion) -> dict[str, Any]:
 
 
 def _legible(value: Any) -> Any:
-    """The report without what a terminal would obey."""
+    """The report without terminal control characters."""
     if isinstance(value, dict):
         return {key: _legible(item) for key, item in value.items()}
     if isinstance(value, list):

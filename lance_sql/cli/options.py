@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    """``key=value`` texts as a dictionary."""
+    """Parse ``key=value`` strings into a dictionary."""
     found = {}
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
             # Not the text: it may be a secret.
-            raise click.BadParameter("it is not KEY=VALUE", ctx, parameter)
+            raise click.BadParameter("expected KEY=VALUE", ctx, parameter)
         found[key.strip()] = value.strip()
     return found
 
@@ -46,7 +46,7 @@ _ALLOWED = "lance_sql.allow_external"
 
 
 def storage_option(command: Command) -> Command:
-    """How storage is reached, and what datasets may reach; a command gets both as `storage_options`."""
+    """Options for storage access and for external locations; a command gets both as `storage_options`."""
     for option in (
         click.option(
             "--allow-external",
@@ -55,8 +55,8 @@ def storage_option(command: Command) -> Command:
             expose_value=False,
             is_eager=True,  # what follows uses it
             metavar="PLACE",
-            help="Place outside of a dataset that it may read from, or all, same-store (the default), "
-            "none; may be repeated.",
+            help="Location outside the dataset that it may read from, or all, same-store (default), none. "
+            "Repeatable.",
         ),
         click.option(
             "--storage-option",
@@ -64,26 +64,26 @@ def storage_option(command: Command) -> Command:
             multiple=True,
             callback=_storage_options,
             metavar="KEY=VALUE",
-            help="Option of the object store, such as region=eu-west-1; may be repeated.",
+            help="Object store option, such as region=eu-west-1. Repeatable.",
         ),
     ):
         command = option(command)
     return command
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_progress = click.option(
-    "--progress/--no-progress", default=None, help="A progress bar; by default on a terminal."
+    "--progress/--no-progress", default=None, help="Show a progress bar. Default: only on a terminal."
 )
 
 
 def dataset_options(command: Command) -> Command:
-    """PATH, and which version of it."""
+    """PATH and the version to read."""
     for option in (
         storage_option,
-        click.option("--branch", help="Branch to look at; the main history by default."),
-        click.option("--tag", help="Tagged version to look at."),
-        click.option("--at", "version", type=int, help="Version to look at; the newest by default."),
+        click.option("--branch", help="Branch to read. Default: main."),
+        click.option("--tag", help="Tag to read."),
+        click.option("--at", "version", type=int, help="Version to read. Default: latest."),
         click.argument("path"),
     ):
         command = option(command)
@@ -97,7 +97,7 @@ def open_dataset(
     branch: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DatasetVersion:
-    """The dataset that the options of `dataset_options` name."""
+    """Open the dataset selected by the options of `dataset_options`."""
     from lance_engine.dataset import DatasetVersion
 
     return DatasetVersion.open(path, version, tag=tag, branch=branch, storage_options=storage_options or None)

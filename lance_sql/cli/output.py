@@ -1,4 +1,4 @@
-"""Rows to a file or standard output, in the format asked for."""
+"""Write rows to a file or stdout in the chosen format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableRows:
 
 
 class StreamRows:
-    """Rows that pass once."""
+    """Rows that can be read once."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self._reader = reader
@@ -58,10 +58,10 @@ class StreamRows:
 
 @contextmanager
 def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
-    """The file `path`, or standard output; a file appears when all of it is written."""
+    """The file `path`, or stdout. The file is created only after all of it has been written."""
     if path is None:
         if binary and sys.stdout.isatty():
-            raise LanceError("this format is not for a terminal", remedy="Use --output FILE")
+            raise LanceError("this format cannot be printed to a terminal", remedy="Use --output FILE")
         yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return
@@ -128,7 +128,7 @@ def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
 
 
 def _json(value: Any, indent: int | None = None) -> str:
-    """JSON text, with escapes in place of what a terminal would obey; readers of JSON see no difference."""
+    """JSON text, with terminal control characters escaped; JSON parsers read the same values."""
     text = json.dumps(plain(value), indent=indent, ensure_ascii=False)
     return (
         text if legible(text) == text else json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
@@ -153,7 +153,7 @@ def _csv_shown(value: Any) -> Any:
 
 
 def _csv_value(value: Any) -> Any:
-    """Null is an empty cell, nested values are JSON."""
+    """Nulls become empty cells, nested values become JSON."""
     value = plain(value)
     return _json(value) if isinstance(value, dict | list) else value
 

@@ -32,10 +32,13 @@ _SHOWING = ("table", "markdown")
 _SETTING = re.compile(r"[A-Za-z_][\w.]*")
 
 engine_option = click.option(
-    "--engine", "-e", type=click.Choice(["duckdb", "datafusion"]), default="duckdb", help="SQL engine."
+    "--engine", "-e", type=click.Choice(["duckdb", "datafusion"]), default="duckdb", help="SQL engine to use."
 )
 directory_option = click.option(
-    "--directory", "-d", metavar="DIRECTORY", help="Directory whose NAME.lance datasets are tables."
+    "--directory",
+    "-d",
+    metavar="DIRECTORY",
+    help="Directory whose NAME.lance datasets can be queried as tables.",
 )
 set_option = click.option(
     "--set",
@@ -43,26 +46,38 @@ set_option = click.option(
     multiple=True,
     callback=pairs,
     metavar="KEY=VALUE",
-    help="Setting of the engine, such as memory_limit=1GB; may be repeated.",
+    help="Engine setting, such as memory_limit=1GB. Repeatable.",
 )
 
 
 @click.command("query")
 @click.argument("sql", required=False)
 @click.option(
-    "--file", "-f", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="File of statements."
+    "--file",
+    "-f",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Read SQL statements from FILE.",
 )
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Output format; table by default.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Output format. Default: table.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--output", "-o", metavar="FILE", help="File for the rows; its ending implies the format.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Write the rows to FILE. The format is inferred from the extension.",
+)
 @engine_option
 @directory_option
 @set_option
 @storage_option
-@click.option("--explain", is_flag=True, help="Show the plan; run nothing.")
-@click.option("--analyze", is_flag=True, help="Run the statement and show the plan with what it did.")
-@click.option("--metrics", is_flag=True, help="Tell on standard error what was read.")
-@click.option("--max-rows", type=click.IntRange(min=0), default=40, help="Rows shown by --format table.")
+@click.option("--explain", is_flag=True, help="Show the query plan without running the statement.")
+@click.option(
+    "--analyze", is_flag=True, help="Run the statement and show the query plan with run-time metrics."
+)
+@click.option("--metrics", is_flag=True, help="Print scan statistics to stderr.")
+@click.option(
+    "--max-rows", type=click.IntRange(min=0), default=40, help="Maximum rows shown with --format table."
+)
 @reports_errors
 def query_command(
     sql: str | None,
@@ -79,7 +94,7 @@ def query_command(
     metrics: bool,
     max_rows: int,
 ) -> None:
-    """Run SQL statements; datasets are named by path, FROM 'sales.lance'.
+    """Run SQL statements. Use the path of a dataset as a table: FROM 'sales.lance'.
 
     \b
     lance-sql "SELECT category, count(*) FROM 'sales.lance' GROUP BY 1"
@@ -87,11 +102,11 @@ def query_command(
     lance-sql -f upkeep.sql
     echo "SELECT 1" | lance-sql
 
-    Of several statements, separated by semicolons, the formats table and markdown show all results,
-    the others the last.
+    Separate several statements with semicolons. The formats table and markdown show all results, other
+    formats only the last one.
     """
     if (sql is None) == (file is None):
-        raise click.UsageError("Give a statement, or a file of statements with --file.")
+        raise click.UsageError("Pass a SQL statement, or a file of statements with --file.")
     text = _statement(sql, file)
     chosen = _format(format, as_json, output)
     with _connect(directory, engine, storage_options) as connection:
@@ -119,7 +134,7 @@ def _format(format: str | None, as_json: bool, output: str | None) -> str:
     ending = Path(output).suffix.lower()
     found = [name for name, endings in FORMATS.items() if ending in endings]
     if not found:
-        raise click.UsageError(f"The ending of {output} implies no format: give --format.")
+        raise click.UsageError(f"Cannot infer the format from the extension of {output}: pass --format.")
     return found[0]
 
 
@@ -133,7 +148,7 @@ def apply_settings(connection: Connection, settings: dict[str, str]) -> None:
     """``SET key = 'value'`` for each."""
     for key, value in settings.items():
         if not _SETTING.fullmatch(key):
-            raise LanceError(f"{key!r} is no name of a setting")
+            raise LanceError(f"invalid setting name {key!r}")
         quoted = value.replace("'", "''")
         connection.sql(f"SET {key} = '{quoted}'").arrow()
 

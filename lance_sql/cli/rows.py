@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
 _columns_option = click.option(
-    "--columns", "-c", metavar="A,B", help="Columns to show, _rowid included; all by default."
+    "--columns", "-c", metavar="A,B", help="Columns to show; may include _rowid. Default: all."
 )
 _format_option = click.option("--format", type=click.Choice(list(FORMATS)), default="table")
 
 
 @click.command("head")
 @dataset_options
-@click.option("-n", "count", type=click.IntRange(min=0), default=10, help="Rows to show; 10 by default.")
-@click.option("--where", help="Condition that rows must meet, in SQL.")
+@click.option(
+    "-n", "count", type=click.IntRange(min=0), default=10, help="Number of rows to show. Default: 10."
+)
+@click.option("--where", help='SQL filter, such as "price > 10".')
 @_columns_option
 @_format_option
 @json_option
@@ -52,7 +54,7 @@ def head_command(
 @click.argument("row_ids", nargs=-1, required=True, type=click.IntRange(min=0), metavar="ROW_ID...")
 @_columns_option
 @_format_option
-@click.option("--skip-missing", is_flag=True, help="Leave out row ids that do not exist.")
+@click.option("--skip-missing", is_flag=True, help="Skip row ids that do not exist.")
 @json_option
 @reports_errors
 def take_command(
@@ -64,7 +66,7 @@ def take_command(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Look rows up by row id (the column _rowid), in the order given.
+    """Fetch rows by row id (the column _rowid), in the given order.
 
     \b
     lance-sql take sales.lance 17 4 17 --columns day,price
@@ -78,10 +80,12 @@ def take_command(
 @dataset_options
 @click.argument("column")
 @click.argument("vector", metavar="VECTOR")
-@click.option("-k", "count", type=click.IntRange(min=1), default=10, help="Rows to show; 10 by default.")
-@click.option("--where", help="Condition that rows must meet, in SQL.")
-@click.option("--metric", type=click.Choice(["l2", "cosine", "dot", "hamming"]), help="Distance to use.")
-@click.option("--exact", is_flag=True, help="Compare all vectors, also where there is an index.")
+@click.option(
+    "-k", "count", type=click.IntRange(min=1), default=10, help="Number of rows to show. Default: 10."
+)
+@click.option("--where", help='SQL filter, such as "price > 10".')
+@click.option("--metric", type=click.Choice(["l2", "cosine", "dot", "hamming"]), help="Distance metric.")
+@click.option("--exact", is_flag=True, help="Exact search: compare all vectors and ignore indices.")
 @_columns_option
 @_format_option
 @json_option
@@ -99,7 +103,7 @@ def nearest_command(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Show the rows whose vectors are nearest to VECTOR: numbers in JSON, or row:ID for that of a row.
+    """Show the rows whose vectors are nearest to VECTOR: a JSON list, or row:ID for the vector of a row.
 
     \b
     lance-sql nearest items.lance embedding "[0.1, 0.7, 0.2]" -k 3 --columns id,title
@@ -171,7 +175,7 @@ def _vector(dataset: DatasetVersion, column: str, text: str) -> Any:
     except ValueError:
         vector = None
     if not isinstance(vector, list) or not vector:
-        raise click.BadParameter("Write a vector as [0.1, 0.2] or row:17", param_hint="VECTOR")
+        raise click.BadParameter("Pass a vector as [0.1, 0.2] or row:17", param_hint="VECTOR")
     return vector
 
 

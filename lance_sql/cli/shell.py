@@ -1,4 +1,4 @@
-"""``lance-sql shell``: statements typed in, with completion, highlighting and history."""
+"""``lance-sql shell``: an interactive SQL shell with completion, highlighting and history."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lance_sql.cli.query import apply_settings, directory_option, engine_option,
 @directory_option
 @set_option
 @storage_option
-@click.option("--max-rows", type=click.IntRange(min=0), default=200, help="Rows shown of a result.")
+@click.option("--max-rows", type=click.IntRange(min=0), default=200, help="Maximum rows shown per result.")
 @click.option(
     "--history",
     type=click.Path(dir_okay=False),
     envvar="LANCE_SQL_HISTORY",
     default="~/.lance_sql_history",
-    help="File that keeps what was typed.",
+    help="History file.",
 )
 @reports_errors
 def shell_command(
@@ -31,13 +31,13 @@ def shell_command(
     max_rows: int,
     history: str,
 ) -> None:
-    """Type statements; they end with a semicolon.
+    """Start an interactive SQL shell. Statements end with a semicolon.
 
     \b
     lance-sql shell -d warehouse/
 
-    Tab completes tables, columns and keywords. Ctrl-C stops a statement and keeps the shell; \\? lists the
-    commands of the shell.
+    Tab completes tables, columns and keywords. Ctrl-C cancels the running statement; \\? lists the
+    shell commands.
     """
     try:
         import prompt_toolkit  # noqa: F401
@@ -46,7 +46,7 @@ def shell_command(
         from lance_engine.errors import LanceError
 
         raise LanceError(
-            f"the shell needs the package {error.name}", remedy="Try: pip install 'lance-sql[shell]'"
+            f"the shell needs the package {error.name}", remedy="Install it: pip install 'lance-sql[shell]'"
         ) from None
     from lance_sql.api import connect
     from lance_sql.shell.loop import Shell

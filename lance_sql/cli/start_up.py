@@ -1,4 +1,4 @@
-"""What the command line does before its commands: it keeps its start short, and its output legible."""
+"""Start-up of the command line: fast imports and readable output."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _LEFT_OUT = ("pandas", "dateutil")
 
 
 class _LeftOut:
-    """A finder of modules that lets imports of some fail."""
+    """An import finder that makes the imports of some modules fail."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name in _LEFT_OUT:
-            raise ModuleNotFoundError(f"{name} is left out", name=name)
+            raise ModuleNotFoundError(f"{name} is skipped", name=name)
 
 
 def leave_pandas_out() -> None:
-    """Make pyarrow work without pandas and dateutil in this process.
+    """Stop pyarrow from importing pandas and dateutil in this process.
 
-    pyarrow imports them, if they are installed, the first time it makes an array of a Python list. That takes
-    longer than all the rest of a short command. It asks once.
+    pyarrow imports them, if installed, when it first converts a Python list to an array. That takes
+    longer than the rest of a short command. It only tries once.
     """
     if "pandas" in sys.modules:
         return
@@ -37,9 +37,9 @@ def leave_pandas_out() -> None:
 
 
 def write_any_text() -> None:
-    """Let standard output and error take any text, whatever the locale of the process.
+    """Let stdout and stderr accept any text in every locale.
 
-    Files and pipes get UTF-8. A terminal that knows less shows a question mark for what it does not know.
+    Files and pipes get UTF-8. A terminal with another encoding shows a question mark for characters it lacks.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":

@@ -23,12 +23,12 @@ def tag_command() -> None:
 
 
 def _named(command: Any) -> Any:
-    """PATH, NAME and the version that it shall name."""
+    """PATH, NAME and the version to tag."""
     for option in (
         json_option,
         storage_option,
-        click.option("--branch", help="Branch of the version; the main history by default."),
-        click.option("--at", "version", type=int, help="Version to name; the newest by default."),
+        click.option("--branch", help="Branch of the version. Default: main."),
+        click.option("--at", "version", type=int, help="Version to tag. Default: latest."),
         click.argument("name"),
         click.argument("path"),
     ):
@@ -40,7 +40,7 @@ def _named(command: Any) -> Any:
 @_named
 @reports_errors
 def create(path: str, name: str, as_json: bool, **which: Any) -> None:
-    """Name a version."""
+    """Create a tag."""
     _tell(open_dataset(path, **which).tags.create(name), as_json)
 
 
@@ -48,7 +48,7 @@ def create(path: str, name: str, as_json: bool, **which: Any) -> None:
 @_named
 @reports_errors
 def update(path: str, name: str, as_json: bool, **which: Any) -> None:
-    """Let a tag name another version."""
+    """Move a tag to another version."""
     _tell(open_dataset(path, **which).tags.update(name), as_json)
 
 
@@ -59,7 +59,7 @@ def update(path: str, name: str, as_json: bool, **which: Any) -> None:
 @json_option
 @reports_errors
 def delete(path: str, name: str, storage_options: dict[str, str], as_json: bool) -> None:
-    """Forget a tag; its version stays until it is cleaned up."""
+    """Delete a tag. Its version is kept until cleanup removes it."""
     tags = open_dataset(path, storage_options=storage_options).tags
     tag = tags.get(name)
     tags.delete(name)

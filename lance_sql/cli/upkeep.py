@@ -30,17 +30,21 @@ class Span(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
             return value
         found = _SPAN.fullmatch(str(value))
         if found is None:
-            self.fail(f"{value!r} is no span of time: write 7d, 12h, 30m or 2w", param, ctx)
+            self.fail(
+                f"invalid duration {value!r}: use a number and a unit, such as 7d, 12h, 30m or 2w", param, ctx
+            )
         return datetime.timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.command("compact")
 @click.argument("path")
-@click.option("--target-rows", type=click.IntRange(min=1), help="Rows that a fragment should have.")
+@click.option("--target-rows", type=click.IntRange(min=1), help="Target number of rows per fragment.")
 @click.option(
-    "--deleted-share", type=click.FloatRange(0, 1), help="Share of deleted rows above which to rewrite."
+    "--deleted-share",
+    type=click.FloatRange(0, 1),
+    help="Rewrite fragments with a larger share of deleted rows than this.",
 )
-@click.option("--branch", help="Branch to change; the main history by default.")
+@click.option("--branch", help="Branch to change. Default: main.")
 @storage_option
 @yes_progress
 @json_option
@@ -53,7 +57,7 @@ def compact_command(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Join small fragments, and rewrite those with many deleted rows without these.
+    """Merge small fragments and remove deleted rows.
 
     \b
     lance-sql compact sales.lance
@@ -87,14 +91,14 @@ def compact_command(
 
 @click.command("cleanup")
 @click.argument("path")
-@click.option("--older-than", type=Span(), default="7d", help="Age from which on versions go; 7d by default.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would be removed.")
+@click.option("--older-than", type=Span(), default="7d", help="Remove versions older than this. Default: 7d.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed without removing it.")
 @click.option(
     "--delete-unverified",
     is_flag=True,
-    help="Also young files that no version names; no writer may be at work.",
+    help="Also remove recent files that no version references. No writer may be running.",
 )
-@click.option("--branch", help="Branch to change; the main history by default.")
+@click.option("--branch", help="Branch to change. Default: main.")
 @storage_option
 @yes_progress
 @json_option
@@ -108,7 +112,7 @@ def cleanup_command(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Remove old versions, and the files that only they need. The newest and tagged versions stay.
+    """Remove old versions and the files that only they use. The latest and all tagged versions are kept.
 
     \b
     lance-sql cleanup sales.lance --older-than 30d --dry-run
@@ -137,16 +141,16 @@ def cleanup_command(
 
 @click.command("verify")
 @dataset_options
-@click.option("--values", is_flag=True, help="Also decode every value.")
+@click.option("--values", is_flag=True, help="Also decode all values.")
 @json_option
 @reports_errors
 def verify_command(path: str, values: bool, as_json: bool, **which: Any) -> None:
-    """Check that a dataset is sound: files, sizes, metadata, deletions, row ids, indices.
+    """Check the integrity of a dataset: files, sizes, metadata, deletions, row ids, indices.
 
     \b
     lance-sql verify sales.lance --values
 
-    Exit code 3 if there are problems, 0 if there are none.
+    Exits with 3 if there are problems, otherwise with 0.
     """
     from lance_sql.cli.output import print_table
 
@@ -164,12 +168,12 @@ def verify_command(path: str, values: bool, as_json: bool, **which: Any) -> None
 @json_option
 @reports_errors
 def health_command(path: str, as_json: bool, **which: Any) -> None:
-    """Tell what slows a dataset down or wastes space, and what mends it.
+    """Show what slows a dataset down or wastes space, and how to fix it.
 
     \b
     lance-sql health sales.lance
 
-    Exit code 3 if something calls for attention, 0 if nothing does.
+    Exits with 3 if something needs attention, otherwise with 0.
     """
     import pyarrow as pa
 
@@ -186,7 +190,7 @@ def health_command(path: str, as_json: bool, **which: Any) -> None:
 
 
 def _mending(call: str, path: str, branch: str | None) -> str:
-    """The command for what `Dataset.health` names as a call."""
+    """The shell command for a call that `Dataset.health` recommends."""
     command = _COMMANDS[call.removeprefix("ds.").partition("(")[0]]
     on_branch = f" --branch {shlex.quote(branch)}" if branch else ""
     return f"lance-sql {command} {shlex.quote(path)}{on_branch}"

@@ -47,9 +47,7 @@ def text_table(table: pa.Table, max_rows: int) -> str:
     lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
     footer = _footer(table, max_rows)
     if left_out:
-        footer += (
-            f", {counted(table.num_columns, 'column')} of which {table.num_columns - left_out} are shown"
-        )
+        footer += f", {counted(table.num_columns, 'column')}, {table.num_columns - left_out} shown"
     return "\n".join([*(line.rstrip() for line in lines), footer])
 
 

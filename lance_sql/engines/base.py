@@ -35,7 +35,7 @@ class ScanReport:
     `columns`: asked for, None where the plan does not tell. `pushed`: predicates our scan applies.
     `residual`: predicates over this table that stay with the engine. `decisions`: why, for each that was
     offered to the scan.
-    `read_ahead`: read into memory before the statement runs.
+    `read_ahead`: loaded into memory before the statement runs.
     """
 
     name: str

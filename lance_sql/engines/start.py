@@ -30,7 +30,8 @@ def start(engine: Any, **options: Any) -> Engine:
                 module = importlib.import_module(module_name)
             except ImportError as error:
                 raise EngineNotInstalledError(
-                    f"the SQL engine {name!r} cannot be imported: {error}", remedy=f"Try: pip install {name}"
+                    f"cannot import the SQL engine {name!r}: {error}",
+                    remedy=f"Install it: pip install {name}",
                 ) from error
             started: Engine = module.start(None if engine == name else engine, **options)
             return started

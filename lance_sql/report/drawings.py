@@ -61,7 +61,7 @@ def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], cur
         if number in tags:
             names = html.escape(", ".join(tags[number]))
             body.append(f'<text class="tag" x="{x:.1f}" y="{max(y - 14, 16):.1f}">{names}</text>')
-    return _svg(bottom + 28, "".join(body), "timeline", "versions and their rows")
+    return _svg(bottom + 28, "".join(body), "timeline", "rows per version")
 
 
 def fragments(rows: Sequence[dict[str, Any]]) -> str:
@@ -97,7 +97,7 @@ def fragments(rows: Sequence[dict[str, Any]]) -> str:
             body.append(
                 f'<text class="tick" x="{x + width / 2:.1f}" y="{bottom + 18:g}">{row["fragment_id"]}</text>'
             )
-    return _svg(bottom + 28, "".join(body), "fragments", "rows of the fragments")
+    return _svg(bottom + 28, "".join(body), "fragments", "rows per fragment")
 
 
 def zones(picture: ZonePicture) -> str:

@@ -41,12 +41,12 @@ def report_page(dataset: DatasetVersion) -> str:
             "Versions",
             drawings.timeline(inspect.versions().to_pylist(), _tags(dataset), dataset.version)
             + _legend(inspect.versions()["operation"].to_pylist()),
-            "Rows of every version; point at a dot for what was done.",
+            "Rows per version. Hover over a dot for details.",
         ),
         _section(
             "Fragments",
             drawings.fragments(fragments),
-            "Rows of every fragment. Deleted rows, which are read and dropped, in red.",
+            "Rows per fragment. Deleted rows, which scans still read, are red.",
         ),
         _section("Zone maps", _zone_section(zone_pictures(dataset))),
         _section("Indices", _indices(inspect.indices().to_pylist())),
@@ -98,8 +98,8 @@ def _columns(dataset: DatasetVersion) -> list[dict[str, Any]]:
 def _columns_note(columns: Sequence[dict[str, Any]]) -> str:
     size = sum(column["bytes"] for column in columns)
     return (
-        f"{counted(len(columns), 'stored column')}, {in_bytes(size)}. Bounds and nulls are those of the zone "
-        "maps; the ratio compares the size of the values in memory with that on storage."
+        f"{counted(len(columns), 'stored column')}, {in_bytes(size)}. Min, max and nulls come from the "
+        f"zone maps. The ratio compares the size in memory with the size on disk."
     )
 
 
@@ -196,15 +196,15 @@ def _zone_section(pictures: Sequence[ZonePicture]) -> str:
     if not pictures:
         return '<p class="note">No column has a zone map.</p>'
     note = (
-        "Rows run from left to right; every box is a zone and reaches from its least to its greatest value. "
-        "A filter on the shaded range of values reads the coloured zones and skips the others. Move the "
-        "pointer over a picture to move the filter."
+        "Rows run from left to right. Each box is a zone, drawn from its min to its max value. "
+        "A filter on the shaded range reads the coloured zones and skips the rest. Move the mouse over a "
+        "chart to move the filter."
     )
     blocks = []
     for picture in pictures:
         share = picture.read_share(*drawings.FILTER)
         zones = counted(picture.zones, "zone")
-        grouped = f", {picture.grouped} drawn as one" if picture.grouped > 1 else ""
+        grouped = f", grouped by {picture.grouped}" if picture.grouped > 1 else ""
         blocks.append(
             f'<figure data-from="{drawings.FILTER[0]}" data-to="{drawings.FILTER[1]}"><figcaption>'
             f"<b>{_text(picture.column)}</b><span>{zones}{grouped}</span>"

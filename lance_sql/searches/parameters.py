@@ -34,7 +34,7 @@ class SearchParameters:
             return False
         if inside != [(expression.start, expression.start + len(expression.text))]:
             raise UnsupportedFeatureError(
-                f"The search computes with a parameter: {expression.text!r}", remedy=_REMEDY
+                f"The search uses a parameter in an expression: {expression.text!r}", remedy=_REMEDY
             )
         return True
 
@@ -64,7 +64,7 @@ class SearchParameters:
             return {key: value for key, value in self._given.items() if key in needed}
         raise UnsupportedFeatureError(
             "Parameters by number cannot stand in what a search takes its vectors from",
-            remedy="Name them: $query, with a mapping as params=",
+            remedy="Use named parameters: $query, with a dict as params=",
         )
 
     def left(self, statement: Statement) -> Parameters:
@@ -78,8 +78,8 @@ class SearchParameters:
         numbered = any(statement.original[start] == "$" for start, _, _ in places)
         if numbered and self._taken:
             raise UnsupportedFeatureError(
-                "Parameters by number cannot be mixed with those of a search",
-                remedy="Name them: $query, with a mapping as params=",
+                "Positional parameters cannot be mixed with search parameters",
+                remedy="Use named parameters: $query, with a dict as params=",
             )
         rest: Sequence[Any] = [
             value for number, value in enumerate(self._given, 1) if str(number) not in self._taken

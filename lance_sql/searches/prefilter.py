@@ -8,7 +8,7 @@ from lance_engine.interrupts import load
 
 from lance_sql.text.searches import SearchCall
 
-_REMEDY = "Give the condition as an argument: filter := 'price < 5'"
+_REMEDY = "Pass the condition as an argument: filter := 'price < 5'"
 
 
 def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
@@ -26,7 +26,7 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
         tree = sqlglot.parse_one(marked, dialect="duckdb")
     except sqlglot.ParseError as error:
         raise UnsupportedFeatureError(
-            "The query cannot be parsed to find its condition", remedy=_REMEDY
+            "Cannot parse the query to find its condition", remedy=_REMEDY
         ) from error
     select = next(
         (
@@ -38,7 +38,7 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
     )
     if select is None or select.args.get("joins"):
         raise UnsupportedFeatureError(
-            f"prefilter needs a query over {call.function.name} alone, without joins", remedy=_REMEDY
+            f"prefilter needs a query over {call.function.name} only, without joins", remedy=_REMEDY
         )
     where = select.args.get("where")
     if where is None:
@@ -51,6 +51,6 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
         parse_sql(found, schema)
     except LanceError as error:
         raise UnsupportedFeatureError(
-            f"prefilter cannot test {found!r} before the search: {error}", remedy=_REMEDY
+            f"prefilter cannot evaluate {found!r} before the search: {error}", remedy=_REMEDY
         ) from error
     return found

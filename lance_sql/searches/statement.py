@@ -280,9 +280,9 @@ class Searches:
         )
         if found is None:
             raise DatasetNotFoundError(
-                f"{call.function.name} finds no dataset",
+                f"{call.function.name}: dataset not found",
                 path=call.location,
-                remedy="Name a path such as 'x.lance', or a registered dataset",
+                remedy="Use a path such as 'x.lance', or the name of a registered dataset",
             )
         return found
 

@@ -270,7 +270,7 @@ class Connection:
         """Name the tables that there are, and the one that a missing one is probably meant to be."""
         known = self.catalog.names()
         if known:
-            error.remedy = f"Tables here: {', '.join(known)}"
+            error.remedy = f"Available tables: {', '.join(known)}"
         paths = [entry for entry in os.listdir() if entry.endswith(".lance")]
         choices = {name.lower(): name for name in known} | {
             path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
@@ -281,7 +281,7 @@ class Connection:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LanceError("the connection is closed", remedy="Open another with lance_sql.connect()")
+            raise LanceError("the connection is closed", remedy="Open a new one with lance_sql.connect()")
 
     def close(self) -> None:
         """End the session. What was read of its results stays valid; unread results are lost."""

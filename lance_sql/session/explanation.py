@@ -42,7 +42,7 @@ class Explanation:
                 place = "pushed" if decision.pushed else f"left to {self.engine}"
                 lines.append(f"  why       {decision.condition}: {place}, {decision.reason}")
             if scan.read_ahead:
-                lines.append("  ahead     read into memory before the statement runs")
+                lines.append("  ahead     loaded into memory before the statement runs")
         for name, described in self.searches:
             lines += [f"Lance search  {name}", *(f"  {line}" for line in described)]
         for run in self.runs:

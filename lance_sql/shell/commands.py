@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 #: command -> what it does
 COMMANDS = {
-    "\\d": "list the tables; \\d TABLE shows its columns",
-    "\\dt": "list the tables with rows, fragments and versions",
-    "\\timing": "show times, or not: \\timing [on|off]",
-    "\\engine": "show the engine, or go on with another: \\engine [duckdb|datafusion]",
-    "\\rows": "rows that are shown of a result: \\rows [N]",
-    "\\?": "show this list",
-    "\\q": "leave, as Ctrl-D does",
+    "\\d": "list tables; \\d TABLE shows its columns",
+    "\\dt": "list tables with rows, fragments and versions",
+    "\\timing": "turn timing on or off: \\timing [on|off]",
+    "\\engine": "show or change the engine: \\engine [duckdb|datafusion]",
+    "\\rows": "set the number of rows shown: \\rows [N]",
+    "\\?": "show this help",
+    "\\q": "quit (also Ctrl-D)",
 }
 
 
@@ -36,7 +36,7 @@ def run_command(shell: Shell, text: str) -> bool:
             width = max(map(len, COMMANDS))
             click.echo("\n".join(f"{command:<{width}}  {does}" for command, does in COMMANDS.items()))
         case "\\d", []:
-            click.echo("\n".join(map(legible_line, shell.table_names())) or "no tables here")
+            click.echo("\n".join(map(legible_line, shell.table_names())) or "no tables")
         case "\\d", [table]:
             _describe(shell, table)
         case "\\dt", []:
@@ -48,13 +48,13 @@ def run_command(shell: Shell, text: str) -> bool:
             click.echo(shell.connection.engine)
         case "\\engine", [engine]:
             shell.change_engine(engine)
-            click.echo(f"now on {engine}")
+            click.echo(f"engine is now {engine}")
         case "\\rows", []:
             click.echo(str(shell.max_rows))
         case "\\rows", [number] if number.isdecimal():
             shell.max_rows = int(number)
         case _:
-            raise LanceError(f"{text!r} is no command", remedy="\\? lists them")
+            raise LanceError(f"unknown command {text!r}", remedy="\\? lists them")
     return True
 
 
@@ -64,7 +64,7 @@ def _describe(shell: Shell, name: str) -> None:
     plain = name.strip("'\"")
     dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
     if dataset is None:
-        raise DatasetNotFoundError(f"there is no table {plain!r}", remedy="\\d lists the tables")
+        raise DatasetNotFoundError(f"table {plain!r} not found", remedy="\\d lists the tables")
     rows = [
         {"column": field.name, "type": str(field.type), "null": "" if field.nullable else "not null"}
         for field in dataset.schema
@@ -90,4 +90,4 @@ def _list_tables(shell: Shell) -> None:
                     "version": dataset.version,
                 }
             )
-    click.echo(text_table(pa.Table.from_pylist(rows), shell.max_rows) if rows else "no tables here")
+    click.echo(text_table(pa.Table.from_pylist(rows), shell.max_rows) if rows else "no tables")

@@ -142,7 +142,9 @@ def _create_namespace(options: Options, command: Mapping[str, Any]) -> Mapping[s
 def _drop_namespace(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
     folder = _folder(options, command["namespace"])
     if "://" in folder:
-        raise UnsupportedFeatureError("On an object store a namespace goes with its last table", path=folder)
+        raise UnsupportedFeatureError(
+            "On object stores, an empty namespace does not exist: drop its last table instead", path=folder
+        )
     if os.listdir(folder):
         return {"filled": True}
     os.rmdir(folder)
@@ -183,7 +185,9 @@ def _drop(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | N
 
 def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if command["namespace"] != command["to"]["namespace"]:
-        raise UnsupportedFeatureError("A table is renamed within its namespace", path=options.path)
+        raise UnsupportedFeatureError(
+            "A table cannot be moved to another namespace by renaming", path=options.path
+        )
     dataset = _open(options, _path(options, command))
     if dataset is None:
         return _MISSING
@@ -223,21 +227,21 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
         case "property":
             return dataset.update_config({change["key"]: change["value"]})
         case other:
-            raise UnsupportedFeatureError(f"A table cannot be altered so: {other}", path=dataset.uri)
+            raise UnsupportedFeatureError(f"Unsupported change to a table: {other}", path=dataset.uri)
 
 
 def _delete(options: Options, command: Mapping[str, Any]) -> None:
     """Delete the rows that pass filters, or all rows where there are none."""
     dataset = _open(options, command["path"])
     if dataset is None:
-        raise DatasetNotFoundError("The table is gone", path=command["path"])
+        raise DatasetNotFoundError("The table no longer exists", path=command["path"])
     pushed = json.loads(command["filters"])
     if not pushed:
         dataset.truncate()
         return
     filter = row_filter(dataclasses.replace(options, pushed_filters=command["filters"]), dataset.snapshot)
     if filter is None:
-        raise InvalidFilterError(f"These filters cannot be applied: {pushed}", path=dataset.uri)
+        raise InvalidFilterError(f"Unsupported filters: {pushed}", path=dataset.uri)
     dataset.delete(str(filter))
 
 

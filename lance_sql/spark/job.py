@@ -131,11 +131,11 @@ class WriteJob:
         for field in self._schema.fields:
             if now.get(field.name) != (field.id, field.logical_type):
                 raise SchemaMismatchError(
-                    "The dataset's columns were changed while this was being written",
+                    "The columns of the dataset changed during this write",
                     path=current.uri,
                     version=current.version,
                     column=field.name,
-                    remedy="Start the write again",
+                    remedy="Retry the write",
                 )
 
     def _extended(self, existing: Snapshot, offered: pa.Schema) -> Schema:
@@ -168,7 +168,7 @@ class WriteJob:
             latest = add_columns(latest, self._added)
             if [field.id for field in latest.schema.fields] != [field.id for field in self._schema.fields]:
                 raise CommitConflictError(
-                    "Another writer changed the columns in the meantime",
+                    "Another writer changed the columns at the same time",
                     path=latest.uri,
                     version=latest.version,
                     remedy="Write again",
@@ -196,5 +196,5 @@ def fragments_of(messages: Iterable[WriterCommitMessage | None]) -> tuple[Fragme
 
 def _exists(path: str) -> DatasetExistsError:
     return DatasetExistsError(
-        "There is already a dataset", path=path, remedy='Use the mode "append" or "overwrite"'
+        "A dataset already exists", path=path, remedy='Use the mode "append" or "overwrite"'
     )

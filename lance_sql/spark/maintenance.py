@@ -242,7 +242,7 @@ def update(
 def _options(path: str | PathLike[str], location: Mapping[str, Any]) -> Options:
     unknown = location.keys() - {"branch", "storage_options"}
     if unknown:
-        raise TypeError(f"'{min(unknown)}' is no argument of this operation")
+        raise TypeError(f"unexpected argument '{min(unknown)}' for this operation")
     return Options.parse({**option_texts(location), "path": str(path)})
 
 

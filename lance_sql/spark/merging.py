@@ -93,7 +93,7 @@ def _check(frame: DataFrame, keys: Sequence[str], snapshot: Snapshot) -> None:
     schema = arrow_schema(frame.schema)
     for key in keys:
         if key not in schema.names:
-            raise SchemaMismatchError(f"The source has no column '{key}' to merge by", column=key)
+            raise SchemaMismatchError(f"The source has no key column '{key}'", column=key)
     check_compatible(schema, snapshot.schema.to_arrow())
     check_fits(schema, Schema(tuple(snapshot.schema.field(name) for name in schema.names)))
 

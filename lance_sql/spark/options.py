@@ -91,13 +91,13 @@ class Options:
             try:
                 values[name] = _PARSERS[name](text)
             except ValueError as error:
-                shown = "what was given" if name == "storage_options" else repr(text)
+                shown = "the given value" if name == "storage_options" else repr(text)
                 raise InvalidOptionError(f"Option '{key}' cannot be {shown}: {error}") from error
         if not values.get("path"):
             raise InvalidOptionError("No path: use .load(path), .save(path) or the option 'path'")
         chosen = [name for name in ("version", "tag", "as_of") if values.get(name) is not None]
         if len(chosen) > 1:
-            raise InvalidOptionError(f"The options '{chosen[0]}' and '{chosen[1]}' exclude each other")
+            raise InvalidOptionError(f"The options '{chosen[0]}' and '{chosen[1]}' cannot be combined")
         values["storage_options"] = with_external_access(
             values.get("storage_options"), values.get("allow_external")
         )
@@ -174,7 +174,7 @@ def _columns(text: str) -> tuple[str, ...]:
     """A JSON list of names, or names separated by commas."""
     names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError("it must name columns, such as 'a,b' or '[\"a\", \"b\"]'")
+        raise ValueError("it must be a list of columns, such as 'a,b' or '[\"a\", \"b\"]'")
     return tuple(names)
 
 
@@ -189,7 +189,7 @@ def _sizes(text: str) -> Mapping[str, int]:
     except (TypeError, ValueError):
         sizes = {}
     if not sizes or not all(name and size > 0 for name, size in sizes.items()):
-        raise ValueError("it must give columns their sizes, such as 'vector=128'")
+        raise ValueError("it must give a size per column, such as 'vector=128'")
     return sizes
 
 

@@ -52,7 +52,7 @@ def _pushed(text: str, schema: pa.Schema) -> list[Node]:
         except (LanceError, pa.ArrowException) as error:
             if all(is_exact(schema.field(name).type) for name in _columns(filter)):
                 raise InvalidFilterError(
-                    f"The filter that Spark pushed cannot be applied: {filter}",
+                    f"The filter that Spark pushed down is not supported: {filter}",
                     remedy="Please report it; spark.conf.set('spark.sql.optimizer.excludedRules', "
                     "'org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown') avoids it",
                 ) from error

@@ -75,9 +75,9 @@ def commit_changes(
 def ambiguous(path: str) -> AmbiguousMergeError:
     """The error for several changes of one row."""
     return AmbiguousMergeError(
-        "Several rows of the source match the same row of the dataset",
+        "Several source rows match the same row of the dataset",
         path=path,
-        remedy="Keep one row per key in the source",
+        remedy="Deduplicate the source by key",
     )
 
 

@@ -37,7 +37,7 @@ def write(
             if mode == "ignore":
                 return
             raise DatasetExistsError(
-                "There is already a dataset", path=str(path), remedy='Use mode="append" or mode="overwrite"'
+                "A dataset already exists", path=str(path), remedy='Use mode="append" or mode="overwrite"'
             )
     writer = (
         frame.write.format("lance").options(**texts).mode("overwrite" if mode == "overwrite" else "append")

@@ -178,11 +178,11 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.ignore_changes:
             return []
         raise IncompatibleChangeError(
-            f"Version {version} is no append but '{kind.value if kind else 'unknown'}', which a stream of "
-            "appended rows cannot tell",
+            f"Version {version} is not an append but '{kind.value if kind else 'unknown'}', which a "
+            f"stream of appended rows cannot represent",
             path=dataset.uri,
             version=version,
-            remedy="Begin a new stream, or pass over such versions with the option ignore_changes=true",
+            remedy="Start a new stream, or skip such versions with the option ignore_changes=true",
         )
 
     def _partitions(self, dataset: DatasetVersion, before: frozenset[int] | None) -> list[InputPartition]:
@@ -207,5 +207,5 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{error.message}; the stream has not read it yet",
                 path=self._options.path,
                 version=version,
-                remedy="Begin a new stream; keep versions for longer than a stream may stand still",
+                remedy="Start a new stream, and keep versions for longer than a stream may be stopped",
             ) from error

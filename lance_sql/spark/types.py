@@ -118,9 +118,9 @@ def _check_storable(kind: spark.DataType, path: str) -> None:
         _check_storable(kind.valueType, f"{path}.value")
     elif not isinstance(kind, _STORABLE):
         raise UnsupportedTypeError(
-            f"Values of Spark's type {kind.simpleString()} cannot be stored",
+            f"The Spark type {kind.simpleString()} is not supported",
             column=path,
-            remedy="Cast the column, for example to string, or leave it out",
+            remedy="Cast the column, for example to string, or drop it",
         )
 
 
@@ -177,7 +177,9 @@ def _decimal(arrow: pa.DataType, path: str) -> spark.DecimalType:
 
 def _no_spark_type(arrow: pa.DataType, path: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
-        f"Spark has no type for {arrow}", column=path, remedy="Leave the column out with the option 'columns'"
+        f"Spark has no equivalent of the type {arrow}",
+        column=path,
+        remedy="Exclude the column with the option 'columns'",
     )
 
 
@@ -197,14 +199,14 @@ def with_fixed_sizes(schema: pa.Schema, sizes: Mapping[str, int]) -> pa.Schema:
         field = fields.get(name)
         if field is None:
             raise ColumnNotFoundError(
-                f"There is no column '{name}' to be a fixed-size list",
+                f"No column '{name}' to convert to a fixed-size list",
                 remedy="See the option 'fixed_size_lists'",
             )
         if not pa.types.is_list(field.type):
             raise SchemaMismatchError(
                 f"Only arrays can become fixed-size lists, not {field.type}",
                 column=name,
-                remedy="Leave the column out of the option 'fixed_size_lists'",
+                remedy="Remove the column from the option 'fixed_size_lists'",
             )
         fields[name] = field.with_type(pa.list_(field.type.value_field, size))
     return pa.schema([fields[field.name] for field in schema], schema.metadata)

@@ -21,7 +21,7 @@ from lance_sql.statements.types import DEFAULT_KEY, declared_schema, with_defaul
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_ONE_AT_A_TIME = "Write one ALTER TABLE statement for each"
+_ONE_AT_A_TIME = "Use one ALTER TABLE statement for each change"
 
 
 def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
@@ -34,13 +34,13 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     actions = statement.args["actions"]
     first = actions[0]
     if len({type(action) for action in actions}) > 1:
-        raise UnsupportedFeatureError("these changes do not go into one commit", remedy=_ONE_AT_A_TIME)
+        raise UnsupportedFeatureError("these changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
     if isinstance(first, exp.ColumnDef):
         changed = _add(dataset, actions)
     elif isinstance(first, exp.Drop):
         changed = _drop(dataset, actions)
     elif len(actions) > 1:
-        raise UnsupportedFeatureError("these changes do not go into one commit", remedy=_ONE_AT_A_TIME)
+        raise UnsupportedFeatureError("these changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
     elif isinstance(first, exp.AlterRename):
         return _rename(session, dataset, statement, first)
     elif isinstance(first, exp.RenameColumn):
@@ -86,7 +86,7 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
         field = declared_schema(plain.sql(dialect="duckdb")).field(0)
         if not field.nullable:
             raise UnsupportedFeatureError(
-                "A new column allows nulls",
+                "A new column must be nullable",
                 column=field.name,
                 remedy="Add it with a DEFAULT, then ALTER COLUMN ... SET NOT NULL",
             )
@@ -138,9 +138,9 @@ def _alter(dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
     if options.get("dtype"):
         if options.get("using"):
             raise UnsupportedFeatureError(
-                "A type is changed by casting the column",
+                "ALTER COLUMN TYPE always casts the column: USING is not supported",
                 column=name,
-                remedy="Add a column AS (expression), drop this one, and rename the new one",
+                remedy="Add a new column with AS (expression), drop this column, and rename the new one",
             )
         kind = declared_schema(f'"x" {options["dtype"].sql(dialect="duckdb")}').field(0).type
         return dataset.alter_column(name, type=kind)

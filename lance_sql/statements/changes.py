@@ -74,7 +74,9 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     schema = dataset.schema
     values = assignments(schema, statement.expressions, name_of(table))
     if not values:
-        raise SqlError("SET names no column", remedy="Write UPDATE t SET column = expression")
+        raise SqlError(
+            "UPDATE SET needs at least one column", remedy="Write UPDATE t SET column = expression"
+        )
     where, others = statement.args.get("where"), statement.args.get("from_")
     returning = statement.args.get("returning")
     simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
@@ -139,7 +141,7 @@ def assignments(
         for column, value in pairs:
             if not isinstance(column, exp.Column) or column.table not in ("", owner):
                 raise UnsupportedFeatureError(
-                    f"{column.sql(dialect='duckdb')} cannot be set by itself",
+                    f"{column.sql(dialect='duckdb')} cannot be updated on its own",
                     remedy="Set the whole struct column, as in SET b = {'c': 1, 'd': b.d}",
                 )
             name = column_name(schema, column.name)

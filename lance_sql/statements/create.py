@@ -55,8 +55,8 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
 def _check_free(session: Session, table: exp.Table) -> None:
     if table.args.get("db") is None and is_engine_table(session, table):
         raise SqlError(
-            f"{table.name} is a table of the engine, which a dataset of that name would hide from statements",
-            remedy="Choose another name, or drop that table before",
+            f"{table.name} is a table of the SQL engine, and a dataset with the same name would hide it",
+            remedy="Choose another name, or drop that table first",
         )
 
 
@@ -70,7 +70,8 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is None and (must_exist or is_engine_table(session, table)):
             raise TableNotFoundError(
-                table.name, remedy="Nothing was dropped: drop tables of the engine in statements of their own"
+                table.name,
+                remedy="Nothing was dropped. Use separate statements to drop tables of the SQL engine",
             )
     for dataset in found:
         drop_dataset(dataset.snapshot)

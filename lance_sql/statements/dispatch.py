@@ -43,8 +43,8 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     first = tokens[0].upper if tokens else ""
     if first in _TRANSACTIONS:
         raise UnsupportedFeatureError(
-            "there are no transactions of several statements: every statement is one atomic commit",
-            remedy="Put changes that belong together into one statement, such as MERGE INTO",
+            "multi-statement transactions are not supported: each statement is one atomic commit",
+            remedy="Combine related changes in one statement, such as MERGE INTO",
         )
     if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
         return None

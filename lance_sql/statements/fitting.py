@@ -46,11 +46,11 @@ def fitted_query(
         names = [column_name(schema, name) for name in columns] if columns else schema.names
         if len(names) != len(offered):
             raise SqlError(
-                f"there are {len(offered)} values for {len(names)} columns",
-                remedy=f"The columns are: {', '.join(names)}",
+                f"got {len(offered)} values for {len(names)} columns",
+                remedy=f"Available columns: {', '.join(names)}",
             )
     if len(set(names)) < len(names):
-        raise SqlError("a column is named twice")
+        raise SqlError("a column is listed twice")
     places = {name: f"{_SOURCE}.{quote(f'c{index}')}" for index, name in enumerate(names)}
     values = [_value(field, places.get(field.name)) for field in schema]
     aliases = ", ".join(quote(f"c{index}") for index in range(len(offered)))
@@ -79,7 +79,7 @@ def _value(field: pa.Field, place: str | None) -> str:
     default = default_of(field)
     if default is None and not field.nullable:
         raise SchemaMismatchError(
-            "The column has no value, no default, and does not allow nulls", column=field.name
+            "The column is NOT NULL, and has neither a value nor a default", column=field.name
         )
     return "NULL" if default is None else f"({default})"
 
@@ -102,8 +102,8 @@ def column_name(schema: pa.Schema, name: str) -> str:
         return str(found[0])
     near = difflib.get_close_matches(name, schema.names, n=1)
     raise ColumnNotFoundError(
-        f"There is no column '{name}'",
-        remedy=f"Did you mean '{near[0]}'?" if near else f"The columns are: {', '.join(schema.names)}",
+        f"Column '{name}' not found",
+        remedy=f"Did you mean '{near[0]}'?" if near else f"Available columns: {', '.join(schema.names)}",
     )
 
 
@@ -127,10 +127,10 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
             array = pc.cast(array, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise SchemaMismatchError(
-            f"The values are {array.type} and do not fit {wanted}: {error}", column=field.name
+            f"Cannot convert values of type {array.type} to {wanted}: {error}", column=field.name
         ) from error
     if array.null_count and not field.nullable:
-        raise SchemaMismatchError("There is a null in a column that does not allow nulls", column=field.name)
+        raise SchemaMismatchError("NULL value in a NOT NULL column", column=field.name)
     return array
 
 

@@ -32,7 +32,8 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     ]
     if statement.args.get("unique") or len(columns) != 1:
         raise UnsupportedFeatureError(
-            "an index is on one column and not unique", remedy="Leave UNIQUE out and name one column"
+            "indices must be on one column and cannot be UNIQUE",
+            remedy="Drop UNIQUE and list exactly one column",
         )
     using = parameters.args.get("using")
     name = index.this.name if index.this is not None else None
@@ -58,7 +59,7 @@ def _options(properties: Sequence[exp.Property]) -> dict[str, Any]:
         value = given.args["value"]
         if not isinstance(value, exp.Literal | exp.Boolean):
             raise UnsupportedFeatureError(
-                f"the option {given.name} of an index must be a constant, not {value.sql(dialect='duckdb')}"
+                f"the index option {given.name} must be a constant, not {value.sql(dialect='duckdb')}"
             )
         options[given.name.lower()] = value.to_py()
     return options
@@ -81,7 +82,7 @@ def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:
         if not owners:
             return done()
     if len(owners) != 1:
-        what = "no dataset of this session has" if not owners else "several datasets have"
+        what = "no dataset in this session has" if not owners else "several datasets have"
         raise IndexNotFoundError(f"{what} an index {name}", remedy=f"Write DROP INDEX {name} ON table")
     session.catalog.renew(owners[0].drop_index(name))
     return done()

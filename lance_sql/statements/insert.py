@@ -33,8 +33,8 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     for clause in ("conflict", "alternative", "overwrite"):
         if statement.args.get(clause):
             raise UnsupportedFeatureError(
-                "a dataset has no unique keys that an INSERT could meet",
-                remedy="Use MERGE INTO, or CREATE OR REPLACE TABLE",
+                "datasets have no unique keys, so ON CONFLICT is not supported",
+                remedy="Use MERGE INTO or CREATE OR REPLACE TABLE",
             )
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
     schema = dataset.schema

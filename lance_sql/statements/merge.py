@@ -86,8 +86,8 @@ def _check_once(touched: pa.Table, updates: bool) -> None:
     found = addresses(touched)
     if updates and len(distinct(found)) < len(found):
         raise AmbiguousMergeError(
-            "Several rows of the source match the same row of the dataset",
-            remedy="Keep one row per key in the source, for example with QUALIFY row_number() OVER (...) = 1",
+            "Several source rows match the same row of the dataset",
+            remedy="Deduplicate the source by key, for example with QUALIFY row_number() OVER (...) = 1",
         )
 
 
@@ -121,7 +121,7 @@ def _clause(
     if isinstance(then, exp.Var):
         action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
         if action is None:
-            raise UnsupportedFeatureError(f"MERGE knows no action {then.name}")
+            raise UnsupportedFeatureError(f"unsupported MERGE action {then.name}")
         return _Clause(situation, text, action, {})
     if isinstance(then, exp.Delete):
         return _Clause(situation, text, "delete", {})
@@ -134,7 +134,7 @@ def _clause(
             values = {name: value.sql(dialect="duckdb") for name, value in found.items()}
         return _Clause(situation, text, "update", values)
     if situation != "source":
-        raise SqlError("only WHEN NOT MATCHED can insert")
+        raise SqlError("INSERT is only allowed in WHEN NOT MATCHED")
     return _Clause(situation, text, "insert", _inserted(then, schema, source, source_columns))
 
 
@@ -146,12 +146,12 @@ def _inserted(
     columns, values = then.this, then.args.get("expression")
     if values is None:
         if isinstance(columns, exp.Tuple) and not _says_by_name(columns):
-            raise SqlError("INSERT names columns but no VALUES")
+            raise SqlError("INSERT lists columns but no VALUES")
         return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
-        raise SqlError(f"there are {len(expressions)} values for {len(names)} columns")
+        raise SqlError(f"got {len(expressions)} values for {len(names)} columns")
     return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
 
 

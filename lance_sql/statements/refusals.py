@@ -43,15 +43,15 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
             )
         case ["EXPORT", "DATABASE", *_] if session.catalog.names():
             raise UnsupportedFeatureError(
-                "EXPORT DATABASE would leave the datasets of the session out",
-                remedy="Write each with COPY t TO 'file'",
+                "EXPORT DATABASE does not include the datasets of the session",
+                remedy="Export each dataset with COPY t TO 'file'",
             )
         case ["EXPLAIN" | "PREPARE" as first, *rest]:
             _refuse_of_changes(session, first, tokens, rest)
         case ["MERGE", *_] if "ERROR" in words and _target(session, tokens):
             raise UnsupportedFeatureError(
-                "a MERGE into a dataset cannot end with ERROR",
-                remedy="Ask before: SELECT error('...') FROM source JOIN t ON ... WHERE ...",
+                "MERGE into a dataset does not support the ERROR action",
+                remedy="Check first: SELECT error('...') FROM source JOIN t ON ... WHERE ...",
             )
 
 
@@ -62,12 +62,12 @@ def _refuse_of_changes(session: Session, first: str, tokens: Sequence[Token], re
     what = tokens[place].upper
     if first == "EXPLAIN":
         raise UnsupportedFeatureError(
-            f"EXPLAIN tells of queries, not of {what} of a dataset",
-            remedy="Explain the SELECT of the rows that it concerns",
+            f"EXPLAIN only supports queries, not {what} on a dataset",
+            remedy="Use EXPLAIN on a SELECT of the affected rows",
         )
     raise UnsupportedFeatureError(
-        f"PREPARE holds queries, not {what} of a dataset",
-        remedy=f"Run the {what} itself with parameters: session.sql('{what} ... ?', [value])",
+        f"PREPARE only supports queries, not {what} on a dataset",
+        remedy=f"Run the {what} directly with parameters: session.sql('{what} ... ?', [value])",
     )
 
 
@@ -107,8 +107,8 @@ def refuse_taken_name(session: Session, table: exp.Expression, what: str) -> Non
     name = table.find(exp.Table)
     if name is not None and name.args.get("db") is None and is_dataset(session, name.name):
         raise SqlError(
-            f"{name.name} is a dataset here, which a {what} of that name would hide from some statements",
-            remedy="Choose another name, or DROP TABLE the dataset before",
+            f"{name.name} is a dataset, and a {what} with the same name would hide it from some statements",
+            remedy="Choose another name, or drop the dataset first with DROP TABLE",
         )
 
 
@@ -117,7 +117,7 @@ def refuse_dropping_as_view(session: Session, statement: exp.Drop) -> None:
     for table in statement.args["tables"]:
         if table.args.get("db") is None and is_dataset(session, table.name):
             raise SqlError(
-                f"{table.name} is a dataset, not a view", remedy=f"Write DROP TABLE {table.name} to remove it"
+                f"{table.name} is a dataset, not a view", remedy=f"Use DROP TABLE {table.name} to remove it"
             )
 
 
@@ -131,18 +131,18 @@ def refuse_definitions(statement: exp.Create) -> None:
     computed = identity is not None and identity.args.get("expression") is not None
     if computed or exp.ComputedColumnConstraint in found or exp.GeneratedAsRowColumnConstraint in found:
         raise UnsupportedFeatureError(
-            "a dataset has no generated columns",
-            remedy="Make it a view, or give the column a value with every INSERT",
+            "generated columns are not supported for datasets",
+            remedy="Create a view, or provide the value in each INSERT",
         )
     if identity is not None or exp.AutoIncrementColumnConstraint in found:
         raise UnsupportedFeatureError(
-            "a dataset counts no identities",
+            "identity columns are not supported for datasets",
             remedy="Use a SEQUENCE: INSERT INTO t VALUES (nextval('s'), ...)",
         )
     if exp.Reference in found or exp.ForeignKey in found:
         raise UnsupportedFeatureError(
-            "a dataset cannot enforce FOREIGN KEY",
-            remedy="Leave the constraint out; MERGE INTO keeps keys unique",
+            "datasets cannot enforce FOREIGN KEY",
+            remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
 
 
@@ -154,9 +154,9 @@ def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
                 " " in lost and lost in kind.upper()
             ):
                 raise UnsupportedFeatureError(
-                    f"values of the type {lost} lose their meaning in a dataset",
+                    f"datasets cannot represent the type {lost}",
                     column=column,
-                    remedy=f"Store them as {kept}",
+                    remedy=f"Use {kept} instead",
                 )
 
 
@@ -164,6 +164,6 @@ _LOST = {
     "BIT": "VARCHAR or BLOB",
     "BIGNUM": "VARCHAR",
     "VARINT": "VARCHAR",
-    "TIME WITH TIME ZONE": "TIME beside the offset, or VARCHAR",
-    "TIMETZ": "TIME beside the offset, or VARCHAR",
+    "TIME WITH TIME ZONE": "TIME and a separate offset column, or VARCHAR",
+    "TIMETZ": "TIME and a separate offset column, or VARCHAR",
 }

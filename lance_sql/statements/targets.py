@@ -37,8 +37,8 @@ def find_named(
     suffix = split_suffix(name) if quoted else None
     if suffix is not None and suffix[0].endswith(_SUFFIX):
         raise UnsupportedFeatureError(
-            f"{name} is a version of the past, which cannot be changed",
-            remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) if that version is meant",
+            f"{name} is an old version and is read-only",
+            remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) to bring that version back",
         )
     dataset = catalog.open(Reference(name, name, certain=must_exist, quoted=quoted))
     return None if dataset is None else type(dataset)(latest(dataset.snapshot))

@@ -61,8 +61,8 @@ def declared_schema(columns: str) -> pa.Schema:
         lossless = connection.table("declared").to_arrow_table().schema
     if constraints:
         raise UnsupportedFeatureError(
-            f"a dataset cannot enforce {constraints[0][0]}",
-            remedy="Leave the constraint out; MERGE INTO keeps keys unique",
+            f"datasets cannot enforce {constraints[0][0]}",
+            remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
     refuse_types([(name, kind) for _, _, name, kind in described])
     fields = []

@@ -54,7 +54,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if words[:1] == ["RETAIN"] and len(words) >= 3 and words[1].isdecimal():
         unit = words[2].removesuffix("S")
         if unit not in _UNITS:
-            raise SqlError(f"{words[2]} is no unit of time", remedy=f"Choose from {', '.join(_UNITS)}")
+            raise SqlError(f"unknown time unit {words[2]}", remedy=f"Choose from {', '.join(_UNITS)}")
         retained = datetime.timedelta(**{f"{unit.lower()}s": int(words[1])})
         rest, words = rest[3:], words[3:]
     if words[:2] == ["DRY", "RUN"]:
@@ -94,7 +94,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
         if near or not session.capabilities.has_procedures:
             hint = f"Did you mean {near[0]}? " if near else ""
             raise SqlError(
-                f"there is no procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
+                f"unknown procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
             )
         return None
     parsed = parse_one(text[tokens[1].start :], dialect="duckdb")
@@ -107,18 +107,18 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
             key, value = names[place] if place < len(names) else "", argument
         if key not in names or not isinstance(value, exp.Literal):
             raise SqlError(
-                f"{name} does not understand {argument.sql(dialect='duckdb')}", remedy=_usage(name)
+                f"{name}: unexpected argument {argument.sql(dialect='duckdb')}", remedy=_usage(name)
             )
         given[key] = int(value.name) if not value.is_string else value.name
     if "table" not in given:
         raise SqlError(f"{name} needs a table", remedy=_usage(name))
     dataset = find_named(session.catalog, str(given.pop("table")))
     if dataset is None:
-        raise DatasetNotFoundError("there is no such dataset", remedy=_usage(name))
+        raise DatasetNotFoundError("dataset not found", remedy=_usage(name))
     try:
         changed = procedure[1](dataset, **given)
     except TypeError:
-        raise SqlError(f"{name} needs other arguments", remedy=_usage(name)) from None
+        raise SqlError(f"wrong arguments for {name}", remedy=_usage(name)) from None
     if changed is not None:
         session.catalog.renew(changed)
         return pa.table({"version": pa.array([changed.version], pa.uint64())})
@@ -169,13 +169,13 @@ def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
     if tokens and tokens[0].upper == "TABLE":
         tokens = tokens[1:]
     if not tokens or tokens[0].kind not in ("word", "string", "quoted"):
-        raise SqlError("the statement names no table")
+        raise SqlError("the statement needs a table name")
     return tokens[0], tokens[1:]
 
 
 def _finished(tokens: Sequence[Token], usage: str) -> None:
     if tokens:
-        raise SqlError(f"{tokens[0].text!r} is not understood here", remedy=f"Write {usage}")
+        raise SqlError(f"unexpected {tokens[0].text!r}", remedy=f"Write {usage}")
 
 
 def _find(session: Session, name: Token) -> SqlDataset | None:

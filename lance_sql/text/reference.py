@@ -105,9 +105,9 @@ def _computed(expression: str) -> datetime.datetime:
             found = connection.execute(text).fetchone()
         except duckdb.Error as error:
             raise InvalidFilterError(
-                f"{expression} is no constant time: {error}",
+                f"{expression} is not a constant timestamp: {error}",
                 remedy="Write AT (TIMESTAMP => '2026-01-31 18:00:00')",
             ) from None
     if found is None or found[0] is None:
-        raise InvalidFilterError("the time to travel to is null", remedy="Name a time")
+        raise InvalidFilterError("the timestamp is NULL", remedy="Pass a timestamp")
     return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=found[0])

@@ -172,7 +172,7 @@ def _option(function: SearchFunction, name: str) -> str:
         hint = f"Did you mean '{near[0]}'? " if near else ""
         raise UnsupportedFeatureError(
             f"{function.name} has no argument '{name}'",
-            remedy=f"{hint}It takes {', '.join(function.options)}",
+            remedy=f"{hint}Its arguments are {', '.join(function.options)}",
         )
     return known
 

@@ -178,7 +178,7 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
         near = difflib.get_close_matches(name, METADATA_TABLES, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise UnsupportedFeatureError(
-            f"there is no metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
+            f"unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
         )
     return None
 
@@ -211,14 +211,14 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
     names = ("string", "quoted", "word") if function == "lance_indexes" else ("string",)
     if len(path) != 1 or path[0].kind not in names:
         raise UnsupportedFeatureError(
-            f"{function} needs a path that is written out", remedy=f"Write {function}('x.lance')"
+            f"{function} needs a constant path", remedy=f"Write {function}('x.lance')"
         )
     part = "index_health" if function == "lance_indexes" else None
     if function == "lance_metadata":
         part = others.pop(0)[0].value.lower() if others and others[0] else None
         if part not in METADATA_TABLES:
             raise UnsupportedFeatureError(
-                f"there is no metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
+                f"unknown metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
             )
     choice = _merged([_choice(text, argument) for argument in others])
     name = reference_name(path[0].value, choice, part)
@@ -241,7 +241,7 @@ def _choice(text: str, argument: list[Token]) -> VersionChoice:
         if keyword in ("tag", "branch") and len(argument) == 3 and value.kind in ("string", "quoted", "word"):
             return VersionChoice(tag=value.value) if keyword == "tag" else VersionChoice(branch=value.value)
     said = text[argument[0].start : argument[-1].end] if argument else ""
-    raise UnsupportedFeatureError(f"{said!r} says no version", remedy=_TRAVEL_REMEDY)
+    raise UnsupportedFeatureError(f"{said!r} does not name a version", remedy=_TRAVEL_REMEDY)
 
 
 def _merged(choices: list[VersionChoice]) -> VersionChoice:
@@ -250,5 +250,5 @@ def _merged(choices: list[VersionChoice]) -> VersionChoice:
     for choice in choices:
         arguments |= choice.arguments()
     if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
-        raise UnsupportedFeatureError("more than one version is asked for", remedy=_TRAVEL_REMEDY)
+        raise UnsupportedFeatureError("more than one version was given", remedy=_TRAVEL_REMEDY)
     return VersionChoice(**arguments)

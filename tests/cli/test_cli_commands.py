@@ -178,7 +178,7 @@ def test_an_error_in_a_made_up_statement_shows_no_part_of_it(run):
     found = run("CREATE TABLE 'new.lance' (a frobnicator)")
     assert (found.exit_code, found.stderr.count("\n")) == (1, 1)
     assert run("UPDATE 'things.lance' SET").stderr == (
-        "error: SET names no column. Write UPDATE t SET column = expression\n"
+        "error: UPDATE SET needs at least one column. Write UPDATE t SET column = expression\n"
     )
 
 
@@ -203,7 +203,7 @@ def test_a_narrow_terminal_leaves_columns_out_and_numbers_whole(monkeypatch):
     assert all(len(line) <= 40 for line in lines[:-1])
     assert lines[0].split() == ["column_0", "column_1", "…", "text"]
     assert lines[2].split()[0] == "123456789012"
-    assert lines[-1] == "1 row, 10 columns of which 3 are shown"
+    assert lines[-1] == "1 row, 10 columns, 3 shown"
 
 
 class Terminal(io.StringIO):

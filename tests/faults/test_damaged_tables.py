@@ -80,7 +80,7 @@ def test_flipped_bytes_never_crash() -> None:
 def test_a_manifest_under_a_wrong_name_is_corrupt() -> None:
     store = MemoryStore()
     store.put(NamingScheme.V2.path(2), _manifest())
-    with pytest.raises(CorruptFileError, match="says that it is version 1"):
+    with pytest.raises(CorruptFileError, match="records version 1"):
         open_snapshot(store)
 
 
@@ -98,7 +98,7 @@ def test_deletion_files_must_name_rows_of_the_fragment() -> None:
     offsets = np.array([1, 10], dtype=np.uint32)
     store.put("_deletions/3-1-7.arrow", encode_deletions(offsets, DeletionKind.ARROW))
     snapshot = open_snapshot(store)
-    with pytest.raises(CorruptFileError, match="row 10 of a fragment of 10"):
+    with pytest.raises(CorruptFileError, match="row 10, but the fragment has 10 rows"):
         snapshot.deleted_rows(snapshot.fragments[0])
 
 

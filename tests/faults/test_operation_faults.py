@@ -114,7 +114,7 @@ def test_a_crowd_of_writers_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(CommitConflictError, match="'update' based on version") as caught:
         dataset.update({"id": interfere})
     assert caught.value.place["operation"] == "update"
-    assert "redo the change" in str(caught.value)
+    assert "retry the change" in str(caught.value)
     dataset = DatasetVersion.open(str(tmp_path))
     assert dataset.version == 11
     named = {file.path for fragment in dataset.snapshot.fragments for file in fragment.files}

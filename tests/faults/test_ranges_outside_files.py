@@ -38,7 +38,7 @@ def test_a_range_that_leaves_the_file(span: tuple[int, int]) -> None:
         lambda: file.read(*span),
         lambda: file.holds(*span),
     ):
-        with pytest.raises(CorruptFileError, match="restore it from a copy") as caught:
+        with pytest.raises(CorruptFileError, match="restore it from a backup") as caught:
             ask()
         assert caught.value.place["path"] == "data/file.lance"
     assert store.ranges == []

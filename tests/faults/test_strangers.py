@@ -105,7 +105,7 @@ def test_what_is_no_dataset_is_not_dropped(tmp_path: Path, others: Path) -> None
     with pytest.raises(UnsupportedFeatureError, match="symbolic link"):
         lance_sql.sql(f"DROP TABLE '{link}'")
     others.rename(path / "others")
-    with pytest.raises(UnsupportedFeatureError, match="more than a dataset"):
+    with pytest.raises(UnsupportedFeatureError, match="other files than the dataset"):
         lance_sql.sql(f"DROP TABLE '{path}'")
     assert intact(path / "others")
     assert lance_sql.open(link).count_rows() == 28

@@ -30,9 +30,9 @@ TEXTS = pa.struct([("text", pa.string())])
     ("arrow_type", "remedy"),
     [
         (pa.map_(pa.string(), pa.int8()), "list of structs"),
-        (pa.list_(POINT, 2), "list with variable length"),
-        (pa.list_(pa.string(), 2), "list with variable length"),
-        (pa.list_(pa.int8(), 0), "Leave the column out"),
+        (pa.list_(POINT, 2), "variable-size list"),
+        (pa.list_(pa.string(), 2), "variable-size list"),
+        (pa.list_(pa.int8(), 0), "Drop the column"),
         (pa.binary(0), "Cast the column to binary"),
         (pa.month_day_nano_interval(), "duration"),
         (pa.decimal64(5, 2), "decimal128"),
@@ -105,7 +105,7 @@ def test_a_failing_append_keeps_the_dataset(tmp_path: Path) -> None:
     with pytest.raises(ConnectionError):
         write_dataset(failing_source(50), tmp_path, "append", max_rows_per_file=7)
     bad = [pa.record_batch({"a": [1]}), pa.record_batch({"b": [1]})]
-    with pytest.raises(SchemaMismatchError, match="no column 'b'"):
+    with pytest.raises(SchemaMismatchError, match=r"[Cc]olumn 'b' not found"):
         write_dataset(bad, tmp_path, "append", max_rows_per_file=1)
     assert files(tmp_path) == before
 
@@ -158,7 +158,7 @@ def test_a_commit_with_unknown_outcome_keeps_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose_connection(*_: object) -> None:
-        raise TimeoutError("no answer")
+        raise TimeoutError("timed out")
 
     monkeypatch.setattr(LocalStore, "put_if_absent", lose_connection)
     with pytest.raises(TimeoutError):
@@ -178,7 +178,7 @@ def test_unusable_arguments(tmp_path: Path) -> None:
     for data in ({"a": [1]}, "table", 5, [1, 2]):
         with pytest.raises(TypeError):
             write_dataset(data, tmp_path)
-    with pytest.raises(SchemaMismatchError, match="no schema"):
+    with pytest.raises(SchemaMismatchError, match="infer the schema"):
         write_dataset([], tmp_path)
     assert not files(tmp_path)
 

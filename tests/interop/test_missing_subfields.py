@@ -159,11 +159,11 @@ def test_subfields_as_columns(dataset: lance_sql.Dataset, columns: list[str]) ->
 
 
 def test_paths_that_are_no_columns(dataset: lance_sql.Dataset) -> None:
-    with pytest.raises(SchemaMismatchError, match="items of a list"):
+    with pytest.raises(SchemaMismatchError, match="list items"):
         dataset.scan(columns=["l.item.a"])
-    with pytest.raises(ColumnNotFoundError, match=r"no column 's\.z'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 's\.z' not found"):
         dataset.scan(columns=["s.z"])
-    with pytest.raises(ColumnNotFoundError, match=r"no column 's\.z'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 's\.z' not found"):
         dataset.take([0], columns=["s.z"])
     taken = dataset.take([1, 2], columns=["l.item.b"])
     assert taken.to_pylist() == [{"l": [{"b": "item"}]}, {"l": [{"b": "item"}] * 2}]
@@ -215,5 +215,5 @@ def test_lists_of_unequal_lengths_are_told(tmp_path: Path) -> None:
     lance.write_dataset(one, uri, data_storage_version="2.2")
     two = pa.table({"l": pa.array([[{"b": 1}, {"b": 3}], [{"b": 2}]], kinds[1])})
     lance.dataset(uri).add_columns(two.to_reader())
-    with pytest.raises(CorruptFileError, match="Lists differ in length between the files"):
+    with pytest.raises(CorruptFileError, match="List lengths differ between the files"):
         lance_sql.open(uri).scan().to_table()

@@ -31,7 +31,7 @@ def replaced(path: Path, version: str, old: list[Any], new: dict[int, Any]) -> s
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_lengths_at_deleted_rows(tmp_path: Path, version: str) -> None:
     uri = replaced(tmp_path, version, [[BOTH, BOTH], [BOTH], [BOTH]], {0: [{"b": 5}], 2: [{"b": 7}]})
-    with pytest.raises(CorruptFileError, match="Lists differ in length between the files"):
+    with pytest.raises(CorruptFileError, match="List lengths differ between the files"):
         lance_sql.open(uri).scan().to_table()
     with pytest.raises(Exception, match=r"terminated|offsets"):
         lance.dataset(uri).to_table()

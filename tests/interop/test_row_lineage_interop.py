@@ -114,5 +114,5 @@ def test_versions_in_filters_and_sql(tmp_path: Path) -> None:
             assert [row[0] for row in found.fetchall()] == expected
     changed = ours.delete("_row_last_updated_at_version = 1")
     assert changed.count_rows() == len([r for r in rows if r["_row_last_updated_at_version"] > 1])
-    with pytest.raises(ValueError, match="already a column"):
+    with pytest.raises(ValueError, match="already exists"):
         ours.add_columns({"_row_created_at_version": "1"})

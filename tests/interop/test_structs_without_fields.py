@@ -57,7 +57,7 @@ def test_both_directions(tmp_path: Path, writer: Any, name: str, version: str) -
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_lists_of_them_are_refused(tmp_path: Path, version: str) -> None:
     table = pa.table({"c": pa.array([[{}], [{}, {}]], pa.list_(NOTHING))})
-    with pytest.raises(UnsupportedTypeError, match="cannot stand inside lists"):
+    with pytest.raises(UnsupportedTypeError, match="cannot be inside a list"):
         write_dataset(table, str(tmp_path / "ours"), data_storage_version=version)
     with pytest.raises(OSError, match="is in a list"):
         lance.write_dataset(table, str(tmp_path / "theirs"), data_storage_version=version)
@@ -67,5 +67,5 @@ def test_files_with_lists_of_them() -> None:
     layout = pb.PageLayout(constant_layout=pb.ConstantLayout(layers=[pb.REPDEF_NULLABLE_ITEM]))
     schema = pa.schema([("c", pa.list_(NOTHING))])
     file = handmade.make_file(schema, [[handmade.Page(layout, [], 2)]], 2, (2, 1))
-    with pytest.raises(UnsupportedFeatureError, match="Lists of structs without fields"):
+    with pytest.raises(UnsupportedFeatureError, match="lists of structs without fields"):
         NativeFile.in_memory(file, schema)

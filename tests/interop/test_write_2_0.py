@@ -20,7 +20,7 @@ from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 
 KINDS = by_kind(replace(case, versions=("2.0",)) for case in all_cases())
-REFUSED = ("null structs", "Maps", "Fixed-size lists of structs", "Packed structs cannot hold")
+REFUSED = ("null structs", "Maps", "Fixed-size lists of structs", "Packed structs do not support")
 
 
 def check(uri: Path, table: pa.Table) -> None:

@@ -122,7 +122,7 @@ def test_both_libraries_append_to_one_dataset(version: str, tmp_path: Path) -> N
 def test_appending_another_version_is_refused(tmp_path: Path) -> None:
     uri = str(tmp_path / "d")
     lance.write_dataset(pa.table({"a": [1]}), uri, data_storage_version="2.0")
-    with pytest.raises(UnsupportedFeatureError, match=r"Leave data_storage_version out"):
+    with pytest.raises(UnsupportedFeatureError, match=r"Omit data_storage_version"):
         write_dataset(pa.table({"a": [1]}), uri, "append", data_storage_version="2.1")
 
 
@@ -144,7 +144,7 @@ def test_append_matches_columns_by_name(tmp_path: Path) -> None:
     }
     with pytest.raises(SchemaMismatchError, match="column 'c' is missing"):
         write_dataset(pa.table({"a": [1]}), uri, "append")
-    with pytest.raises(SchemaMismatchError, match="no column 'd'"):
+    with pytest.raises(SchemaMismatchError, match=r"[Cc]olumn 'd' not found"):
         write_dataset(pa.table({"c": [1.0], "d": [1]}), uri, "append")
     with pytest.raises(SchemaMismatchError, match="column: b"):
         write_dataset(pa.table({"c": [1.0], "b": [1]}), uri, "append")

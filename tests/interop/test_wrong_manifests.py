@@ -88,7 +88,7 @@ def test_fewer_rows_than_files_of_0_1_have(tmp_path: Path) -> None:
     edit(uri, with_rows(5))
     theirs = lance.dataset(uri)
     assert (theirs.to_table().num_rows, theirs.count_rows()) == (30, 25)
-    with pytest.raises(CorruptFileError, match="The column has 10 rows, its fragment 5"):
+    with pytest.raises(CorruptFileError, match="The column has 10 rows, but its fragment has 5"):
         lance_sql.open(uri).scan().to_table()
     assert "The files of the fragment have 10 rows, the manifest says 5" in problems(uri)
 
@@ -99,7 +99,7 @@ def test_more_rows_than_the_files_have(tmp_path: Path, version: str) -> None:
     edit(uri, with_rows(12))
     with pytest.raises(Exception, match=r"10|ended|range"):
         lance.dataset(uri).to_table()
-    with pytest.raises(CorruptFileError, match="The column has 10 rows, its fragment 12"):
+    with pytest.raises(CorruptFileError, match="The column has 10 rows, but its fragment has 12"):
         lance_sql.open(uri).scan().to_table()
     assert set(problems(uri)) == {"The column has 10 rows, its fragment 12"}
 
@@ -182,12 +182,12 @@ def test_deletions_beyond_the_fragment(tmp_path: Path, kind: DeletionKind) -> No
     with pytest.raises(Exception, match="Invalid read of range"):
         lance.dataset(uri).to_table()
     dataset = lance_sql.open(uri)
-    with pytest.raises(CorruptFileError, match="names row 12 of a fragment of 10 rows"):
+    with pytest.raises(CorruptFileError, match="contains row 12, but the fragment has 10 rows"):
         dataset.scan().to_table()
     wanted = [0, 8, (1 << 32) + 3]
     assert lance.dataset(uri)._take_rows(wanted)["id"].to_pylist() == [0, 8, 13]
     assert dataset.take(wanted)["id"].to_pylist() == [0, 8, 13]
-    assert problems(uri) == ["The deletion file names row 12 of a fragment of 10 rows"]
+    assert problems(uri) == ["The deletion file contains row 12, but the fragment has 10 rows"]
 
 
 def test_deletions_of_a_fragment_that_is_larger_than_recorded(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_deletions_of_a_fragment_that_is_larger_than_recorded(tmp_path: Path) ->
     edit(uri, with_rows(5))
     with pytest.raises(Exception, match="Invalid read of range"):
         lance.dataset(uri).to_table()
-    with pytest.raises(CorruptFileError, match="names row 8 of a fragment of 5 rows"):
+    with pytest.raises(CorruptFileError, match="contains row 8, but the fragment has 5 rows"):
         lance_sql.open(uri).count_rows("id > 3")
     edit(uri, with_rows(5), writer_version=None)
     assert same_rows(uri).num_rows == 29
@@ -207,6 +207,6 @@ def test_another_number_of_deleted_rows(tmp_path: Path, count: int) -> None:
     edit(uri, with_deleted(count))
     assert same_rows(uri).num_rows == 29
     assert lance_sql.open(uri).count_rows() == lance.dataset(uri).count_rows() == 30 - count
-    assert problems(uri) == [f"The deletion file has 1 rows, the manifest says {count}"]
+    assert problems(uri) == [f"The deletion file has 1 rows, but the manifest records {count}"]
     edit(uri, with_deleted(count), writer_version=None)
     assert lance_sql.open(uri).count_rows() == 29

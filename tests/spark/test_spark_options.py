@@ -40,7 +40,7 @@ def test_local_paths_as_hadoop_spells_them(given: str, path: str) -> None:
         ({"path": "p", "zzz": "1"}, "known are: path, version"),
         ({"path": "p", "version": "latest"}, "'version' cannot be 'latest'"),
         ({"path": "p", "partitions": "0"}, "at least 1"),
-        ({"path": "p", "columns": "a,,b"}, "must name columns"),
+        ({"path": "p", "columns": "a,,b"}, "must be a list of columns"),
         ({"path": "p", "storage_options": "[]"}, "JSON object"),
         ({"path": "p", "storage_options": "{"}, "'storage_options' cannot be"),
     ],

@@ -173,5 +173,5 @@ def test_a_missing_dataset_is_named(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_a_missing_column_is_named(spark: SparkSession, numbers: str) -> None:
-    with pytest.raises(AnalysisException, match="no column 'y'"):
+    with pytest.raises(AnalysisException, match=r"[Cc]olumn 'y' not found"):
         load(spark, numbers, columns="y")

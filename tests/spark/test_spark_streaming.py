@@ -59,7 +59,7 @@ def test_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
     assert len(list((target / "data").iterdir())) == len(files) + len(after.snapshot.fragments)
 
     lance_sql.open(source).delete("id = 5")
-    with pytest.raises(StreamingQueryException, match=r"is no append but 'delete'.*ignore_changes=true"):
+    with pytest.raises(StreamingQueryException, match=r"is not an append but 'delete'.*ignore_changes=true"):
         run(spark, source, target, checkpoint)
     run(spark, source, target, checkpoint, ignore_changes="true")
     assert ids(target) == list(range(110))

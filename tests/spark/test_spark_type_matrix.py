@@ -74,5 +74,5 @@ def test_types_without_a_counterpart_are_refused(spark: SparkSession, tmp_path: 
 
 
 def test_maps_need_version_22(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match=r"Maps cannot be written in file version 2\.1.*column: m"):
+    with pytest.raises(PySparkException, match=r"Maps are not supported in file version 2\.1.*column: m"):
         write(spark.sql("SELECT map('k', 1) AS m"), tmp_path / "t.lance")

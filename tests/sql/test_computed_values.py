@@ -40,7 +40,7 @@ def test_expressions_beyond_filters(dataset: lance_sql.Dataset) -> None:
         ("(SELECT 1)", InvalidFilterError, "own row"),
         ("CASE WHEN nope THEN 1 END", ColumnNotFoundError, "nope"),
         ("no_such_function(x)", InvalidFilterError, "no_such_function"),
-        ("x, id", InvalidFilterError, "not a SQL expression"),
+        ("x, id", InvalidFilterError, "Not a valid SQL expression"),
         ("unnest([x, x])", SchemaMismatchError, "20 values for 10 rows"),
         ("replace(name, 'a', 'b')", InvalidFilterError, "do not fit double"),
     ],

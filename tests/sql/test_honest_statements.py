@@ -43,7 +43,7 @@ def test_one_name_means_one_thing(place: Path) -> None:
                 session.sql(statement)
         assert session.sql("SELECT count(*) FROM cp").fetchall() == [(2,)]
         session.sql("CREATE TEMP TABLE own AS SELECT 1 AS a")
-        with pytest.raises(LanceError, match="table of the engine"):
+        with pytest.raises(LanceError, match="table of the SQL engine"):
             session.sql("CREATE TABLE own AS SELECT 2 AS a")
 
 

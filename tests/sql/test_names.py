@@ -178,7 +178,9 @@ def test_missing_dataset(connection, tmp_path):
     with pytest.raises(DatasetNotFoundError, match=r"nothing\.lance"):
         connection.sql(f"SELECT * FROM '{tmp_path}/nothing.lance'")
     with pytest.raises(
-        DatasetNotFoundError, match=r"'nothing'.*Tables here: customers, events, measurements, orders, stock"
+        DatasetNotFoundError,
+        match=r"'nothing'.*Available tables: customers, events, measurements, "
+        r"orders, stock",
     ):
         connection.sql("SELECT * FROM nothing")
 

@@ -68,7 +68,7 @@ def test_conditions_over_large_tables(large, predicate, pushed, rows):
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("sorted < 20000", "zone maps leave 8.2 % of the rows"),
+        ("sorted < 20000", "zone maps keep 8.2 % of the rows"),
         ("sorted < 150000", "zone maps decide all but 2.7 % of the rows"),
         ("key = 123", "0 % of sampled rows pass"),
         ("\"group\" = 3", "20 % of sampled rows pass"),
@@ -105,7 +105,7 @@ def test_statistics_that_cannot_be_read_decline(large, monkeypatch):
         raise CorruptFileError("no statistics today")
 
     monkeypatch.setattr(pushdown, "_pruned", fail)
-    assert decide(large, "key = 123").reason == "the statistics of the table cannot be read"
+    assert decide(large, "key = 123").reason == "table statistics are unavailable"
     with duckdb.connect() as connection:
         lance_sql.duckdb.register(connection, "t", large)
         assert connection.sql("SELECT count(*) FROM t WHERE key = 123").fetchall() == [(1,)]
@@ -115,7 +115,7 @@ def test_no_sample_is_read_from_remote_storage(large):
     fsspec.filesystem("memory").put(large.uri, "/sample.lance", recursive=True)
     remote = lance_sql.open("memory://sample.lance")
     assert decide(large, "key = -1").pushed
-    assert decide(remote, "key = 150000").reason.endswith("no sample is read of remote files")
+    assert decide(remote, "key = 150000").reason.endswith("remote files are not sampled")
     assert decide(remote, "sorted < 20000").pushed
 
 
@@ -141,7 +141,7 @@ def test_explanations_tell_why(large):
                 "SELECT count(*) FROM t WHERE sorted < 20000 AND \"group\" = 3 AND note LIKE '%7'"
             )
         )
-    assert "  why       sorted < 20000: pushed, zone maps leave 8.2 % of the rows" in text
+    assert "  why       sorted < 20000: pushed, zone maps keep 8.2 % of the rows" in text
     assert '  why       "group" = 3: left to duckdb, 20 % of sampled rows pass' in text
 
 
@@ -151,7 +151,7 @@ def test_predicates_on_widened_columns_are_left(tmp_path):
         connection.register("t", dataset)
         (scan,) = connection.explain("SELECT * FROM t WHERE half > 1").scans
     assert [(found.pushed, found.reason) for found in scan.decisions] == [
-        (False, "half is stored as another type")
+        (False, "half is stored with a different type")
     ]
 
 

@@ -129,7 +129,7 @@ def test_the_names_of_answers_are_forgotten(path: str) -> None:
     [
         ("'v', [1, 2], nprob := 4", "nprobes"),
         ("'v'", "takes a table, a column, a vector"),
-        ("'v', ? || [1]", "computes with a parameter"),
+        ("'v', ? || [1]", "uses a parameter in an expression"),
         ("'v', (SELECT v, id FROM '{path}')", "returns 2 columns"),
         ("'v', (SELECT v FROM '{path}' WHERE id < 0)", "returns no vector"),
         ("'v', $missing", "has no value"),

@@ -1,7 +1,8 @@
 """Random sequences of operations by pylance, of any release, on datasets with nested columns.
 
 ``python random_sequences.py FOLDER FIRST COUNT`` writes the datasets of some seeds; nothing but pylance and
-pyarrow is imported, so that old releases can run it. What a release refuses is left out of the sequence.
+pyarrow is imported, so that old releases can run it. Operations that a release does not support are removed
+from the sequence.
 """
 
 from __future__ import annotations

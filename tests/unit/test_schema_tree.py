@@ -250,7 +250,7 @@ def test_field_finds_children_and_suggests_names() -> None:
         schema.field("s.iner")
     with pytest.raises(ColumnNotFoundError, match="Did you mean 'price'"):
         schema.field("PRICE")
-    with pytest.raises(ColumnNotFoundError, match="The columns are: price, s"):
+    with pytest.raises(ColumnNotFoundError, match="Available columns: price, s"):
         schema.field("zzzzzz")
 
 

@@ -53,7 +53,7 @@ class BlobPage : public Page {
       total += size;
     }
     // Many rows may point at the same bytes of the file: no batch needs more than this.
-    if (count > 1 && total > kMaxBatch) throw BatchTooLarge("more bytes of blobs than fit a batch");
+    if (count > 1 && total > kMaxBatch) throw BatchTooLarge("blobs too large for one batch");
     for (uint64_t i = 0; i < count; ++i) {
       auto [position, size] = descriptor(output, i);
       if (size) {

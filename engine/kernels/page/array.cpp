@@ -33,7 +33,7 @@ unsigned narrow(uint64_t width) {
 // The range that a `Buffer` message names.
 Range buffer_of(const Message& reference, const ArrayContext& context) {
   const uint64_t index = reference.number(1), kind = reference.number(2);
-  if (kind > 1) unsupported("a page refers to a buffer of the file, which no known writer does");
+  if (kind > 1) unsupported("a page refers to a file buffer, which is not supported");
   const std::vector<Range>& buffers = kind == 0 ? context.page_buffers : context.column_buffers;
   if (index >= buffers.size())
     throw CorruptData("an encoding refers to buffer " + std::to_string(index) + ", there are " +

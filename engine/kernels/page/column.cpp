@@ -27,7 +27,7 @@ struct StoredEncoding {
 // What an encoding that is stored in place holds.
 StoredEncoding stored_encoding(const Message& encoding) {
   Message::Alternative found = encoding.alternative(kAlternatives);
-  if (found.number != kInPlace) unsupported("an encoding is stored indirectly, which no known writer does");
+  if (found.number != kInPlace) unsupported("an indirectly stored encoding is not supported");
   Message described = found.body.message(1);
   std::string_view url = described.text(1);
   size_t slash = url.rfind('/');
@@ -39,11 +39,11 @@ StoredEncoding stored_encoding(const Message& encoding) {
 std::vector<Range> buffers_of(const Message& message, uint32_t offsets_field, uint32_t sizes_field,
                               uint64_t file_size) {
   std::vector<uint64_t> offsets = message.numbers(offsets_field), sizes = message.numbers(sizes_field);
-  check(offsets.size() == sizes.size(), "a page lists another number of buffer offsets than of buffer sizes");
+  check(offsets.size() == sizes.size(), "a page lists different numbers of buffer offsets and buffer sizes");
   std::vector<Range> buffers(offsets.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     check(offsets[i] <= file_size && sizes[i] <= file_size - offsets[i],
-          "a page buffer lies outside the file");
+          "a page buffer is outside the file");
     buffers[i] = {offsets[i], sizes[i]};
   }
   return buffers;

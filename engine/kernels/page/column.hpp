@@ -14,7 +14,7 @@
 namespace lance {
 
 // From the metadata of a column, as files have it, to its pages. What nothing here can read is Unsupported,
-// what makes no sense CorruptData; both tell the page and the encoding at fault.
+// what is invalid CorruptData; both tell the page and the encoding at fault.
 
 // One page, not looked into: the name of the message that describes it, the bytes of the message, and the
 // places of its buffers.

@@ -16,7 +16,7 @@ class RowSet {
     if (firsts_.size() != ends_.size()) throw std::invalid_argument("ranges without an end");
     for (size_t i = 0; i < firsts_.size(); ++i) {
       if (ends_[i] < firsts_[i] || (i && firsts_[i] < ends_[i - 1]))
-        throw std::invalid_argument("ranges that do not ascend");
+        throw std::invalid_argument("ranges are not in ascending order");
       count_ += ends_[i] - firsts_[i];
     }
   }

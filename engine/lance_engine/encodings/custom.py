@@ -24,7 +24,7 @@ def register_decoder(name: str, decoder: PageDecoder) -> None:
     decoder. ValueError for the names of the format's own encodings.
     """
     if name.startswith(_OWN_PREFIX):
-        raise ValueError(f"'{name}' is an encoding of the format: its decoder cannot be replaced")
+        raise ValueError(f"'{name}' is a built-in encoding: its decoder cannot be replaced")
     _decoders[name] = decoder
 
 

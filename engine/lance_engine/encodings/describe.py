@@ -10,7 +10,7 @@ from lance_engine.format.container import EncodedMessage
 def describe_page(encoding: EncodedMessage) -> str:
     """Such as ``mini-block(fsst(variable))``; the name of the message for an encoding of others.
 
-    CorruptFileError for a description that makes no sense.
+    CorruptFileError for a description that is invalid.
     """
     try:
         return kernels.describe_page(encoding.name, encoding.value)

@@ -7,10 +7,10 @@ from typing import Any
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 
-_NEWER = "Read it with a newer release, or leave the column out"
+_NEWER = "Read it with a newer release, or exclude the column"
 _CONFIGURE = (
     "Read it with a newer release, register a decoder (lance_engine.encodings.register_decoder), "
-    "or leave the column out"
+    "or exclude the column"
 )
 
 

@@ -108,9 +108,9 @@ def _binary(texts: pa.LargeStringArray, field: Field) -> pa.LargeBinaryArray:
         text = texts[row].as_py()
         shown = text if len(text) <= 80 else text[:80] + "..."
         raise SchemaMismatchError(
-            f"The text {shown!r} cannot be stored as JSON: {what}",
+            f"The string {shown!r} is not valid JSON: {what}",
             column=field.name,
-            remedy="Correct the text, or write the column as a string",
+            remedy="Fix the JSON, or write the column as a string",
         ) from error
     return _array(STORED, texts, values, offsets)
 

@@ -40,7 +40,7 @@ def leaf_shape(arrow_type: pa.DataType) -> LeafShape:
         return LeafShape("variable64", 0)
     if pa.types.is_primitive(arrow_type) or pa.types.is_decimal(arrow_type) or _is_fixed_binary(arrow_type):
         return LeafShape("fixed", arrow_type.bit_width // 8, tuple(dims))
-    raise UnsupportedTypeError(f"A leaf column cannot hold {arrow_type}")
+    raise UnsupportedTypeError(f"A leaf column cannot store {arrow_type}")
 
 
 def _is_fixed_binary(arrow_type: pa.DataType) -> bool:

@@ -82,9 +82,9 @@ def _check_nulls(levels: Levels, path: list[Field]) -> None:
     for has_null, field in zip(levels.null_layers, reversed(path), strict=True):
         if has_null and not field.nullable:
             raise SchemaMismatchError(
-                "A null in a column declared non-nullable",
+                "Null value in a non-nullable column",
                 column=_path_text(path[: path.index(field) + 1]),
-                remedy="Remove the null, or declare the field nullable",
+                remedy="Remove the nulls, or make the field nullable",
             )
 
 

@@ -80,7 +80,7 @@ def _column_not_found(
         remedy = f"Available: {shown}"
     else:
         remedy = f"{'.'.join(parents)!r} has no fields" if parents else "The dataset has no columns"
-    return ColumnNotFoundError(f"There is no column {name!r}", remedy=remedy, column=name)
+    return ColumnNotFoundError(f"Column {name!r} not found", remedy=remedy, column=name)
 
 
 def always(operand: Node) -> Node:
@@ -149,9 +149,9 @@ def _compare_values(op: str, left: Node, right: Node) -> Node:
     kind = common_type(left.type, right.type)
     if kind is None:
         raise InvalidFilterError(
-            f"{left} ({render.type_name(left.type)}) does not compare with "
+            f"{left} ({render.type_name(left.type)}) cannot be compared with "
             f"{right} ({render.type_name(right.type)})",
-            remedy="CAST one of the sides",
+            remedy="CAST one side",
         )
     return UNKNOWN if at.is_null(kind) else Comparison(op, cast(left, kind), cast(right, kind))
 
@@ -159,10 +159,10 @@ def _compare_values(op: str, left: Node, right: Node) -> Node:
 def _require_order(node: Node) -> None:
     if not is_comparable(node.type) and not at.is_null(node.type):
         raise InvalidFilterError(
-            f"{node} is of type {render.type_name(node.type)}, whose values are not compared in filters",
-            remedy="Compare one of its fields, or test IS NULL"
+            f"{node} is of type {render.type_name(node.type)}, which filters cannot compare",
+            remedy="Compare one of its fields, or use IS NULL"
             if at.is_struct(node.type)
-            else "Test IS NULL only",
+            else "Only IS NULL is supported",
         )
 
 
@@ -208,7 +208,7 @@ def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
         convert(pa.array([], operand.type), target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidFilterError(
-            f"{operand} is of type {render.type_name(operand.type)}, which does not cast to "
+            f"{operand} is of type {render.type_name(operand.type)}, which cannot be cast to "
             f"{render.type_name(target)}",
             remedy="Cast to another type",
         ) from error
@@ -282,7 +282,7 @@ def require_boolean(node: Node) -> Node:
             f"{node} is of type {render.type_name(node.type)}, not a condition",
             remedy=f"Compare it, for example {node} <> 0"
             if is_number(node.type)
-            else "Compare it with something",
+            else "Compare it with a value",
         )
     return node
 

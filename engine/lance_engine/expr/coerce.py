@@ -46,7 +46,7 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
     Returns the place, and for EXACT the value and for BETWEEN the value below, in
     ``value_type(stored_type)``. A constant compared with a float or double column is rounded to it, as SQL
     engines do, unless it is itself a floating point number. A naive and a zoned timestamp meet in UTC. Raises
-    `InvalidFilterError` for a constant that does not compare with the type.
+    `InvalidFilterError` for a constant that cannot be compared with the type.
     """
     target = value_type(stored_type)
     if is_text(constant.type) and not is_text(target):
@@ -75,9 +75,9 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
     ):
         return _place_count(_nanoseconds(constant), target)
     raise InvalidFilterError(
-        f"{render.literal(constant)} ({render.type_name(constant.type)}) does not compare with "
-        f"a value of type {render.type_name(stored_type)}",
-        remedy=f"Write a constant of type {render.type_name(stored_type)}, or CAST one of the sides",
+        f"{render.literal(constant)} ({render.type_name(constant.type)}) cannot be compared with a value "
+        f"of type {render.type_name(stored_type)}",
+        remedy=f"Use a constant of type {render.type_name(stored_type)}, or CAST one side",
     )
 
 
@@ -114,7 +114,7 @@ def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
     if value is None:
         raise InvalidFilterError(
             f"{render.string(text)} is not a value of type {render.type_name(stored_type)}",
-            remedy=f"Write a constant of type {render.type_name(stored_type)}",
+            remedy=f"Use a constant of type {render.type_name(stored_type)}",
         )
     return value
 

@@ -171,8 +171,8 @@ def shift(nanoseconds: int, interval: Interval) -> int:
             following = datetime.date((months + 1) // 12, (months + 1) % 12 + 1, 1)
         except (OverflowError, ValueError) as error:
             raise InvalidFilterError(
-                "A date plus an interval of months leaves the years 1 to 9999",
-                remedy="Use a date within them",
+                "The date plus the interval is outside the years 1 to 9999",
+                remedy="Use a date within this range",
             ) from error
         date = first.replace(day=min(date.day, (following - first).days))
         nanoseconds = (date - _EPOCH).days * DAY + clock
@@ -214,6 +214,6 @@ def python_scalar(value: object) -> pa.Scalar:
     if isinstance(value, plain):
         return scalar(value)
     raise InvalidFilterError(
-        f"A filter does not compare with a {type(value).__name__}",
+        f"A filter cannot compare with a {type(value).__name__}",
         remedy="Use a number, string, date or time",
     )

@@ -69,8 +69,8 @@ def evaluate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
         return _predicate(node, batch)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidFilterError(
-            f"The filter {node} cannot be computed: {error}",
-            remedy="Exclude such rows with another condition, or use TRY_CAST",
+            f"Cannot evaluate the filter {node}: {error}",
+            remedy="Exclude these rows with another condition, or use TRY_CAST",
         ) from error
 
 
@@ -84,8 +84,8 @@ def evaluate_value(node: Node, batch: pa.RecordBatch, target: pa.DataType | None
         return values if target is None else convert(values, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidFilterError(
-            f"The value {node} cannot be computed: {error}",
-            remedy="Exclude such rows with a filter, or use TRY_CAST",
+            f"Cannot compute the value {node}: {error}",
+            remedy="Exclude these rows with a filter, or use TRY_CAST",
         ) from error
 
 
@@ -95,7 +95,7 @@ def evaluate_constant(node: Node) -> Literal:
     try:
         value = _predicate(node, row) if at.is_boolean(node.type) else _values(node, row)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise InvalidFilterError(f"{node} has no value: {error}", remedy="Correct the constant") from error
+        raise InvalidFilterError(f"cannot evaluate {node}: {error}", remedy="Fix the constant") from error
     return Literal(value if isinstance(value, pa.Scalar) else value[0])
 
 
@@ -244,7 +244,7 @@ def _stored(node: Node, batch: pa.RecordBatch) -> pa.Array:
     if index < 0:
         raise ColumnNotFoundError(
             f"The batch has no column {node.parts[0]!r}",
-            remedy="Read the columns that columns_of(filter) names",
+            remedy="Read the columns returned by columns_of(filter)",
         )
     values = batch.column(index)
     return pc.struct_field(values, list(node.parts[1:])) if len(node.parts) > 1 else values
@@ -344,6 +344,6 @@ def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
             return own(*values)
         return own(_single_row(values[0]), *values[1:])[0] if values else own()[0]
     if node.name.startswith(external.PREFIX):
-        raise InvalidFilterError(f"Nothing here computes {node}", remedy="Import lance_sql")
+        raise InvalidFilterError(f"No engine is available to compute {node}", remedy="Import lance_sql")
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
     return pc.call_function(node.name, [_values(argument, batch) for argument in node.arguments], options)

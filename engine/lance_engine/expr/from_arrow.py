@@ -53,7 +53,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
         data = expression.__reduce__()[1][0]
     except pa.ArrowNotImplementedError as error:
         raise InvalidFilterError(
-            f"The expression {expression} cannot be read: {error}",
+            f"Cannot convert the expression {expression}: {error}",
             remedy="Refer to columns by name: pc.field('a', 'b')",
         ) from error
     file = pa.ipc.open_file(data)
@@ -135,7 +135,7 @@ def _read(pairs: Iterable[tuple[str, str]], row: pa.RecordBatch, schema: pa.Sche
             innermost.arguments.append(build.column(schema, names))
         else:
             raise InvalidFilterError(
-                f"A pyarrow expression holds an unknown entry {key!r}", remedy="Write the filter as SQL text"
+                f"Unknown entry in a pyarrow expression: {key!r}", remedy="Write the filter as SQL text"
             )
     (node,) = pending[0].arguments
     return node
@@ -220,7 +220,7 @@ def _field(parts: tuple[str, ...], options: pa.StructScalar, schema: pa.Schema) 
     column = build.column(schema, parts)
     found = list(_resolutions(column.stored_type, path))
     if len(found) != 1:
-        how = "does not name" if not found else "names more than one of"
+        how = "does not name" if not found else "matches more than one of"
         raise InvalidFilterError(
             f"{path!r} {how} the fields of {column}", remedy="Refer to fields by name: pc.field('a', 'b')"
         )

@@ -40,7 +40,7 @@ def from_duckdb(node: Any, schema: pa.Schema) -> Node:
             _COMPARISONS[node.op], _column(node.left, schema), Literal(_constant(node.right))
         )
     raise InvalidFilterError(
-        f"Filters do not know DuckDB's {kind} {getattr(node, 'op', '')}".rstrip(), remedy="Decline it"
+        f"Filters do not support DuckDB's {kind} {getattr(node, 'op', '')}".rstrip(), remedy="Decline it"
     )
 
 
@@ -59,7 +59,7 @@ def _chain(node: Any) -> list[Any]:
 def _column(node: Any, schema: pa.Schema) -> Column:
     if type(node).__name__ != "Col":
         raise InvalidFilterError(
-            "DuckDB compares something that is not a column", remedy="Decline the predicate"
+            "DuckDB compares an expression that is not a column", remedy="Decline the predicate"
         )
     return build.column(schema, list(node.parts))
 
@@ -67,7 +67,7 @@ def _column(node: Any, schema: pa.Schema) -> Column:
 def _constant(node: Any) -> pa.Scalar:
     if type(node).__name__ != "Lit":
         raise InvalidFilterError(
-            "DuckDB compares with something that is not constant", remedy="Decline the predicate"
+            "DuckDB compares with an expression that is not a constant", remedy="Decline the predicate"
         )
     if node.type == "TIMESTAMP WITH TIME ZONE":
         return integer_scalar(node.value, pa.timestamp("us", tz="UTC"))

@@ -52,7 +52,7 @@ def from_spark(filter: Any, schema: pa.Schema) -> Node:
         return build.negate(from_spark(filter.child, schema))
     attribute = getattr(filter, "attribute", None)
     if attribute is None:
-        raise InvalidFilterError(f"{name} is no filter on a column", remedy="Leave it to Spark")
+        raise InvalidFilterError(f"{name} is not a filter on a column", remedy="Leave it to Spark")
     column = build.column(schema, list(attribute))
     _require_exact(column)
     if name == "IsNull":
@@ -67,10 +67,10 @@ def from_spark(filter: Any, schema: pa.Schema) -> Node:
         return build.distinct(column, Literal(python_scalar(filter.value)), negated=True)
     if name in _MATCHES:
         return operations.match(_MATCHES[name], column, Literal(python_scalar(filter.value)))
-    raise InvalidFilterError(f"Filters do not know Spark's {name}", remedy="Leave it to Spark")
+    raise InvalidFilterError(f"Filters do not support Spark's {name}", remedy="Leave it to Spark")
 
 
 def _require_exact(column: Column) -> None:
     kind = column.type
     if (at.is_timestamp(kind) or at.is_duration(kind)) and kind.unit == "ns":
-        raise InvalidFilterError(f"Spark sees {column} in microseconds", remedy="Leave the filter to Spark")
+        raise InvalidFilterError(f"Spark reads {column} in microseconds", remedy="Leave the filter to Spark")

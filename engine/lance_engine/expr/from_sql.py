@@ -106,7 +106,7 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
         raise
     except RecursionError as error:
         raise InvalidFilterError(
-            "The filter is nested too deeply", remedy="Use IN for long lists of values", filter=text[:200]
+            "The filter is nested too deeply", remedy="Use IN for a long list of values", filter=text[:200]
         ) from error
 
 
@@ -139,16 +139,16 @@ def _parsed(text: str) -> Any:
         near = f" near {found['highlight']!r}" if found.get("highlight") else ""
         raise InvalidFilterError(
             f"The filter is not valid SQL: {what}{near}",
-            remedy="Write a condition as after WHERE, for example price > 10 AND day = DATE '2026-01-01'",
+            remedy="Write a condition as in WHERE, for example price > 10 AND day = DATE '2026-01-01'",
             position=place,
         ) from error
     except sqlglot.errors.TokenError as error:
         raise InvalidFilterError(
             f"The filter is not valid SQL: {str(error).splitlines()[0]}",
-            remedy="Close every quote and comment; a string constant takes single quotes",
+            remedy="Close all quotes and comments, and use single quotes for strings",
         ) from error
     if parsed[0] is None:
-        raise InvalidFilterError("The filter is empty", remedy="Leave it out to read all rows")
+        raise InvalidFilterError("The filter is empty", remedy="Omit it to read all rows")
     return parsed[0]
 
 
@@ -194,8 +194,8 @@ class _Reader:
                 "A filter cannot hold a subquery", remedy="Run the subquery first, or join in SQL"
             )
         raise InvalidFilterError(
-            f"Filters do not know {parsed.sql(dialect='duckdb')}",
-            remedy="Apply it in the SQL query instead of the scan's filter",
+            f"Filters do not support {parsed.sql(dialect='duckdb')}",
+            remedy="Use it in the SQL query instead of the filter of the scan",
         )
 
     # Logic
@@ -241,7 +241,9 @@ class _Reader:
                 "A filter cannot hold a subquery", remedy="Write the values: IN (1, 2, 3)"
             )
         if isinstance(parsed.this, _sqlglot().exp.Tuple):
-            raise InvalidFilterError("IN takes a single column here", remedy="Write (a = 1 AND b = 2) OR ...")
+            raise InvalidFilterError(
+                "IN only supports a single column", remedy="Write (a = 1 AND b = 2) OR ..."
+            )
         operand = self.read(parsed.this)
         long = self.lists.get(parsed.expressions[0].name) if len(parsed.expressions) == 1 else None
         if long is not None:
@@ -266,7 +268,7 @@ class _Reader:
         if isinstance(parsed.expression, exp.Boolean):
             return build.is_truth(build.require_boolean(operand), parsed.expression.this)
         raise InvalidFilterError(
-            "IS takes NULL, TRUE, FALSE or DISTINCT FROM", remedy="Use = to compare values"
+            "IS must be followed by NULL, TRUE, FALSE or DISTINCT FROM", remedy="Use = to compare values"
         )
 
     def _match(self, kind: str, parsed: Any, escape: str | None) -> Node:
@@ -277,7 +279,7 @@ class _Reader:
         pattern, escape = parsed.this, self.read(parsed.expression)
         if type(pattern).__name__ not in ("Like", "ILike") or not isinstance(escape, Literal):
             raise InvalidFilterError(
-                "ESCAPE follows LIKE and takes a string", remedy="Write LIKE '10!%' ESCAPE '!'"
+                "ESCAPE is only allowed after LIKE and needs a string", remedy="Write LIKE '10!%' ESCAPE '!'"
             )
         return self._match(_MATCHES[type(pattern).__name__], pattern, escape.value.as_py())
 
@@ -301,7 +303,7 @@ class _Reader:
     def _field(self, column: Node, name: Node) -> Node:
         if not isinstance(name, Literal) or not is_text(name.type):
             raise InvalidFilterError(
-                f"A field of {column} is selected by a constant name, an item of a list by its position",
+                f"Select a field of {column} by a constant name, or a list item by its position",
                 remedy="Write a struct field as a.b",
             )
         if not isinstance(column, Column):
@@ -408,7 +410,7 @@ class _Reader:
                 return pa.timestamp(_PRECISIONS[int(digits)])
         if name not in _TYPES or parsed.expressions:
             raise InvalidFilterError(
-                f"Filters do not cast to {parsed.sql(dialect='duckdb')}",
+                f"Filters cannot cast to {parsed.sql(dialect='duckdb')}",
                 remedy=f"Use one of {', '.join(dict.fromkeys(map(render.type_name, _TYPES.values())))}",
             )
         return _TYPES[name]
@@ -433,7 +435,8 @@ class _Reader:
         interval = self._interval(parsed)
         if interval is None or interval.months:
             raise InvalidFilterError(
-                "An interval of months has no fixed length", remedy="Add it to a constant date, or use days"
+                "An interval of months does not have a fixed length",
+                remedy="Add it to a constant date, or use days",
             )
         return Literal(duration_scalar(interval.nanoseconds))
 

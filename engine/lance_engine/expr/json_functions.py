@@ -63,7 +63,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
         position = found.end()
     if position < 0:
         raise InvalidFilterError(
-            f"{path!r} is not a JSON path that filters know",
+            f"{path!r} is not a supported JSON path",
             remedy='Write a path like $.a.b, $."a b", $.list[0] or $.list[*]',
         )
     return tuple(steps)
@@ -143,7 +143,9 @@ def _member(value: Any, key: Any) -> Any:
 
 def _as_text(value: Any) -> str:
     if isinstance(value, (list, dict)):
-        raise InvalidFilterError("A JSON array or object is no string", remedy="Use json_get or json_extract")
+        raise InvalidFilterError(
+            "Cannot read a JSON array or object as a string", remedy="Use json_get or json_extract"
+        )
     return value if isinstance(value, str) else _text(value)
 
 
@@ -160,7 +162,7 @@ def _as_number(value: Any) -> int | float:
     try:
         return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else float(value)
     except (TypeError, ValueError) as error:
-        raise InvalidFilterError(f"The JSON value {_text(value)[:100]} is no number") from error
+        raise InvalidFilterError(f"The JSON value {_text(value)[:100]} is not a number") from error
 
 
 def _as_boolean(value: Any) -> bool:
@@ -168,7 +170,7 @@ def _as_boolean(value: Any) -> bool:
         return value
     if value in ("true", "false"):
         return bool(value == "true")
-    raise InvalidFilterError(f"The JSON value {_text(value)[:100]} is no truth value")
+    raise InvalidFilterError(f"The JSON value {_text(value)[:100]} is not a boolean")
 
 
 def _getter(kind: pa.DataType, convert: Callable[[Any], Any]) -> Callable[[pa.Array, pa.Scalar], pa.Array]:

@@ -25,7 +25,7 @@ class _Items:
 
     def __init__(self, lists: pa.Array) -> None:
         if not is_list(lists.type):
-            raise pa.ArrowTypeError(f"{lists.type} is no list")
+            raise pa.ArrowTypeError(f"{lists.type} is not a list")
         lengths = pc.fill_null(pc.list_value_length(lists), 0)
         self.lengths: I64Array = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
         self.values = lists.flatten()
@@ -143,7 +143,7 @@ def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:
 def array_length(lists: pa.Array) -> pa.Array:
     """How many items a list has."""
     if not is_list(lists.type) and not at.is_map(lists.type):
-        raise pa.ArrowTypeError(f"{lists.type} is no list")
+        raise pa.ArrowTypeError(f"{lists.type} is not a list")
     return pc.list_value_length(lists).cast(pa.int64())
 
 

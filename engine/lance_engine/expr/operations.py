@@ -26,7 +26,7 @@ def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None)
     if not is_text(pattern.type) or not is_text(operand.type):
         wrong = operand if is_text(pattern.type) else pattern
         raise InvalidFilterError(
-            f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} takes strings",
+            f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} needs strings",
             remedy=f"Write CAST({wrong} AS VARCHAR)",
         )
     return build.folded(_match(kind, operand, pattern.value.as_py(), escape))
@@ -37,7 +37,7 @@ def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
         return Match(kind, operand, pattern)
     if escape is not None and len(escape) > 1:
         raise InvalidFilterError(
-            f"The escape {escape!r} is not one character", remedy="Use a single character"
+            f"The escape {escape!r} must be one character", remedy="Use a single character"
         )
     characters = _pattern_characters(pattern, escape)
     wild = [special for special, _ in characters]
@@ -88,7 +88,7 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
         kind = pc.call_function(_PROBES[op], [pa.array([], left.type), pa.array([], right.type)]).type
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidFilterError(
-            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not possible in a filter",
+            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not supported in a filter",
             remedy="CAST the operands to DOUBLE"
             if is_number(left.type)
             else "Compare the columns with constants",
@@ -114,7 +114,7 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
         kind = kind if kind == pa.uint64() or at.is_decimal(kind) else pa.int64()
         return build.cast(left, kind), build.cast(right, kind)
     if op in ("//", "%"):
-        raise InvalidFilterError(f"{op} is not possible for decimals", remedy="CAST the operands to DOUBLE")
+        raise InvalidFilterError(f"{op} is not supported for decimals", remedy="CAST the operands to DOUBLE")
     sides = [
         build.cast(node, decimal_for_integer(node.type)) if at.is_integer(node.type) else node
         for node in (left, right)
@@ -156,7 +156,7 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
     if len(arguments) == 2 and kernel in TRIMMED:
         characters = arguments[1]
         if not isinstance(characters, Literal) or characters.is_null or not is_text(characters.type):
-            raise InvalidFilterError(f"{name} takes a constant string of characters", remedy="Write 'xy'")
+            raise InvalidFilterError(f"{name} needs a constant string of characters", remedy="Write 'xy'")
         options = pc.TrimOptions(characters.value.as_py()).serialize().to_pybytes()
         return function(TRIMMED[kernel], arguments[:1], options)
     if name in KERNELS or not external.is_provided():
@@ -186,9 +186,9 @@ def _own_function(name: str, arguments: Sequence[Node]) -> Node:
 def _no_function(name: str, arguments: Sequence[Node], why: str = "") -> InvalidFilterError:
     shown = ", ".join(render.type_name(argument.type) for argument in arguments)
     return InvalidFilterError(
-        f"There is no function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters"
+        f"Unknown function {render.SQL_FUNCTIONS.get(name, name)}({shown}) for filters"
         + (f": {why}" if why else ""),
-        remedy="Filter on columns, or apply the function in the query instead of the scan",
+        remedy="Filter on columns, or use the function in the query instead of the scan",
     )
 
 

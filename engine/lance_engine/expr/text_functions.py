@@ -46,7 +46,7 @@ def _mapped(value: Value, change: Callable[[str], str]) -> Value:
 
 def _require_text(value: Value) -> None:
     if not is_text(value.type):
-        raise pa.ArrowTypeError(f"{value.type} is no text")
+        raise pa.ArrowTypeError(f"{value.type} is not a string")
 
 
 def concat(*parts: Value) -> Value:
@@ -143,7 +143,7 @@ def _pattern(value: pa.Scalar) -> str:
 def _expression(pattern: pa.Scalar, flags: pa.Scalar | None) -> str:
     held = "" if flags is None else "".join(flag for flag in _pattern(flags) if flag != "g")
     if not set(held) <= set("imsU"):
-        raise InvalidFilterError(f"{held!r} are no flags of a regular expression", remedy="Use i, m, s or U")
+        raise InvalidFilterError(f"Unknown regular expression flags: {held!r}", remedy="Use i, m, s or U")
     return f"(?{held}){_pattern(pattern)}" if held else _pattern(pattern)
 
 

@@ -34,7 +34,7 @@ def _moment(values: Value, unit: str = "ns") -> Value:
     if at.is_date(values.type):
         return values.cast(pa.timestamp(unit))
     if not at.is_timestamp(values.type):
-        raise pa.ArrowTypeError(f"{values.type} is no date or timestamp")
+        raise pa.ArrowTypeError(f"{values.type} is not a date or timestamp")
     return values
 
 
@@ -49,7 +49,7 @@ def date_trunc(unit: pa.Scalar, values: Value) -> Value:
     name = _name(unit)
     if name not in _UNITS:
         raise InvalidFilterError(
-            f"Dates are not truncated to {name!r}", remedy=f"Use one of {', '.join(_UNITS)}"
+            f"Cannot truncate dates to {name!r}", remedy=f"Use one of {', '.join(_UNITS)}"
         )
     moments = _moment(values)
     if name in _FRACTIONS and PER_SECOND[moments.type.unit] <= PER_SECOND[_FRACTIONS[name]]:
@@ -100,7 +100,7 @@ def date_part(part: pa.Scalar, values: Value) -> Value:
     """A part of a date or timestamp as a number; the whole days, hours, ... except for ``epoch``."""
     name = _name(part)
     if name not in _PARTS:
-        raise InvalidFilterError(f"Dates have no part {name!r}", remedy=f"Use one of {', '.join(_PARTS)}")
+        raise InvalidFilterError(f"Unknown date part {name!r}", remedy=f"Use one of {', '.join(_PARTS)}")
     found = _PARTS[name](values)
     return found if at.is_floating(found.type) else found.cast(pa.int64())
 

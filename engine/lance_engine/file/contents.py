@@ -52,8 +52,8 @@ class FileContents:
             actual = self.source.size
             if size is not None and size != actual:
                 raise CorruptFileError(
-                    f"The file has {actual} bytes, the manifest says {size}",
-                    remedy="Restore the file from a copy, or go back to a version that does not use it",
+                    f"The file has {actual} bytes, but the manifest records {size}",
+                    remedy="Restore the file from a backup, or use a version that does not need it",
                 )
             self.size = actual
 
@@ -140,7 +140,7 @@ class FileContents:
 
     def _add_whole(self, target: kernels.SegmentSource, offset: int, length: int, data: bytes) -> None:
         if len(data) != length:
-            raise CorruptFileError(f"{len(data)} of {length} bytes arrived", path=self.path)
+            raise CorruptFileError(f"received {len(data)} of {length} bytes", path=self.path)
         self._add(target, offset, data)
 
     @property
@@ -183,7 +183,7 @@ class FileContents:
             return CorruptFileError(
                 "A data file of the dataset is missing",
                 path=self.path,
-                remedy="Restore the file from a copy, or go back to a version that does not use it",
+                remedy="Restore the file from a backup, or use a version that does not need it",
             ).at(**place)
         if isinstance(error, LanceError):
             return error.at(path=self.path, **place)

@@ -29,7 +29,7 @@ _BLOB_DESCRIPTOR: Final[PackedChildren] = [
 ]
 # Shapes of leaves that are kept: they are the same in every fragment.
 _KEPT_SHAPES: Final = 1024
-_REMEDY: Final = "Leave the column out of the projection"
+_REMEDY: Final = "Exclude the column from the query"
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class FieldBuilder:
         if all(leaf.logical_type == "struct" and not leaf.children for leaf in child.leaves()):
             # No column tells how long the lists are.
             raise UnsupportedFeatureError(
-                "Lists of structs without fields cannot be read", column=name, remedy=_REMEDY
+                "Reading lists of structs without fields is not supported", column=name, remedy=_REMEDY
             )
         if kind in _LISTS or kind == "map":
             large = kind.startswith("large")
@@ -77,11 +77,11 @@ class FieldBuilder:
         if kind.startswith("fixed_size_list:struct:"):
             dimension = int(kind.rpartition(":")[2])
             if dimension < 1:
-                raise UnsupportedFeatureError("A fixed-size list without items", column=name, remedy=_REMEDY)
+                raise UnsupportedFeatureError("Fixed-size list of size 0", column=name, remedy=_REMEDY)
             below = (f"fixed_size_list:{dimension}", *above)
             return kernels.fixed_size_list_node(self._node(child, below, f"{name}.{child.name}"), dimension)
         raise UnsupportedFeatureError(
-            f"A column of type '{kind}' cannot be read", column=name, remedy=_REMEDY
+            f"Reading a column of type '{kind}' is not supported", column=name, remedy=_REMEDY
         )
 
     def _leaf_node(self, node: Field, layers: Sequence[str], name: str) -> kernels.Node:
@@ -129,7 +129,7 @@ class FieldBuilder:
         # Of a file with more rows, the manifest says how many count.
         if rows < expected:
             raise CorruptFileError(
-                f"The column has {rows} rows, its fragment {expected}", path=reader.path, column=name
+                f"The column has {rows} rows, but its fragment has {expected}", path=reader.path, column=name
             )
 
     # ---- 2.0: structs and lists have columns of their own ----------------------------------------------
@@ -146,7 +146,7 @@ class FieldBuilder:
             items = self._build_2_0(child, f"{name}.{child.name}", at_top=False)
             return self._list_2_0(node, name, items, at_top=at_top)
         if kind == "map" or kind.startswith("fixed_size_list:struct"):
-            raise CorruptFileError(f"Version 2.0 cannot hold a column of type '{kind}'", column=name)
+            raise CorruptFileError(f"File version 2.0 does not support columns of type '{kind}'", column=name)
         reader, index = self._find_2_0(node, name)
         if kind in _STRINGS and _is_list_2_0(reader, index, name):
             # Early writers stored strings as lists of bytes, whose items are the column behind.
@@ -185,7 +185,9 @@ class FieldBuilder:
         try:
             reader, index = self.find(node)
         except KeyError:
-            raise CorruptFileError("A field of version 2.0 has no column of its own", column=name) from None
+            raise CorruptFileError(
+                "A field in a file of version 2.0 has no column of its own", column=name
+            ) from None
         assert isinstance(reader, FileReader)  # a run has no files of this version
         return reader, index
 
@@ -225,7 +227,9 @@ def _packed_shape(node: Field, name: str) -> tuple[LeafShape, PackedChildren]:
     children = _packed_children(node, name)
     if any(kind != "fixed" for kind, _, _ in children):
         raise UnsupportedFeatureError(
-            "A packed struct with children of such types cannot be read", column=name, remedy=_REMEDY
+            "Reading a packed struct with children of these types is not supported",
+            column=name,
+            remedy=_REMEDY,
         )
     width = sum(width * prod(dims) for _, width, dims in children)
     return LeafShape("fixed", width), children
@@ -245,7 +249,7 @@ def _packed_children(node: Field, name: str) -> PackedChildren:
         shape = _shape(child, f"{name}.{child.name}")
         if shape.kind == "null" or (shape.kind == "bits" and not shape.dims):
             raise UnsupportedFeatureError(
-                f"A packed struct with a field of type '{child.logical_type}' cannot be read",
+                f"Reading a packed struct with a field of type '{child.logical_type}' is not supported",
                 column=f"{name}.{child.name}",
                 remedy=_REMEDY,
             )

@@ -57,5 +57,5 @@ class LegacyFile(FileContents):
     def _message(self, position: int) -> bytes:
         length = legacy.message_length(self.read(position, legacy.LENGTH_SIZE))
         if length > self.size:
-            raise CorruptFileError("A message of the file runs past its end")
+            raise CorruptFileError("A message extends past the end of the file")
         return self.read(position + legacy.LENGTH_SIZE, length)

@@ -17,7 +17,7 @@ from lance_engine.file.legacy import LegacyFile
 from lance_engine.schema_tree import Field
 
 _LISTS: Final = ("list", "list.struct", "large_list", "large_list.struct")
-_REMEDY: Final = "Leave the column out of the projection"
+_REMEDY: Final = "Exclude the column from the query"
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class LegacyFieldBuilder:
             return self._list(node, name, at_top=at_top)
         if node.children or node.is_blob:
             raise UnsupportedFeatureError(
-                f"A column of type '{kind}' cannot be read from a file of version 0.1",
+                f"Reading a column of type '{kind}' from a file of version 0.1 is not supported",
                 column=name,
                 remedy=_REMEDY,
             )
@@ -109,5 +109,5 @@ class LegacyFieldBuilder:
     def _check_rows(self, file: LegacyFile, name: str, rows: int) -> None:
         if rows != self.rows:
             raise CorruptFileError(
-                f"The column has {rows} rows, its fragment {self.rows}", path=file.path, column=name
+                f"The column has {rows} rows, but its fragment has {self.rows}", path=file.path, column=name
             )

@@ -65,7 +65,7 @@ class FileReader(FileContents):
         with self.placed():
             count = self.footer.num_global_buffers
             if not 0 <= number < count:
-                raise CorruptFileError(f"Global buffer {number} was asked for, the file has {count}")
+                raise CorruptFileError(f"Global buffer {number} was requested, but the file has {count}")
             table = self.read(self.footer.global_table_position + 16 * number, 16)
             ((position, size),) = parse_offset_table(table, 1, self.size)
             return self.read(position, size)
@@ -142,7 +142,7 @@ class FileReader(FileContents):
     def _check_index(self, index: int) -> None:
         if not 0 <= index < self.footer.num_columns:
             raise CorruptFileError(
-                f"The manifest asks for column number {index}, the file has {self.footer.num_columns}",
+                f"The manifest refers to column number {index}, but the file has {self.footer.num_columns}",
                 path=self.path,
             )
 

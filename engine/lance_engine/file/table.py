@@ -32,7 +32,8 @@ class FileTable:
             self._places = {field.id: number for number, field in enumerate(columns_of(self.schema, version))}
             if len(self._places) != file.num_columns:
                 raise CorruptFileError(
-                    f"The schema of the file describes {len(self._places)} columns, it has {file.num_columns}"
+                    f"The schema of the file describes {len(self._places)} columns, but the file has "
+                    f"{file.num_columns}"
                 )
         self._projections: dict[tuple[str, ...], _Projection] = {}
 
@@ -76,7 +77,7 @@ class _Projection:
         for name in names:
             field = next((field for field in table.schema.fields if field.name == name), None)
             if field is None:
-                raise CorruptFileError(f"The file has no column '{name}'", path=file.path)
+                raise CorruptFileError(f"Column '{name}' not found in the file", path=file.path)
             fields.append(field)
         builder = FieldBuilder(lambda field: (file, places[field.id]), table.rows)
         with file.placed():
@@ -95,5 +96,5 @@ class _Projection:
             batch = pa.RecordBatch._import_from_c(decoded.address, self._schema)
             for field, column in zip(self._schema, batch.columns, strict=True):
                 if column.null_count and not field.nullable:
-                    raise CorruptFileError("A column that must not be null holds nulls", column=field.name)
+                    raise CorruptFileError("A non-nullable column contains nulls", column=field.name)
         return batch

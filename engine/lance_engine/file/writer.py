@@ -111,7 +111,7 @@ class FileWriter:
         """
         counted = zip(self._rows, self._items_per_row, self._counts_rows, strict=True)
         if any(written != rows * per_row for written, per_row, counts in counted if counts):
-            raise ValueError(f"columns with {sorted(set(self._rows))} rows in a file of {rows} rows")
+            raise ValueError(f"the columns have {sorted(set(self._rows))} rows, but the file has {rows} rows")
         schema = file_pb2.Schema(
             fields=schema_to_messages(stored_schema(self._schema)),
             metadata=bytes_metadata({**self._schema.metadata, **(metadata or {})}),

@@ -105,7 +105,7 @@ def read_zone_map(file: FileReader, column: int, leaf: Field, name: str) -> Zone
     found = ZoneMap(metadata.rows, rows_per_zone, minimum, maximum, null_count, nan_order_known=is_ours)
     if (found.null_count > found.lengths).any():
         raise CorruptFileError(
-            "The zone map of the column counts more nulls than rows",
+            "The zone map of the column has more nulls than rows",
             path=file.path,
             column=name,
             remedy=_REMEDY,
@@ -123,9 +123,9 @@ def _place(file: FileReader, metadata: ColumnMetadata) -> tuple[int, int, bool] 
         return ours.rows_per_zone, ours.column_buffer, True
     reference = found.zone_map_buffer
     if not found.rows_per_zone or reference.buffer_type != _COLUMN_BUFFER:
-        raise CorruptFileError("its description makes no sense")
+        raise CorruptFileError("its description is invalid")
     if reference.buffer_index >= len(metadata.buffers):
-        raise CorruptFileError("the column has no such buffer")
+        raise CorruptFileError("the column does not have this buffer")
     try:
         ours = parse_zone_map_place(file.descriptor.schema.metadata)
     except CorruptFileError:

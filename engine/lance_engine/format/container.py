@@ -54,7 +54,7 @@ def parse_footer(data: bytes, file_size: int) -> Footer:
     if len(data) < FOOTER_SIZE or data[-4:] != MAGIC:
         raise CorruptFileError(
             "This is not a Lance data file, or it is truncated: it does not end in 'LANC'",
-            remedy="Restore the file from a copy, or go back to a version that does not use it",
+            remedy="Restore the file from a backup, or use a version that does not need it",
         )
     columns, column_table, global_table, num_global, num_columns, major, minor, _ = _FOOTER.unpack(
         data[-FOOTER_SIZE:]
@@ -68,7 +68,7 @@ def parse_footer(data: bytes, file_size: int) -> Footer:
     end = file_size - FOOTER_SIZE
     tables_fit = column_table + 16 * num_columns <= end and global_table + 16 * num_global <= end
     if not (columns <= column_table <= end and tables_fit):
-        raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a copy")
+        raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a backup")
     return Footer(columns, column_table, global_table, num_global, num_columns, version)
 
 
@@ -161,17 +161,17 @@ def parse_column_metadata(data: bytes, file_size: int) -> ColumnMetadata:
 
 def _buffer_ranges(offsets: Any, sizes: Any, file_size: int) -> tuple[tuple[int, int], ...]:
     if len(offsets) != len(sizes):
-        raise CorruptFileError("A page lists another number of buffer offsets than of buffer sizes")
+        raise CorruptFileError("A page lists different numbers of buffer offsets and buffer sizes")
     ranges = tuple(zip(offsets, sizes, strict=True))
     for offset, size in ranges:
         if offset + size > file_size:
-            raise CorruptFileError("A page buffer lies outside the file")
+            raise CorruptFileError("A page buffer is outside the file")
     return ranges
 
 
 def _encoding(message: Any) -> EncodedMessage:
     if message.WhichOneof("location") != "direct":
-        raise UnsupportedFeatureError("An encoding is stored indirectly, which no known writer does")
+        raise UnsupportedFeatureError("An indirectly stored encoding is not supported")
     return _described(message.direct.encoding)
 
 

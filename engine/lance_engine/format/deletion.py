@@ -74,10 +74,10 @@ def _decode_arrow(data: bytes) -> U32Array:
         raise CorruptFileError(f"The deletion file cannot be read as an Arrow file: {error}") from error
     column = batch.column(0)
     if column.type != pa.uint32() or column.null_count:
-        raise CorruptFileError(f"The deleted rows must be uint32 without nulls, they are {column.type}")
+        raise CorruptFileError(f"The deleted rows must be uint32 without nulls, but are {column.type}")
     offsets = np.sort(to_numpy(column).astype(np.uint32))
     if np.any(offsets[1:] == offsets[:-1]):
-        raise CorruptFileError("The deletion file names a row twice")
+        raise CorruptFileError("The deletion file contains a row twice")
     return offsets
 
 

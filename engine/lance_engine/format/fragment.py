@@ -108,10 +108,10 @@ _INTERPRETED = frozenset({1, 2, 3, 4, 5, 7, 9})
 def fragment_from_message(message: Any) -> Fragment:
     """A Fragment from a `DataFragment` message; UnsupportedFeatureError if it has data overlays."""
     if message.id >= 2**32:
-        raise CorruptFileError(f"Fragment ids have 32 bits, this one is {message.id}")
+        raise CorruptFileError(f"The fragment id {message.id} does not fit in 32 bits")
     if message.physical_rows > 2**32:
         raise CorruptFileError(
-            f"Row offsets have 32 bits, but there would be {message.physical_rows} rows", fragment=message.id
+            f"{message.physical_rows} rows do not fit in 32-bit row offsets", fragment=message.id
         )
     spilled = False
     if any(descriptor.number not in _INTERPRETED for descriptor, _ in message.ListFields()):

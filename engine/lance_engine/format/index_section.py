@@ -108,7 +108,7 @@ def segment_to_message(segment: IndexSegment) -> Any:
 
 
 def segment_from_message(message: Any) -> IndexSegment:
-    """A segment from its IndexMetadata message; CorruptFileError if that makes no sense."""
+    """A segment from its IndexMetadata message; CorruptFileError if that is invalid."""
     return _segment(message)
 
 
@@ -145,9 +145,7 @@ def with_base(data: bytes, base_id: int) -> bytes:
 
 def _segment(message: Any) -> IndexSegment:
     if len(message.uuid.uuid) != 16:
-        raise CorruptFileError(
-            f"The index '{message.name}' has an identifier of {len(message.uuid.uuid)} bytes"
-        )
+        raise CorruptFileError(f"The UUID of the index '{message.name}' has {len(message.uuid.uuid)} bytes")
     return IndexSegment(
         uuid=uuid.UUID(bytes=message.uuid.uuid),
         name=message.name,
@@ -175,5 +173,5 @@ def _fragment_ids(message: Any) -> BitMap | None:
         return BitMap.deserialize(message.fragment_bitmap)
     except (ValueError, IndexError) as error:
         raise CorruptFileError(
-            f"The fragments of the index '{message.name}' are no Roaring bitmap"
+            f"The fragments of the index '{message.name}' are not a valid Roaring bitmap"
         ) from error

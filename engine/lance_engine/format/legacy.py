@@ -68,13 +68,15 @@ def parse_footer(data: bytes, file_size: int) -> int:
     if len(data) < FOOTER_SIZE or data[-len(MAGIC) :] != MAGIC:
         raise CorruptFileError(
             "This is not a Lance data file, or it is truncated: it does not end in 'LANC'",
-            remedy="Restore the file from a copy, or go back to a version that does not use it",
+            remedy="Restore the file from a backup, or use a version that does not need it",
         )
     position, major, minor, _ = _FOOTER.unpack(data[-FOOTER_SIZE:])
     if (major, minor) not in VERSIONS:
-        raise CorruptFileError(f"The manifest says file version 0.1, the file itself {major}.{minor}")
+        raise CorruptFileError(
+            f"The manifest records file version 0.1, but the file is version {major}.{minor}"
+        )
     if position > file_size - FOOTER_SIZE - LENGTH_SIZE:
-        raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a copy")
+        raise CorruptFileError("The footer points outside the file", remedy="Restore the file from a backup")
     return int(position)
 
 
@@ -91,7 +93,7 @@ def parse_metadata(data: bytes) -> Metadata:
         raise CorruptFileError("The metadata of the file cannot be parsed") from error
     starts = tuple(message.batch_offsets) or (0,)
     if starts[0] != 0 or any(end < begin for begin, end in pairwise(starts)):
-        raise CorruptFileError("The batches of the file do not follow each other")
+        raise CorruptFileError("The batches of the file are not contiguous")
     return Metadata(starts, message.page_table_position, message.manifest_position)
 
 
@@ -123,7 +125,7 @@ class PageTable:
         """Bytes of the table for the field ids of a file; CorruptFileError if it exceeds `limit`."""
         size = (max(field_ids) - field_ids[0] + 1) * batches * _CELL_SIZE
         if not 0 <= size <= limit:
-            raise CorruptFileError("The page table does not fit into the file")
+            raise CorruptFileError("The page table extends past the end of the file")
         return size
 
     @classmethod
@@ -138,5 +140,5 @@ class PageTable:
             raise CorruptFileError(f"The file has no pages of field {field_id}")
         pages = [Page(*cell) for cell in self._cells[row].tolist()]
         if any(position < 0 or not 0 <= length < 2**32 for position, length in pages):
-            raise CorruptFileError(f"The page table makes no sense for field {field_id}")
+            raise CorruptFileError(f"The page table is invalid for field {field_id}")
         return pages

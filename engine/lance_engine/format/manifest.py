@@ -175,11 +175,11 @@ def serialize_manifest_file(
 def _section(data: bytes, position: int, what: str) -> bytes:
     end = len(data) - _FOOTER.size
     if not 0 <= position <= end - _LENGTH.size:
-        raise CorruptFileError(f"The {what} would begin at byte {position} of a file of {len(data)} bytes")
+        raise CorruptFileError(f"The {what} starts at byte {position}, but the file has {len(data)} bytes")
     start = position + _LENGTH.size
     (length,) = _LENGTH.unpack_from(data, position)
     if length > end - start:
-        raise CorruptFileError(f"The {what} claims {length} bytes, there are {end - start}")
+        raise CorruptFileError(f"The {what} claims {length} bytes, but only {end - start} are left")
     return data[start : start + length]
 
 

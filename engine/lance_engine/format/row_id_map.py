@@ -36,11 +36,11 @@ def parse_row_id_map(data: bytes) -> dict[int, BitMap | None]:
         high, size = _ENTRY.unpack_from(data, position)
         position += _ENTRY.size
         if size > len(data) - position or high in found:
-            raise CorruptFileError("An entry of a set of row ids is longer than the set, or occurs twice")
+            raise CorruptFileError("An entry of a set of row ids is longer than the set, or is duplicated")
         try:
             found[high] = BitMap.deserialize(data[position : position + size]) if size else None
         except (ValueError, IndexError) as error:
-            raise CorruptFileError("A set of row ids holds something that is no Roaring bitmap") from error
+            raise CorruptFileError("A set of row ids contains an invalid Roaring bitmap") from error
         position += size
     return found
 

@@ -58,7 +58,9 @@ def parse_row_ids(data: bytes, physical_rows: int) -> list[Segment]:
     segments = list(_parse_segments(data, physical_rows))
     held = sum(map(len, segments))
     if held != physical_rows:
-        raise CorruptFileError(f"A row id sequence has {held} ids for {physical_rows} physical rows")
+        raise CorruptFileError(
+            f"A row id sequence has {held} ids, but there are {physical_rows} physical rows"
+        )
     return segments
 
 
@@ -118,7 +120,8 @@ def decode_versions(data: bytes, physical_rows: int) -> U64Array:
         remaining -= lengths[-1]
     if remaining:
         raise CorruptFileError(
-            f"A sequence of row versions has {physical_rows - remaining} entries for {physical_rows} rows"
+            f"A sequence of row versions has {physical_rows - remaining} entries, but there are "
+            f"{physical_rows} rows"
         )
     return np.repeat(np.array([run.version for run in message.runs], dtype=np.uint64), lengths)
 
@@ -185,12 +188,12 @@ def _parse_segment(message: Any, limit: int) -> Segment:
             return IdArray(ids)
         case "array":
             return IdArray(_parse_array(message.array, limit))
-    raise CorruptFileError("A row id segment is of no known kind")
+    raise CorruptFileError("A row id segment is of an unknown kind")
 
 
 def _check_length(length: int, limit: int) -> None:
     if length > limit:
-        raise CorruptFileError(f"A row id segment has {length} ids for the {limit} rows that are left")
+        raise CorruptFileError(f"A row id segment has {length} ids, but only {limit} rows are left")
 
 
 def _bounds(message: Any) -> tuple[int, int]:
@@ -207,7 +210,7 @@ def _parse_range_with_holes(message: Any, limit: int) -> IdArray:
     if len(holes) and (
         int(holes[0]) < start or int(holes[-1]) >= end or bool(np.any(holes[1:] <= holes[:-1]))
     ):
-        raise CorruptFileError("The holes of a row id range are not ascending values inside it")
+        raise CorruptFileError("The holes of a row id range are not in ascending order within the range")
     present = np.ones(end - start, dtype=np.bool_)
     present[(holes - np.uint64(start)).astype(np.intp)] = False
     return IdArray(np.flatnonzero(present).astype(np.uint64) + np.uint64(start))

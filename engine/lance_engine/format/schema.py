@@ -20,7 +20,7 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
     if len(messages) > MAX_FIELDS:
         raise UnsupportedFeatureError(
             f"The schema has {len(messages):,} fields",
-            remedy=f"At most {MAX_FIELDS:,} are read: store many values of a kind as a list or a map",
+            remedy=f"The limit is {MAX_FIELDS:,}: store many values of the same type as a list or a map",
         )
     position_of: dict[int, int] = {}
     children: list[list[Field]] = [[] for _ in messages]
@@ -32,7 +32,8 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
             parent = position_of.get(message.parent_id, NO_PARENT)
             if parent == NO_PARENT:
                 raise CorruptFileError(
-                    f"Field '{message.name}' comes before its parent, or has none with id {message.parent_id}"
+                    f"Field '{message.name}' is listed before its parent, or has no parent with id "
+                    f"{message.parent_id}"
                 )
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
         lists.append((lists[parent] if parent >= 0 else 0) + is_list(message.logical_type))

@@ -27,9 +27,7 @@ def transaction_message(data: bytes) -> tuple[table_pb2.Transaction, str]:
         raise CorruptFileError("A transaction cannot be parsed") from error
     operation = message.WhichOneof("operation")
     if operation is None:
-        raise CorruptFileError(
-            "A transaction has no operation, or one that is not known", remedy="Use a newer release"
-        )
+        raise CorruptFileError("A transaction has no known operation", remedy="Use a newer release")
     return message, operation
 
 

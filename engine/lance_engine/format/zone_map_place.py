@@ -48,4 +48,4 @@ def parse_zone_map_place(metadata: Mapping[str, bytes]) -> ZoneMapPlace | None:
 
 
 def _corrupt() -> CorruptFileError:
-    return CorruptFileError(f"The entry '{ZONE_MAPS_KEY}' in the file's metadata makes no sense")
+    return CorruptFileError(f"The entry '{ZONE_MAPS_KEY}' in the file's metadata is invalid")

@@ -155,7 +155,7 @@ def _ids(rows: Rows) -> Iterator[U64Array]:
     for high, lows in rows.items():
         if lows is None:
             raise UnsupportedFeatureError(
-                "A set of rows stands for a whole fragment", remedy="Build the index again"
+                "A set of rows represents a whole fragment", remedy="Rebuild the index"
             )
         yield ids_of(high, lows)
 

@@ -61,7 +61,7 @@ class BTree:
             pages = -(-self.rows // self.page_rows)
             if lookup.rows != pages:
                 raise CorruptFileError(
-                    f"{lookup.rows} pages are described, there are {pages}", path=lookup.path
+                    f"{lookup.rows} pages are described, but the index has {pages}", path=lookup.path
                 )
             table = lookup.read(["min", "max", "null_count", "page_idx"])
             order = whole_numbers(table.column("page_idx"))

@@ -39,7 +39,7 @@ class SegmentFiles:
             table = FileTable(FileReader(store, path, size=self._sizes.get(name)))
             missing = [column for column in columns if column not in table.schema.names]
             if missing:
-                raise UnsupportedFeatureError(f"The file has no column '{missing[0]}'", path=path)
+                raise UnsupportedFeatureError(f"Column '{missing[0]}' not found in the file", path=path)
             return table
 
 
@@ -55,8 +55,8 @@ def index_errors(name: str) -> Iterator[None]:
         kind = UnsupportedFeatureError if isinstance(error, UnsupportedFeatureError) else CorruptFileError
         raise kind(
             f"A file of the index '{name}' cannot be read: {error.message}",
-            remedy=f"Drop the index with drop_index('{name}'), or build it again with "
-            "create_index(..., replace=True)",
+            remedy=f"Drop the index with drop_index('{name}'), or rebuild it with create_index(..., "
+            f"replace=True)",
             index=name,
             **error.place,
         ) from error
@@ -65,7 +65,7 @@ def index_errors(name: str) -> Iterator[None]:
 def whole_numbers(column: pa.Array) -> npt.NDArray[Any]:
     """A column of unsigned numbers; CorruptFileError if it is none, or holds nulls."""
     if not pa.types.is_unsigned_integer(column.type) or column.null_count:
-        raise CorruptFileError("A column that must hold unsigned numbers without nulls does not")
+        raise CorruptFileError("A column must contain unsigned integers without nulls")
     numbers: npt.NDArray[Any] = column.to_numpy()
     return numbers
 

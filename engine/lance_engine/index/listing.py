@@ -25,8 +25,8 @@ def index_not_found(snapshot: Snapshot, name: str) -> IndexNotFoundError:
     """The error that lists the indices that there are."""
     names = sorted({segment.name for segment in all_segments(snapshot)})
     return IndexNotFoundError(
-        f"There is no index '{name}'",
+        f"Index '{name}' not found",
         path=snapshot.uri,
         version=snapshot.version,
-        remedy="The indices are: " + (", ".join(names) or "none"),
+        remedy="Available indices: " + (", ".join(names) or "none"),
     )

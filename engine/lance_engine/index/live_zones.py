@@ -105,11 +105,11 @@ def _joined(fragment: int, pieces: list[tuple[npt.NDArray[np.uint32], pa.Array]]
 
 
 def parse_zones(file: FileTable) -> Zones:
-    """Where the zones are that a file of an index describes; CorruptFileError if that makes no sense."""
+    """Where the zones are that a file of an index describes; CorruptFileError if that is invalid."""
     fragments, starts, lengths = (whole_numbers(column) for column in file.read(_PLACES).columns)
     limit = np.uint64(1 << 32)
     if ((fragments >= limit) | (starts >= limit) | (lengths > limit)).any():
-        raise CorruptFileError("A zone lies outside of any fragment", path=file.path)
+        raise CorruptFileError("A zone is outside all fragments", path=file.path)
     starts = starts.astype(np.int64)
     return Zones(fragments.astype(np.int64), starts, starts + lengths.astype(np.int64))
 

@@ -358,7 +358,7 @@ def _check(
     if int(ranges[-1, 1]) > rows:
         with index_errors(segment.segment.name):
             raise CorruptFileError(
-                f"Row {int(ranges[-1, 1]) - 1} is listed, the fragment has {rows} rows",
+                f"Row {int(ranges[-1, 1]) - 1} is listed, but the fragment has {rows} rows",
                 path=snapshot.uri,
                 fragment=fragment,
             )

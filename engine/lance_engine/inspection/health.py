@@ -67,7 +67,7 @@ def _small_fragments(snapshot: Snapshot, target_rows: int) -> dict[str, Any]:
         small,
         len(snapshot.fragments),
         joined > 1,
-        f"fragments of fewer than {target_rows} rows; each costs requests in a scan",
+        f"fragments with fewer than {target_rows} rows; each needs extra requests in a scan",
         f"ds.compact({arguments})",
     )
 
@@ -84,7 +84,8 @@ def _deleted_rows(snapshot: Snapshot) -> dict[str, Any]:
         physical - snapshot.num_rows,
         physical,
         bool(worn),
-        f"rows that are read and dropped; {len(worn)} fragments have more than {DELETED_SHARE:.0%} of them",
+        f"deleted rows that scans still read; {len(worn)} fragments have more than {DELETED_SHARE:.0%} "
+        f"deleted rows",
         "ds.compact()",
     )
 
@@ -98,7 +99,7 @@ def _versions(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             count,
             None,
             count > _MANY_VERSIONS,
-            "versions that are kept, with the files that only they need",
+            "old versions, and files that only they use",
             "ds.cleanup(older_than=datetime.timedelta(days=7))",
         )
 
@@ -113,7 +114,7 @@ def _unused_files(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
         len(unused),
         len(stored),
         len(unused) > max(_MANY_VERSIONS, len(used)),
-        "data files that this version does not need; older or newer versions may",
+        "data files not used by this version, but maybe by other versions",
         "ds.cleanup(older_than=datetime.timedelta(days=7))",
     )
 
@@ -128,7 +129,7 @@ def _incomplete_manifest(snapshot: Snapshot) -> dict[str, Any]:
         unknown,
         len(snapshot.fragments),
         unknown > 0,
-        "opening their files, or counting their rows, needs further requests",
+        "opening these files or counting their rows needs extra requests",
         "ds.compact()",
     )
 
@@ -147,6 +148,6 @@ def _indices(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             missing,
             len(present),
             missing > 0,
-            "fragments that queries by this index have to scan",
+            "fragments that queries have to scan because the index does not cover them",
             "ds.optimize_indices()",
         )

@@ -114,7 +114,7 @@ def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:
     if ids and manifest.max_fragment_id is not None and max(ids) > manifest.max_fragment_id:
         findings.add(
             "manifest",
-            f"Fragment {max(ids)} is above the highest id given so far, {manifest.max_fragment_id}",
+            f"Fragment id {max(ids)} is above the highest fragment id so far, {manifest.max_fragment_id}",
             path=snapshot.uri,
         )
     fields = [field.id for field in manifest.schema.walk()]
@@ -138,7 +138,8 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, recorded: Fragment, 
                 reader = FileReader(store, path, size=file.file_size)
                 if reader.version != file.storage_version:
                     raise CorruptFileError(
-                        f"The file has version {reader.version}, the manifest says {file.storage_version}"
+                        f"The file has version {reader.version}, but the manifest records "
+                        f"{file.storage_version}"
                     )
                 for column in range(reader.num_columns):
                     reader.column_metadata(column)
@@ -179,11 +180,13 @@ def _check_deletions(snapshot: Snapshot, fragment: Fragment, recorded: Fragment)
     said, counted = recorded.num_deleted_rows, 0 if deleted is None else len(deleted)
     if said is not None and said != counted:
         raise CorruptFileError(
-            f"The deletion file has {counted} rows, the manifest says {said}", path=snapshot.uri, remedy=_COPY
+            f"The deletion file has {counted} rows, but the manifest records {said}",
+            path=snapshot.uri,
+            remedy=_COPY,
         )
     if deleted is not None and counted == fragment.physical_rows:
         raise CorruptFileError(
-            "All rows of a fragment are deleted, but it is still listed", remedy="Compact the dataset"
+            "A fragment with only deleted rows is still listed", remedy="Compact the dataset"
         )
 
 
@@ -193,7 +196,7 @@ def _check_lineage(snapshot: Snapshot, fragment: Fragment, findings: _Findings) 
         ids = snapshot.row_ids(fragment)
         if len(ids) and int(ids.max()) >= snapshot.manifest.next_row_id:
             raise CorruptFileError(
-                f"The row id {int(ids.max())} is in use, the next one to be given is "
+                f"The row id {int(ids.max())} is in use, but the next row id is "
                 f"{snapshot.manifest.next_row_id}",
                 path=snapshot.uri,
             )
@@ -202,8 +205,7 @@ def _check_lineage(snapshot: Snapshot, fragment: Fragment, findings: _Findings) 
             versions = read(fragment)
             if len(versions) and int(versions.max()) > snapshot.version:
                 raise CorruptFileError(
-                    f"A row is said to be of version {int(versions.max())}, this is version "
-                    f"{snapshot.version}",
+                    f"A row has version {int(versions.max())}, but this is version {snapshot.version}",
                     path=snapshot.uri,
                 )
 
@@ -243,7 +245,7 @@ def _check_batches(scanner: Scanner) -> None:
         try:
             batch.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise CorruptFileError(f"Values are not valid: {error}") from error
+            raise CorruptFileError(f"Invalid values: {error}") from error
 
 
 def _leaves_outside_lists(field: Field, path: str) -> Iterator[tuple[str, Field]]:
@@ -285,5 +287,7 @@ def _check_index_file(found: int | None, recorded: int, path: str, remedy: str) 
         raise CorruptFileError("A file of an index is missing", path=path, remedy=remedy)
     if recorded and found != recorded:
         raise CorruptFileError(
-            f"A file of an index has {found} bytes, the manifest says {recorded}", path=path, remedy=remedy
+            f"A file of an index has {found} bytes, but the manifest records {recorded}",
+            path=path,
+            remedy=remedy,
         )

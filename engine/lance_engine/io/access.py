@@ -21,21 +21,21 @@ class _Cloud(NamedTuple):
 _S3: Final = _Cloud(
     "AWS_",
     ("~/.aws/credentials", "~/.aws/config"),
-    "Give aws_access_key_id and aws_secret_access_key (and aws_session_token) or aws_profile among the "
-    "storage options, or aws_skip_signature for a public bucket; aws_region and aws_endpoint must be those "
+    "Set aws_access_key_id and aws_secret_access_key (and aws_session_token) or aws_profile in "
+    "storage_options, or aws_skip_signature for a public bucket; aws_region and aws_endpoint must be those "
     "of the bucket",
 )
 _GOOGLE: Final = _Cloud(
     "GOOGLE_",
     ("~/.config/gcloud/application_default_credentials.json",),
-    "Give google_service_account (a file) or google_service_account_key among the storage options, or "
+    "Set google_service_account (a file) or google_service_account_key in storage_options, or "
     "google_skip_signature for a public bucket",
 )
 _AZURE: Final = _Cloud(
     "AZURE_",
     ("~/.azure/msal_token_cache.json",),
-    "Give azure_storage_account_name with azure_storage_account_key or azure_storage_sas_token among the "
-    "storage options",
+    "Set azure_storage_account_name with azure_storage_account_key or azure_storage_sas_token in "
+    "storage_options",
 )
 _CLOUDS: Final = {
     **dict.fromkeys(("s3", "s3a", "s3+ddb"), _S3),
@@ -117,7 +117,7 @@ def refused(uri: str, options: Mapping[str, Any], reason: str) -> StorageAccessE
     """The error for storage that gave `reason` for refusing access."""
     cloud = _CLOUDS.get(uri.partition("://")[0].lower())
     if cloud is None:
-        return StorageAccessError(f"Storage refuses access: {reason}", path=uri)
+        return StorageAccessError(f"Access to storage denied: {reason}", path=uri)
     variables = sorted(name for name in os.environ if name.startswith(cloud.variables))
     files = [name for name in cloud.files if os.path.exists(os.path.expanduser(name))]
     tried = (
@@ -125,7 +125,7 @@ def refused(uri: str, options: Mapping[str, Any], reason: str) -> StorageAccessE
         f"the files {_listed(files)}"
     )
     return StorageAccessError(
-        f"Storage refuses access: {reason}. Tried: {tried}", path=uri, remedy=cloud.remedy
+        f"Access to storage denied: {reason}. Tried: {tried}", path=uri, remedy=cloud.remedy
     )
 
 

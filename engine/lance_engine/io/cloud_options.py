@@ -241,7 +241,8 @@ def _seconds(options: Mapping[str, Any], standard: float, *names: str) -> float:
     match = _DURATION.match(str(value))
     if match is None or not float(match[1]):
         raise UnsupportedFeatureError(
-            f"The storage option '{names[0]}' is no time: {value}", remedy="Write it as 30, 30s, 500ms or 5m"
+            f"Invalid duration for the storage option '{names[0]}': {value}",
+            remedy="Write it as 30, 30s, 500ms or 5m",
         )
     unit = match[2] or "s"
     unit = {"msec": "ms", "minute": "m", "minutes": "m", "hour": "h", "hours": "h"}.get(unit, unit)

@@ -58,9 +58,9 @@ class DiskCache:
             os.makedirs(self._root, mode=0o700, exist_ok=True)
         except OSError as error:
             raise UnsupportedFeatureError(
-                f"The cache cannot be in this folder: {error.strerror}",
+                f"Cannot create the cache in this folder: {error.strerror}",
                 path=self.directory,
-                remedy="Name a folder that can be written to",
+                remedy="Use a writable folder",
             ) from None
         self._lock = threading.Lock()
         # Folder -> when it changed last, and the ranges in it.
@@ -244,7 +244,7 @@ def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYT
     global _cache, _asked_environment
     if bytes < 1:
         raise UnsupportedFeatureError(
-            f"A cache of {bytes} bytes holds nothing", remedy="set_cache(None) turns it off"
+            f"A cache of {bytes} bytes is too small", remedy="Use set_cache(None) to turn it off"
         )
     _asked_environment = True
     _cache = None if directory is None else DiskCache(directory, bytes)
@@ -256,7 +256,7 @@ def disk_cache() -> DiskCache | None:
         text = os.environ.get("LANCE_SQL_CACHE_BYTES", str(DEFAULT_BYTES))
         if not text.isdigit():
             raise UnsupportedFeatureError(
-                f"LANCE_SQL_CACHE_BYTES is no number of bytes: {text}", remedy="Write it as 10000000000"
+                f"LANCE_SQL_CACHE_BYTES is not a number of bytes: {text}", remedy="Write it as 10000000000"
             )
         set_cache(directory, int(text))
     return _cache

@@ -55,7 +55,7 @@ def _connect(options: Mapping[str, Any]) -> _Connection:
         from botocore.session import Session
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "Manifest stores in DynamoDB need botocore", remedy="pip install lance-sql[s3]"
+            "DynamoDB manifest stores need botocore", remedy="pip install lance-sql[s3]"
         ) from error
     endpoint = option(options, "dynamodb_endpoint", "dynamodb_endpoint_url")
     endpoint = endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None
@@ -109,7 +109,9 @@ class DynamoDBManifestStore:
     def replace(self, dataset: str, entry: ManifestEntry) -> None:
         if not self._put(dataset, entry, _PRESENT):
             raise CorruptFileError(
-                f"The DynamoDB table '{self._table}' has lost a version", path=dataset, version=entry.version
+                f"The DynamoDB table '{self._table}' is missing a version",
+                path=dataset,
+                version=entry.version,
             )
 
     def forget(self, dataset: str) -> None:
@@ -153,12 +155,12 @@ class DynamoDBManifestStore:
             keys = client.describe_table(TableName=self._table)["Table"]["KeySchema"]
         except client.exceptions.ResourceNotFoundException:
             raise DatasetNotFoundError(
-                f"There is no DynamoDB table '{self._table}'",
+                f"DynamoDB table '{self._table}' not found",
                 remedy="Create it with the keys base_uri (hash, string) and version (range, number)",
             ) from None
         if sorted(keys, key=lambda key: str(key["KeyType"])) != _KEYS:
             raise UnsupportedFeatureError(
-                f"The DynamoDB table '{self._table}' has other keys than a manifest store",
+                f"The keys of the DynamoDB table '{self._table}' are not those of a manifest store",
                 remedy="Its keys must be base_uri (hash, string) and version (range, number), and no others",
             )
 
@@ -172,4 +174,4 @@ def _entry(item: Mapping[str, Any]) -> ManifestEntry:
             item["e_tag"]["S"] if "e_tag" in item else None,
         )
     except (KeyError, ValueError) as error:
-        raise CorruptFileError(f"An item of the manifest store cannot be understood: {item}") from error
+        raise CorruptFileError(f"Invalid item in the manifest store: {item}") from error

@@ -140,7 +140,7 @@ class ExternallyCommittedStore:
         whole = not offset and length is None
         if entry is not None and entry.size is not None and whole and entry.size != len(data):
             raise CorruptFileError(
-                f"The manifest has {len(data)} bytes, {entry.size} are recorded for it",
+                f"The manifest has {len(data)} bytes, but {entry.size} are recorded for it",
                 path=f"{self._uri}/{path}",
                 version=entry.version,
             )
@@ -248,7 +248,7 @@ class ExternallyCommittedStore:
         folder, _, name = entry.path.rpartition("/")
         if not folder.endswith(VERSIONS) or not name:
             raise CorruptFileError(
-                f"The manifest store names '{entry.path}' as a manifest",
+                f"The manifest store records '{entry.path}' as a manifest",
                 path=self._uri,
                 version=entry.version,
             )

@@ -66,7 +66,7 @@ class ExternalAccess:
         are allowed by default; places of a `blob` hold a file of any kind, and must be allowed by name.
         """
         if "\0" in place:
-            raise CorruptFileError(f"{place!r} cannot be a place of files", path=root)
+            raise CorruptFileError(f"{place!r} is not a valid file location", path=root)
         same = same_store(root, place)
         for prefix, own in self.prefixes.items():
             if is_below(prefix, place):
@@ -88,10 +88,10 @@ _DEFAULT: Final = ExternalAccess(same_store=True)
 def refused(root: str, what: str, place: str) -> ExternalAccessError:
     """The error for a place that is not allowed."""
     return ExternalAccessError(
-        f"{what} lies at '{without_secrets(place)}', outside of the dataset",
+        f"{what} is at '{without_secrets(place)}', outside the dataset",
         path=root,
         remedy=f"If you trust the dataset, open it with allow_external=['{_prefix_of(place)}'] (a list of "
-        "places that it may read from) or allow_external='all'",
+        f"locations that it may read from) or allow_external='all'",
     )
 
 
@@ -180,6 +180,6 @@ def _misunderstood(allowed: Any) -> ValueError:
     # Not the value: a mapping holds credentials.
     shown = sorted(map(str, allowed)) if isinstance(allowed, Mapping) else allowed
     return ValueError(
-        f"allow_external cannot be {shown!r}: write 'none', 'same-store', 'all', a list of places such as "
-        "'s3://bucket/folder/' or '/data/blobs/', or a dictionary from such places to their storage options"
+        f"allow_external cannot be {shown!r}: write 'none', 'same-store', 'all', a list of locations such as "
+        "'s3://bucket/folder/' or '/data/blobs/', or a dict from such locations to their storage options"
     )

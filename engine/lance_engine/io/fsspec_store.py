@@ -49,9 +49,7 @@ class FsspecStore:
                 self._fs, root = fsspec.core.url_to_fs(self._uri, **options)
         except (ImportError, ValueError) as error:
             remedy = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else ""
-            raise UnsupportedFeatureError(
-                f"Cannot open this kind of path: {error}", path=uri, remedy=remedy
-            ) from error
+            raise UnsupportedFeatureError(f"Unsupported path: {error}", path=uri, remedy=remedy) from error
         self._root = root.rstrip("/")
         protocol = self._fs.protocol
         self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
@@ -195,7 +193,7 @@ def _ranges_checked(path: str) -> Iterator[None]:
     except Exception as error:
         if codes(error) & _BEYOND_END:
             raise CorruptFileError(
-                "Bytes beyond the end of the file were asked for",
+                "Requested bytes past the end of the file",
                 path=path,
                 remedy=OUTSIDE_REMEDY,
             ) from error

@@ -112,9 +112,9 @@ class LocalStore:
             except OSError as error:
                 if error.errno in _NO_HARD_LINKS:
                     raise UnsupportedFeatureError(
-                        "Committing needs hard links, which this file system does not have",
+                        "Commits need hard links, which this file system does not support",
                         path=full,
-                        remedy="Let a database decide, which all writers reach: "
+                        remedy="Use a manifest store that all writers can access: "
                         "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to "
                         "another file system",
                     ) from error

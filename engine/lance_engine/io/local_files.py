@@ -44,10 +44,10 @@ def _check_link(root: str, full: str, access: ExternalAccess | None) -> None:
     target = os.path.realpath(full)
     if access is None:
         raise StorageAccessError(
-            f"'{full}' is reached by a symbolic link that leads out of the dataset, to '{target}': nothing "
-            "is listed or removed there",
+            f"'{full}' is behind a symbolic link that points outside the dataset, to '{target}': files "
+            f"there are neither listed nor removed",
             path=root,
-            remedy="Remove the link, or put the files in its place",
+            remedy="Remove the link, or replace it with the files",
         )
     if not access.allows_link(target):
         raise refused(root, "What a symbolic link leads to", target)
@@ -58,7 +58,7 @@ def check_is_file(path: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
         kind = next((name for test, name in kinds if test(mode)), "a device")
-        raise CorruptFileError(f"There is {kind} where a file should be", path=path)
+        raise CorruptFileError(f"Expected a file, found {kind}", path=path)
 
 
 class LocalErrors:
@@ -86,27 +86,27 @@ def local_error(error: OSError, path: str) -> LanceError:
         return MissingFileError(
             "A file of the dataset is missing",
             path=path,
-            remedy="Restore the file from a copy, or go back to a version that does not use it",
+            remedy="Restore the file from a backup, or use a version that does not need it",
         )
     if isinstance(error, PermissionError):
         return StorageAccessError(
-            f"The operating system refuses access: {reason}",
+            f"Permission denied: {reason}",
             path=path,
-            remedy="Check who owns the dataset, and its permissions",
+            remedy="Check the owner and the permissions of the dataset",
         )
     if error.errno in _NOT_A_FILE:
-        return CorruptFileError(f"This cannot be a file of a dataset: {reason}", path=path)
+        return CorruptFileError(f"Invalid path for a dataset file: {reason}", path=path)
     problem = StorageError(
-        f"The disk fails: {reason}", path=path, remedy=_REMEDIES.get(error.errno or 0, "Check the disk")
+        f"Disk error: {reason}", path=path, remedy=_REMEDIES.get(error.errno or 0, "Check the disk")
     )
     problem.errno = error.errno
     return problem
 
 
 _REMEDIES: Final = {
-    errno.ENOSPC: "Make room on the disk, and try again",
-    errno.EDQUOT: "Make room within the quota, and try again",
-    errno.EROFS: "The file system is mounted read-only: write elsewhere",
-    errno.EMFILE: "Raise the limit of open files (ulimit -n), or close datasets",
-    errno.ENFILE: "Raise the limit of open files of the system",
+    errno.ENOSPC: "Free some disk space and retry",
+    errno.EDQUOT: "Free some space in the quota and retry",
+    errno.EROFS: "The file system is read-only: write to another location",
+    errno.EMFILE: "Raise the open file limit (ulimit -n), or close datasets",
+    errno.ENFILE: "Raise the open file limit of the system",
 }

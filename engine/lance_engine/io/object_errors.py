@@ -11,13 +11,13 @@ class Outcome(Enum):
     """Why a request failed, as far as it matters for what to do next."""
 
     MISSING = "not found"
-    TAKEN = "already there"
+    TAKEN = "already exists"
     BEYOND = "beyond the end"
-    WHOLE = "no range"
+    WHOLE = "invalid range"
     REFUSED = "refused"
     BUSY = "too many requests"
-    UNREACHABLE = "no connection"
-    STALLED = "no answer in time"
+    UNREACHABLE = "connection failed"
+    STALLED = "timed out"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
 
@@ -70,7 +70,7 @@ _TRANSPORT: Final = {
 def failure_of(error: Exception) -> Failure:
     """Classify an error that obstore raised."""
     if isinstance(error, IncompleteAnswerError):
-        return Failure(Outcome.INTERRUPTED, "the answer was cut off")
+        return Failure(Outcome.INTERRUPTED, "the response was cut off")
     text = str(error)
     status = int(match[1]) if (match := _STATUS.search(text)) else 0
     code = match[1] if (match := _CODE.search(text)) else ""
@@ -108,14 +108,14 @@ def _reason(text: str, status: int, code: str) -> str:
     if status:
         return f"status {status}"
     if _NO_RANGES.search(text):
-        return "the server does not answer with parts of files"
+        return "the server does not support range requests"
     if "ConnectionRefused" in text:
         return "the connection was refused"
     if "dns error" in text:
-        return "the name of the host is unknown"
+        return "unknown host"
     if "TimedOut" in text or "kind: Timeout" in text:
-        return "no answer in time"
+        return "timed out"
     if "IncompleteBody" in text or "UnexpectedEof" in text or "ConnectionReset" in text:
-        return "the connection was closed in the middle"
+        return "the connection was closed early"
     # Queries of addresses hold signatures.
     return _QUERY.sub("?...", text.partition("\n")[0])[:500]

@@ -101,7 +101,7 @@ def _factory(config: CloudConfig) -> Any:
         except library.exceptions.BaseError as error:
             # Its text can hold the values.
             raise UnsupportedFeatureError(
-                f"The storage options do not fit together ({type(error).__name__})",
+                f"Inconsistent storage options ({type(error).__name__})",
                 path=config.bucket,
                 remedy=f"Check {', '.join(settings) or 'the environment'}",
             ) from None

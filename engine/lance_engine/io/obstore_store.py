@@ -36,7 +36,7 @@ def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
         bucket = container
         options = {"azure_storage_account_name": host.partition(".")[0], **options}
     if not bucket:
-        raise UnsupportedFeatureError("The path names no bucket", path=uri)
+        raise UnsupportedFeatureError("The path has no bucket", path=uri)
     config = cloud_config(scheme.lower(), bucket, options)
     return None if config is None else ObstoreStore(uri, options, config, root)
 
@@ -262,12 +262,12 @@ class ObstoreStore:
         try:
             return self._run("read", path, attempt, _beyond_the_end(path))
         except CorruptFileError:
-            # There is no range that is empty.
+            # An empty range cannot be requested.
             checked_range(path, self.size(path), offset, None)
             return b""
 
     def _explain_short(self, here: Client, number: int, path: str, offset: int, length: int) -> None:
-        """Fewer bytes came than were asked for: the file ends, or the answer was cut off."""
+        """Fewer bytes came than were asked for: the file ends, or the response was cut off."""
         checked_range(
             path, int(here.library.head(here.store(number), self._key(path))["size"]), offset, length
         )
@@ -319,7 +319,7 @@ def _beyond_the_end(path: str) -> Callable[[Failure], Exception | None]:
         if failure.outcome is not Outcome.BEYOND:
             return None
         return CorruptFileError(
-            "Bytes beyond the end of the file were asked for",
+            "Requested bytes past the end of the file",
             path=path,
             remedy=OUTSIDE_REMEDY,
         )

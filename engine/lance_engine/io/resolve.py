@@ -39,7 +39,7 @@ def open_store(
     if not text:
         raise UnsupportedFeatureError("The path of the dataset is empty")
     if "\0" in text or not is_encodable(text):
-        raise CorruptFileError("This cannot be the path of a dataset", path=repr(text))
+        raise CorruptFileError("Invalid dataset path", path=repr(text))
     access = external_access(storage_options)
     options = without_external_access(storage_options)
     max_in_flight(options)  # refuses what is none
@@ -59,8 +59,8 @@ def open_store(
     kind, separator, database = str(manifests).partition("://")
     if kind != "sqlite" or not database:
         raise UnsupportedFeatureError(
-            "The option manifest_store names a store of an unknown kind",
-            remedy="Write it as sqlite:///path/to/file.db; for DynamoDB name the dataset as s3+ddb://...",
+            "Unknown kind of manifest_store",
+            remedy="Use sqlite:///path/to/file.db; for DynamoDB, use a dataset path such as s3+ddb://...",
         )
     return _with_sqlite(store, database, store.uri)
 
@@ -100,7 +100,7 @@ def _parameter(uri: str, rest: str, name: str) -> tuple[str, str]:
     values = parse_qs(query).get(name)
     if not values:
         raise UnsupportedFeatureError(
-            f"The path does not name a manifest store: '{name}' is missing",
+            f"The path has no manifest store: '{name}' is missing",
             path=uri,
             remedy=f"Append ?{name}=... to the path",
         )

@@ -93,21 +93,21 @@ class Retries:
 def _meaning(failure: Failure, request: Request) -> Exception:
     match failure.outcome:
         case Outcome.MISSING:
-            return MissingFileError("There is no such object", path=request.uri)
+            return MissingFileError("Object not found", path=request.uri)
         case Outcome.TAKEN:
             return FileExistsError(request.uri)
         case Outcome.REFUSED:
             return refused(request.uri, request.options, failure.reason)
     return StorageUnavailableError(
-        f"Storage cannot carry out the request: {failure.reason}",
+        f"The storage request failed: {failure.reason}",
         path=request.uri,
         operation=request.operation,
     )
 
 
 _REMEDIES: Final = {
-    Outcome.UNREACHABLE: "Check the endpoint among the storage options, and the network",
-    Outcome.BUSY: "Try again when the store is less busy, or give it more time: retry_timeout",
+    Outcome.UNREACHABLE: "Check the endpoint in storage_options, and the network",
+    Outcome.BUSY: "Retry later, or increase retry_timeout",
 }
 
 
@@ -115,13 +115,13 @@ def _unavailable(
     failure: Failure, request: Request, attempts: int, elapsed: float
 ) -> StorageUnavailableError:
     return StorageUnavailableError(
-        f"Storage does not answer: {failure.reason}",
+        f"Storage is not responding: {failure.reason}",
         path=request.uri,
         operation=request.operation,
         attempts=attempts,
         elapsed=f"{elapsed:.1f} s",
         remedy=_REMEDIES.get(
             failure.outcome,
-            "Try again later, or raise request_timeout and retry_timeout among the storage options",
+            "Retry later, or increase request_timeout and retry_timeout in storage_options",
         ),
     )

@@ -62,7 +62,7 @@ class SQLiteManifestStore:
             ).rowcount
         if not changed:
             raise CorruptFileError(
-                f"The manifest store '{self.path}' has lost a version", path=dataset, version=entry.version
+                f"The manifest store '{self.path}' is missing a version", path=dataset, version=entry.version
             )
 
     def forget(self, dataset: str) -> None:
@@ -80,9 +80,9 @@ class SQLiteManifestStore:
             connection = sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT, isolation_level=None)
         except sqlite3.OperationalError as error:
             raise UnsupportedFeatureError(
-                f"The manifest store cannot be opened: {error}",
+                f"Cannot open the manifest store: {error}",
                 path=self.path,
-                remedy="Name a database file in a folder that exists and can be written",
+                remedy="Use a database file in an existing, writable folder",
             ) from error
         try:
             # A commit must survive the machine: the file is synchronised before a statement returns.

@@ -16,8 +16,8 @@ from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 
 #: What to do where bytes that a file does not have were asked of it.
 OUTSIDE_REMEDY: Final = (
-    "The file is truncated, or what refers to it is damaged: restore it from a copy, "
-    "or go back to a version that does not use it"
+    "The file is truncated, or the metadata that refers to it is damaged: restore it from a backup, or "
+    "use a version that does not need it"
 )
 
 
@@ -151,9 +151,9 @@ def delete_quietly(store: Store, paths: Iterable[str]) -> None:
 def not_atomic(uri: str) -> UnsupportedFeatureError:
     """The error for storage that cannot create a file only if it is absent."""
     return UnsupportedFeatureError(
-        "Commits are not safe on this kind of storage: it cannot create a file only if it is absent",
+        "Commits are not safe on this storage: it cannot atomically create a file that must not exist yet",
         path=uri,
-        remedy="Name a database that decides instead, which all writers reach: "
+        remedy="Use a manifest store that all writers can access: "
         "storage_options={'manifest_store': 'sqlite:///mnt/share/manifests.db'}; or write to a local "
         "folder, S3, Google Cloud Storage or Azure Blob Storage",
     )
@@ -177,7 +177,7 @@ def checked_path(path: str) -> str:
         or not is_encodable(path)
         or parts[0].endswith(":")
     ):
-        raise CorruptFileError("A file path must be relative and stay inside the dataset", path=repr(path))
+        raise CorruptFileError("A file path must be relative and inside the dataset", path=repr(path))
     return path
 
 
@@ -200,7 +200,7 @@ def checked_range(path: str, size: int, offset: int, length: int | None) -> tupl
     stop = size if length is None else offset + length
     if not 0 <= offset <= stop <= size:
         raise CorruptFileError(
-            f"Bytes {offset} to {stop} were asked of a file of {size} bytes",
+            f"Bytes {offset} to {stop} were requested, but the file has {size} bytes",
             path=path,
             remedy=OUTSIDE_REMEDY,
         )

@@ -68,7 +68,9 @@ def _add_nulls(snapshot: Snapshot, fields: pa.Schema) -> Snapshot:
     required = [field.name for field in fields if not field.nullable]
     if required and snapshot.num_rows:
         raise SchemaMismatchError(
-            "A column of nulls must be nullable", column=required[0], remedy="Give the column values"
+            "A column of nulls must be declared nullable",
+            column=required[0],
+            remedy="Provide values for the column",
         )
     schema = with_columns(snapshot, fields)[1]
     return _commit(snapshot, Extended(tuple(snapshot.fragments), ()), schema)
@@ -135,7 +137,7 @@ def _checked(function: BatchesFunction, batch: pa.RecordBatch) -> pa.RecordBatch
         raise TypeError(f"the function for new columns returned {type(result).__name__}, not a RecordBatch")
     if result.num_rows != batch.num_rows:
         raise SchemaMismatchError(
-            f"There are {result.num_rows} rows of new columns for {batch.num_rows} rows",
+            f"got {result.num_rows} rows of new columns for {batch.num_rows} rows",
             remedy="Return exactly one row per row of the batch",
         )
     return result
@@ -159,7 +161,7 @@ def with_columns(snapshot: Snapshot, fields: pa.Schema) -> tuple[Schema, Schema]
     for name in fields.names:
         if name in taken:
             raise SchemaMismatchError(
-                f"There is already a column '{name}'", column=name, remedy="Choose another name"
+                f"Column '{name}' already exists", column=name, remedy="Choose another name"
             )
     if snapshot.manifest.storage_version == "2.2":
         fields = with_blobs_v2(fields)

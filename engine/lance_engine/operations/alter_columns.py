@@ -50,7 +50,7 @@ def alter_column(
     column holds nulls that are to be forbidden; InvalidFilterError if a value does not fit the new type.
     """
     if name is None and type is None and nullable is None:
-        raise ValueError("alter_column changes the name, the type or the nullability")
+        raise ValueError("alter_column needs a new name, type or nullability")
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)
@@ -81,9 +81,9 @@ def _cast(
 ) -> Snapshot:
     if column not in snapshot.schema.names:
         raise UnsupportedFeatureError(
-            "The type of a field inside a struct cannot be changed by itself",
+            "Changing the type of a struct field is not supported",
             column=column,
-            remedy="Add a new column, and drop the old one",
+            remedy="Add a new column and drop the old one",
         )
     # What extension the old type had says nothing about the new one.
     metadata = {
@@ -111,17 +111,15 @@ def _cast(
 
 def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> None:
     if column not in snapshot.schema.names:
-        raise UnsupportedFeatureError(
-            "Nulls in a field inside a struct cannot be forbidden later", column=column
-        )
+        raise UnsupportedFeatureError("A struct field cannot be made non-nullable", column=column)
     reporter.begin("looking for nulls")
     nulls = scan(snapshot, [], build.is_null(build.column(snapshot.schema.to_arrow(), [column]))).count()
     reporter.end()
     if nulls:
         raise SchemaMismatchError(
-            f"{nulls} rows hold null in a column that is to forbid it",
+            f"Cannot make the column non-nullable: {nulls} rows are null",
             column=column,
-            remedy="Update or delete these rows first",
+            remedy="Update or delete those rows first",
         )
 
 
@@ -129,7 +127,7 @@ def _mapped(schema: Schema, change: Callable[[Field], Field | None]) -> Schema:
     """The schema with fields replaced, or left out where `change` returns None."""
     fields = _mapped_fields(schema.fields, change)
     if not fields:
-        raise SchemaMismatchError("A dataset keeps at least one column", remedy="Keep one of the columns")
+        raise SchemaMismatchError("Cannot drop all columns", remedy="Keep at least one column")
     return Schema(fields, schema.metadata)
 
 
@@ -146,9 +144,9 @@ def _mapped_fields(
             children = _mapped_fields(changed.children, change, f"{path}.")
             if len(children) < len(changed.children) and not (children and field.logical_type == "struct"):
                 raise SchemaMismatchError(
-                    "The type of the column needs what is to be dropped",
+                    "The type of the column requires this field",
                     column=path,
-                    remedy=f"Drop '{path}' as a whole",
+                    remedy=f"Drop the whole column '{path}'",
                 )
             changed = dataclasses.replace(changed, children=children)
         mapped.append(changed)
@@ -160,4 +158,4 @@ def _check_names(schema: Schema) -> None:
     Schema.from_arrow(schema.to_arrow())
     for name in schema.names:
         if name in SYSTEM_FIELDS or not name:
-            raise SchemaMismatchError(f"A column cannot be called '{name}'", remedy="Choose another name")
+            raise SchemaMismatchError(f"Invalid column name '{name}'", remedy="Choose another name")

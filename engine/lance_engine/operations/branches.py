@@ -50,7 +50,7 @@ def shallow_clone(
     target = open_store(uri, snapshot.storage_options if storage_options is None else storage_options)
     source = _at(snapshot, version)
     problem = DatasetExistsError(
-        "There is already a dataset at this path", path=target.uri, remedy="Choose another path"
+        "A dataset already exists at this path", path=target.uri, remedy="Choose another path"
     )
     if list_versions(target) is not None:
         raise problem

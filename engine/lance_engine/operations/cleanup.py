@@ -63,7 +63,7 @@ def cleanup(
     store, reporter = snapshot.store, Reporter(progress)
     versions = list_versions(store)
     if versions is None:
-        raise DatasetNotFoundError("There is no Lance dataset at this path", path=store.uri)
+        raise DatasetNotFoundError("No Lance dataset at this path", path=store.uri)
     location = _location(store)
     now = datetime.datetime.now(datetime.UTC)
     cutoff = now - older_than

@@ -80,7 +80,7 @@ def write_columns(
             paths += data_paths(written)
             if [part.physical_rows for part in written] != [fragment.physical_rows]:
                 raise CorruptFileError(
-                    "A fragment has more rows than it should", path=snapshot.uri, fragment=fragment.id
+                    "A fragment has too many rows", path=snapshot.uri, fragment=fragment.id
                 )
             files += written[0].files
         reporter.end()

@@ -40,7 +40,7 @@ def delete(
     for row ids that do not exist.
     """
     if (where is None) == (row_ids is None):
-        raise ValueError("delete needs either a filter or row ids; truncate() removes all rows")
+        raise ValueError("delete needs a filter or row ids; use truncate() to delete all rows")
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)

@@ -86,12 +86,12 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
     unknown = options.keys() - chosen.options.keys()
     if unknown:
         known = ", ".join(chosen.options) or "none"
-        raise TypeError(f"'{min(unknown)}' is no option of a {chosen.name}; its options: {known}")
+        raise TypeError(f"'{min(unknown)}' is not an option of {chosen.name}. Available options: {known}")
     field = snapshot.schema.field(column)
     place = column_paths(snapshot).get(field.id)
     if place is None or field.is_blob or not chosen.supports(place[1]):
         raise UnsupportedTypeError(
-            f"A {chosen.name} cannot be built on values of type {field.logical_type}",
+            f"Cannot build a {chosen.name} on type {field.logical_type}",
             path=snapshot.uri,
             column=column,
         )
@@ -226,8 +226,8 @@ def _build_and_commit(
 
 def _exists(snapshot: Snapshot, name: str) -> IndexExistsError:
     return IndexExistsError(
-        f"There is already an index '{name}'",
+        f"Index '{name}' already exists",
         path=snapshot.uri,
         version=snapshot.version,
-        remedy="Choose another name, or replace it with replace=True",
+        remedy="Choose another name, or pass replace=True",
     )

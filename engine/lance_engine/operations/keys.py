@@ -134,9 +134,9 @@ def _positions_of(name: str, column: pa.Array) -> _Positions:
         pc.index_in(values, value_set=values)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise UnsupportedTypeError(
-            f"Values of type {column.type} cannot be a key",
+            f"Type {column.type} cannot be used as a key",
             column=name,
-            remedy="Use columns of numbers, strings, dates or times",
+            remedy="Use numeric, string, date or time columns",
         ) from error
     return _HashedPositions(values)
 

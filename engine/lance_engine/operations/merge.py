@@ -82,7 +82,9 @@ class MergeBuilder(Generic[Result]):
         dataset.
         """
         if self._clauses == Clauses():
-            raise ValueError("say what to do: when_matched_update_all(), when_not_matched_insert_all() ...")
+            raise ValueError(
+                "no action given: call when_matched_update_all(), when_not_matched_insert_all() ..."
+            )
         return self._finish(
             merge(
                 self._snapshot,
@@ -98,7 +100,7 @@ class MergeBuilder(Generic[Result]):
     def _with(self, kind: Literal["matched", "not_matched", "by_source"], clause: Clause) -> Self:
         before: tuple[Clause, ...] = getattr(self._clauses, kind)
         if before and before[-1].where is None:
-            raise ValueError("a clause after one without a condition would never be reached")
+            raise ValueError("a clause after an unconditional clause is never reached")
         if clause.values is not None and not clause.values:
             raise ValueError("a clause needs a value for at least one column")
         self._clauses = dataclasses.replace(self._clauses, **{kind: (*before, clause)})

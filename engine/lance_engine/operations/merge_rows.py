@@ -106,7 +106,7 @@ def _source_columns(schema: Schema, source: pa.Schema, on: list[str], clauses: C
         schema.field(name)
         if name not in source.names or name not in schema.names:
             raise SchemaMismatchError(
-                "The source has no such key column", column=name, remedy="Add it, or merge on another column"
+                "Key column not found in the source", column=name, remedy="Add it, or merge on another column"
             )
     every = [*clauses.matched, *clauses.not_matched]
     for clause in [*every, *clauses.by_source]:
@@ -278,8 +278,8 @@ class _Merge:
         found = self._source.take(np.array([row], dtype=np.int64), self._on)
         key = ", ".join(f"{name} = {found.column(name)[0]}" for name in self._on)
         raise AmbiguousMergeError(
-            f"Several rows of the source match the same row of the dataset: {key}",
-            remedy="Keep one row per key in the source",
+            f"Several source rows match the same row of the dataset: {key}",
+            remedy="Deduplicate the source by key",
         )
 
     # ---- new rows ----------------------------------------------------------------------------------------

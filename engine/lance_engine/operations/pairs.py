@@ -28,7 +28,7 @@ class Sides:
         self.schema = self.restricted({name: columns.names for name, columns in self._columns.items()})
 
     def restricted(self, names: dict[str, list[str]]) -> pa.Schema:
-        """Structs with some of the columns; one without any is left out."""
+        """Structs with some of the columns; one without any is skipped."""
         return pa.schema(
             [
                 (side, pa.struct([columns.field(name) for name in names[side]]))
@@ -91,7 +91,7 @@ class PairCondition(_Expression):
             self._test = sides.compiler(text, self.schema)[1]
             kind = self._test(pa.RecordBatch.from_pylist([], schema=self.schema)).type
             if not pa.types.is_boolean(kind):
-                raise InvalidFilterError(f"The condition of a merge is {kind}, not a truth value: {text}")
+                raise InvalidFilterError(f"The condition of a merge must be boolean, not {kind}: {text}")
         else:
             condition = parse_sql(text, self.schema)
             self._test = lambda batch: evaluate(condition, batch)

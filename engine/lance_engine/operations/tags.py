@@ -38,7 +38,7 @@ class Tags:
         return update_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def delete(self, name: str) -> None:
-        """Forget a tag; its version stays until it is cleaned up."""
+        """Delete a tag. Its version is kept until cleanup removes it."""
         delete_tag(self._root, name)
 
     def _version(self, version: int | None) -> int:

@@ -54,7 +54,7 @@ class ColumnValues:
             raise TypeError(f"the function for column '{self.name}' returned {type(values).__name__}")
         if len(values) != batch.num_rows:
             raise SchemaMismatchError(
-                f"There are {len(values)} values for {batch.num_rows} rows",
+                f"got {len(values)} values for {batch.num_rows} rows",
                 column=self.name,
                 remedy="Return exactly one value per row of the batch",
             )
@@ -65,7 +65,7 @@ class ColumnValues:
             return convert(values, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise InvalidFilterError(
-                f"The new values are {values.type} and do not fit {kind}: {error}", column=self.name
+                f"Cannot convert values of type {values.type} to {kind}: {error}", column=self.name
             ) from error
 
 
@@ -101,7 +101,7 @@ def check_whole_columns(schema: Schema, names: Iterable[str]) -> None:
         schema.field(name)
         if name not in schema.names:
             raise UnsupportedFeatureError(
-                "A field inside a struct cannot be updated by itself",
+                "Updating a single struct field is not supported",
                 column=name,
                 remedy="Update the whole struct column",
             )

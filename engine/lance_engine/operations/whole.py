@@ -47,20 +47,20 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
     folder = _folder(store)
     if folder is None:
         raise UnsupportedFeatureError(
-            "Only datasets on a local disk, without a manifest store of their own, can be renamed",
+            "Only local datasets without a manifest store can be renamed",
             path=store.uri,
-            remedy="Copy it with CREATE TABLE ... AS SELECT, and drop the old one",
+            remedy="Copy it with CREATE TABLE ... AS SELECT and drop the old one",
         )
     if not name or name in (".", "..") or {"/", "\\", "\0", os.sep} & set(name):
         raise UnsupportedFeatureError(
             f"{name!r} is a path, not the name of a folder",
             path=store.uri,
-            remedy="A dataset is renamed where it is: give a name without slashes",
+            remedy="A dataset cannot be moved to another folder: use a name without slashes",
         )
     _check_alone(folder)
     renamed = os.path.join(os.path.dirname(folder), name)
     if os.path.lexists(renamed):
-        raise DatasetExistsError("There is already something of that name", path=renamed)
+        raise DatasetExistsError("A file or folder with that name already exists", path=renamed)
     with LocalErrors(folder):
         os.rename(folder, renamed)
 
@@ -71,15 +71,15 @@ def _check_alone(folder: str) -> None:
         raise UnsupportedFeatureError(
             f"The path is a symbolic link to '{os.path.realpath(folder)}'",
             path=folder,
-            remedy="Name the dataset itself, or remove the link",
+            remedy="Use the path of the dataset itself, or remove the link",
         )
     with LocalErrors(folder):
         others = [name for name in os.listdir(folder) if not name.startswith(("_", ".")) and name not in _OWN]
     if others:
         raise UnsupportedFeatureError(
-            f"The folder holds more than a dataset: {', '.join(sorted(map(repr, others))[:5])}",
+            f"The folder contains other files than the dataset: {', '.join(sorted(map(repr, others))[:5])}",
             path=folder,
-            remedy="Move away what does not belong to the dataset",
+            remedy="Move files that are not part of the dataset elsewhere",
         )
 
 

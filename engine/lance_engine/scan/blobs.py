@@ -54,7 +54,7 @@ class BlobReader:
         rows = np.flatnonzero(np.asarray(descriptors.is_valid()))
         fields = [descriptors.field(field.name).take(pa.array(rows)).to_pylist() for field in DESCRIPTOR]
         if len(rows) > 1 and sum(fields[2]) > _BATCH_BYTES:
-            raise kernels.BatchTooLargeError("more bytes of blobs than fit a batch")
+            raise kernels.BatchTooLargeError("blobs too large for one batch")
         values: list[bytes | None] = [None] * len(descriptors)
         wanted: dict[tuple[Store, str], list[tuple[int, int, int]]] = {}
         for row, kind, position, size, number, uri in zip(rows.tolist(), *fields, strict=True):
@@ -68,7 +68,7 @@ class BlobReader:
         for (store, path), ranges in wanted.items():
             end = store.size(path)
             if any(position + size > end or size < 0 for _, position, size in ranges):
-                raise CorruptFileError("A blob lies past the end of its file", path=path)
+                raise CorruptFileError("A blob is past the end of its file", path=path)
             found = store.read_ranges(path, [(position, size) for _, position, size in ranges])
             for (row, _, _), value in zip(ranges, found, strict=True):
                 values[row] = bytes(value)
@@ -83,5 +83,5 @@ class BlobReader:
             # File numbers count in the first digits of the name, which spreads files over key ranges.
             return self._store, f"{folder}/{f'{number:032b}'[::-1]}.blob"
         if kind != BlobKind.EXTERNAL:
-            raise UnsupportedFeatureError(f"A blob of the unknown kind {kind}", path=self._path)
+            raise UnsupportedFeatureError(f"Unknown blob kind {kind}", path=self._path)
         return self._snapshot.external_blob(number or None, uri)

@@ -42,12 +42,10 @@ def explain(
         lines.append(
             f"  pages: {metrics.pages_read} of {metrics.pages}, bytes read: {metrics.bytes_read}"
             f", requests: {metrics.requests}"
-            + (f", of the bytes not wanted: {metrics.bytes_over_read}" if metrics.requests else "")
+            + (f", of these over-read: {metrics.bytes_over_read}" if metrics.requests else "")
         )
         if metrics.cache_hits:
-            lines.append(
-                f"  in the cache on disk: {metrics.cache_hits} ranges, {metrics.cache_bytes} bytes of these"
-            )
+            lines.append(f"  disk cache: {metrics.cache_hits} ranges, {metrics.cache_bytes} bytes")
         lines.append(
             f"  rows decoded: {metrics.rows_decoded}, rows out: {metrics.rows_out}"
             f", batches: {metrics.batches}"

@@ -38,7 +38,7 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
     field = snapshot.schema.field(column)
     kind = value_type(arrow_field(snapshot.schema, column).type)
     if not is_comparable(kind):
-        raise UnsupportedTypeError(f"Values of type {kind} have no order", column=column)
+        raise UnsupportedTypeError(f"Values of type {kind} cannot be ordered", column=column)
     bounds: list[pa.Array] = []
     unsure: list[tuple[ScanSplit, pa.Scalar | None, pa.Scalar | None]] = []
     for fragment in snapshot.fragments:

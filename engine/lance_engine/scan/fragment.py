@@ -130,14 +130,14 @@ class FragmentReader(RowsReader):
         number, column = self._layout.places[field.id]
         file = self.file(number)
         if not isinstance(file, FileReader):
-            raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
+            raise CorruptFileError("The column is stored in different file versions", path=file.path)
         return file, column
 
     def _legacy_file(self, field: Field) -> LegacyFile:
         number, _ = self._layout.places[field.id]
         file = self.file(number)
         if isinstance(file, FileReader):
-            raise CorruptFileError("Parts of the column are stored in unlike file versions", path=file.path)
+            raise CorruptFileError("The column is stored in different file versions", path=file.path)
         return file
 
     def holds(self, leaf: Field) -> bool:
@@ -158,7 +158,7 @@ class FragmentReader(RowsReader):
                 found = read_zone_map(file, column, leaf, name)
                 if found is not None and found.rows < self.rows:
                     raise CorruptFileError(
-                        f"The column has {found.rows} rows, its fragment {self.rows}",
+                        f"The column has {found.rows} rows, but its fragment has {self.rows}",
                         path=file.path,
                         column=name,
                     )
@@ -183,7 +183,7 @@ class FragmentReader(RowsReader):
                     "A file of blobs is missing",
                     path=str(place or error),
                     column=leaf.name,
-                    remedy="Restore the file from a copy, or leave the column out",
+                    remedy="Restore the file from a backup, or exclude the column",
                 ) from error
             except LanceError as error:
                 raise error.at(column=leaf.name) from error.__cause__
@@ -202,5 +202,5 @@ class FragmentReader(RowsReader):
             fragment=self.fragment.id,
         )
         if fault is not None:
-            fault.remedy = "Restore the file from a copy, or go back to a version that does not use it"
+            fault.remedy = "Restore the file from a backup, or use a version that does not need it"
         return fault

@@ -59,7 +59,7 @@ def arrow_field(schema: Schema, name: str) -> pa.Field:
     path = field_path(schema, name)
     if not is_struct_path(path):
         raise SchemaMismatchError(
-            "A field of the items of a list has no value of its own in a row",
+            "Cannot select a field of list items",
             column=name,
             remedy=f"Read the column '{path[0].name}'",
         )

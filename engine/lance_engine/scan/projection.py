@@ -178,7 +178,7 @@ class Projection:
         for index in self.required:
             if batch.column(index).null_count:
                 raise CorruptFileError(
-                    "A column that must not be null holds nulls",
+                    "A non-nullable column contains nulls",
                     column=self._decoders.decoded.field(index).name,
                 )
         return batch
@@ -223,6 +223,6 @@ class Projection:
                 array = to_declared(parts, output.wanted, self._reader.blobs)
             except kernels.InvalidJsonError as error:
                 raise kernels.CorruptDataError(
-                    f"A JSON value contradicts itself: {error.args[0]}", output.arrow.name, None, None
+                    f"Invalid JSON value: {error.args[0]}", output.arrow.name, None, None
                 ) from error
         return pc.struct_field(array, [0] * output.depth) if output.depth else array

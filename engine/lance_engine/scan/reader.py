@@ -97,7 +97,8 @@ class RowsReader(ABC):
         try:
             with self.placed():
                 raise UnsupportedFeatureError(
-                    f"A row does not fit a batch: {error}", remedy="Read fewer columns, or verify the dataset"
+                    f"A row is too large for a batch: {error}",
+                    remedy="Read fewer columns, or verify the dataset",
                 )
         except LanceError as placed:
             return placed.at(path=self._snapshot.uri)
@@ -130,7 +131,7 @@ class RowsReader(ABC):
     def built(self, field: Field, coded: bool = False) -> BuiltField:
         """The decoder of a top-level field, as codes if asked; projections share it.
 
-        What the files do not hold of it is left out of the field.
+        What the files do not hold of it is missing from the field.
         """
         found = self._built.get((field, coded))
         if found is None:

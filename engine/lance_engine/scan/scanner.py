@@ -184,7 +184,7 @@ class Scanner:
 
     def _require_no_limit(self) -> None:
         if self.limit is not None or self.offset:
-            raise ValueError("limit and offset are for streams")
+            raise ValueError("limit and offset are only supported for streams")
 
     def to_table(self) -> pa.Table:
         """The rows as one table."""

@@ -65,7 +65,7 @@ def take(
         metrics.add(rows_out=found.num_rows)
         return found
     if missing not in ("error", "skip"):
-        raise ValueError(f"missing is 'error' or 'skip', not {missing!r}")
+        raise ValueError(f"missing must be 'error' or 'skip', not {missing!r}")
     wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
     find = snapshot.resolve_row_ids if missing == "error" else snapshot.find_row_ids
     addresses = find(row_ids)

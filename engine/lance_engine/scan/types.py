@@ -109,7 +109,7 @@ def _aligned_items(parts: Sequence[pa.Array], name: str) -> tuple[npt.NDArray[np
     valid = [part.is_valid().to_numpy(zero_copy_only=False) for part in parts]
     lengths: npt.NDArray[np.int64] = np.select(valid, own, 0).astype(np.int64)
     if any((known & (length != lengths)).any() for known, length in zip(valid, own, strict=True)):
-        raise kernels.CorruptDataError("Lists differ in length between the files", name, None, None)
+        raise kernels.CorruptDataError("List lengths differ between the files", name, None, None)
     starts = np.cumsum(lengths) - lengths
     items = []
     for part, known, length in zip(parts, valid, own, strict=True):
@@ -148,7 +148,9 @@ def _coded(array: pa.Array, arrow_type: pa.DictionaryType) -> pa.DictionaryArray
     codes = array.dictionary_encode()
     width = arrow_type.index_type.bit_width - pa.types.is_signed_integer(arrow_type.index_type)
     if len(codes.dictionary) > 1 << width:
-        raise kernels.BatchTooLargeError(f"{len(codes.dictionary)} values for {arrow_type.index_type} codes")
+        raise kernels.BatchTooLargeError(
+            f"too many values ({len(codes.dictionary)}) for {arrow_type.index_type} codes"
+        )
     return codes.cast(arrow_type)
 
 

@@ -71,8 +71,8 @@ def vector_column(snapshot: Snapshot, name: str) -> VectorColumn:
     vector = kind.value_type if is_multi else kind
     if not at.is_fixed_size_list(vector) or vector.value_type not in _ELEMENTS or vector.list_size < 1:
         raise InvalidSearchError(
-            f"The column holds {kind}, no vectors",
-            remedy="Vectors are fixed-size lists of float16, float32, float64, int8 or uint8",
+            f"The column has type {kind}, expected vectors",
+            remedy="Vectors must be fixed-size lists of float16, float32, float64, int8 or uint8",
             path=snapshot.uri,
             version=snapshot.version,
             column=name,

@@ -24,6 +24,6 @@ def metric_named(name: str) -> Metric:
     found = _METRICS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
         raise InvalidSearchError(
-            f"There is no metric {name!r}", remedy="Choose l2, cosine, dot, or hamming for bytes"
+            f"Unknown metric {name!r}", remedy="Choose l2, cosine, dot, or hamming for bytes"
         )
     return found

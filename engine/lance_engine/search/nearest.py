@@ -124,10 +124,10 @@ def nearest_table(
 
 def _check(column: VectorColumn, k: int, lower: float | None, upper: float | None) -> None:
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise InvalidSearchError(f"k is a number of rows, not {k!r}", column=column.name)
+        raise InvalidSearchError(f"k must be a positive integer, not {k!r}", column=column.name)
     for bound in (lower, upper):
         if bound is not None and not isinstance(bound, (int, float, np.number)):
-            raise InvalidSearchError(f"A bound of distances is a number, not {bound!r}", column=column.name)
+            raise InvalidSearchError(f"A distance bound must be a number, not {bound!r}", column=column.name)
 
 
 def default_metric(column: VectorColumn) -> Metric:
@@ -153,7 +153,7 @@ def _table(
         names.append(ROW_ID)
     if QUERY_INDEX in names and not query.is_batch and QUERY_INDEX not in snapshot.schema.names:
         raise ColumnNotFoundError(
-            f"There is no column '{QUERY_INDEX}' with a single query",
+            f"Column '{QUERY_INDEX}' only exists with several queries",
             path=snapshot.uri,
             version=snapshot.version,
         )

@@ -19,17 +19,18 @@ class SearchOptions(NamedTuple):
     ef: int | None = None
 
     def check(self, k: int) -> None:
-        """InvalidSearchError if an option makes no sense."""
+        """InvalidSearchError if an option is invalid."""
         for name in ("nprobes", "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidSearchError(f"{name} is a number from 1 on, not {value!r}")
+                raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}")
         most = self.nprobes or self.maximum_nprobes
         if self.minimum_nprobes and most and self.minimum_nprobes > most:
             raise InvalidSearchError(
-                f"minimum_nprobes is {self.minimum_nprobes}, more than the most partitions searched, {most}"
+                f"minimum_nprobes ({self.minimum_nprobes}) must not exceed the maximum number of "
+                f"partitions to search ({most})"
             )
         if self.ef is not None and self.ef < k * (self.refine_factor or 1):
             raise InvalidSearchError(
-                f"ef is {self.ef}, fewer than the {k * (self.refine_factor or 1)} rows wanted"
+                f"ef ({self.ef}) must be at least the number of rows ({k * (self.refine_factor or 1)})"
             )

@@ -48,7 +48,7 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
     """The query for a column; InvalidSearchError if its vectors have another length, or hold no numbers."""
     if metric is Metric.HAMMING and not column.is_bytes:
         raise InvalidSearchError(
-            f"Vectors of {column.value_type} have no Hamming distance",
+            f"The Hamming distance is not supported for vectors of {column.value_type}",
             remedy="Choose l2, cosine or dot",
             column=column.name,
         )
@@ -57,10 +57,11 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
     vectors = np.atleast_2d(vectors)
     if vectors.shape[1] != column.dim:
         raise InvalidSearchError(
-            f"The query has {vectors.shape[1]} dimensions, the vectors have {column.dim}", column=column.name
+            f"The query has {vectors.shape[1]} dimensions, but the vectors have {column.dim}",
+            column=column.name,
         )
     if not len(vectors):
-        raise InvalidSearchError("There is no query vector", column=column.name)
+        raise InvalidSearchError("No query vector was given", column=column.name)
     if metric is Metric.HAMMING:
         return Query(column, metric, _as_bytes(vectors, column), is_batch)
     # Distances to half-precision vectors are those of the query as the column would hold it.
@@ -69,7 +70,7 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
     precise = np.float64 if at.is_float64(column.value_type) else np.float32
     vectors = vectors.astype(precise)
     if np.isnan(vectors).any():
-        raise InvalidSearchError("The query holds NaN or null", column=column.name)
+        raise InvalidSearchError("The query vector contains NaN or null", column=column.name)
     return Query(column, metric, vectors, is_batch)
 
 
@@ -85,13 +86,14 @@ def _matrix(query: Any, column: VectorColumn) -> npt.NDArray[Any]:
             vectors = vectors.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidSearchError(
-            f"The query is no vector of {column.dim} numbers, nor several of them", column=column.name
+            f"The query must be a vector of {column.dim} numbers, or a list of such vectors",
+            column=column.name,
         ) from error
     if vectors.ndim == 1 and column.is_multi and len(vectors) % column.dim == 0 and len(vectors):
         return vectors.reshape(-1, column.dim)
     if vectors.ndim not in (1, 2):
         raise InvalidSearchError(
-            f"The query has {vectors.ndim} dimensions of its own; give one vector, or a list of vectors",
+            f"The query array has {vectors.ndim} dimensions; pass one vector or a list of vectors",
             column=column.name,
         )
     return vectors
@@ -101,6 +103,6 @@ def _as_bytes(vectors: npt.NDArray[Any], column: VectorColumn) -> npt.NDArray[np
     whole = vectors.astype(column.dtype)
     if (whole != vectors).any():
         raise InvalidSearchError(
-            f"The query holds values that are no {column.value_type}", column=column.name
+            f"The query contains values that are not {column.value_type}", column=column.name
         )
     return np.ascontiguousarray(whole).view(np.uint8)

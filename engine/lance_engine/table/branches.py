@@ -78,7 +78,7 @@ def read_branch(root: Store, name: str) -> Branch:
     except FileNotFoundError:
         known = ", ".join(list_refs(root, BRANCHES)) or "none"
         raise VersionNotFoundError(
-            f"There is no branch '{name}'", path=root.uri, remedy=f"The branches are: {known}"
+            f"Branch '{name}' not found", path=root.uri, remedy=f"Available branches: {known}"
         ) from None
     try:
         mapping = (content.get("identifier") or {}).get("version_mapping") or ()
@@ -113,9 +113,9 @@ def create_branch(source: Snapshot, name: str) -> Branch:
         root.put_if_absent(path, json.dumps(content).encode())
     except FileExistsError:
         raise BranchExistsError(
-            f"There is already a branch '{name}'",
+            f"Branch '{name}' already exists",
             path=root.uri,
-            remedy="Delete the branch, or choose another name",
+            remedy="Delete the branch or choose another name",
         ) from None
     try:
         # What a deletion left when it was interrupted.
@@ -146,7 +146,7 @@ def delete_branch(root: Store, name: str) -> None:
         begins_here = lineage and other.lineage[: len(lineage)] == lineage
         if other.name != name and (begins_here or other.parent == name):
             raise BranchInUseError(
-                f"The branch '{name}' is what the branch '{other.name}' was made from",
+                f"The branch '{name}' is the parent of the branch '{other.name}'",
                 path=root.uri,
                 remedy=f"Delete the branch '{other.name}' first",
             )
@@ -173,9 +173,8 @@ def _age(path: str) -> int:
 def _path(name: str) -> str:
     if not is_branch_name(name):
         raise ValueError(
-            f"{name!r} cannot be a branch: branches consist of letters, digits, '.', '-' and '_', in "
-            "parts separated by single slashes, have no two dots in a row, do not end with '.lock' and "
-            "are not 'main'"
+            f"{name!r} is not a valid branch name: use letters, digits, '.', '-' and '_', in parts "
+            f"separated by single slashes, without two dots in a row; not ending with '.lock', and not 'main'"
         )
     # Unlike in tags, letters beyond ASCII stay.
     return f"{BRANCHES}/{name.replace('/', '%2F')}{ENDING}"

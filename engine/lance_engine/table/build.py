@@ -113,7 +113,7 @@ def build_version(
             changed = base
             index_section = _change_indices(base, index_section, operation)
         case _:
-            raise UnsupportedFeatureError(f"Committing '{operation.kind.value}' is not supported")
+            raise UnsupportedFeatureError(f"Commits of '{operation.kind.value}' are not supported")
     _refuse_dictionaries(changed.schema)
     if index_section is not None:
         index_section = _index_section(index_section, operation, changed)
@@ -135,7 +135,7 @@ def _refuse_dictionaries(schema: Schema) -> None:
     for field in schema.walk():
         if file_pb2.Field.FromString(field.uninterpreted).dictionary.length:
             raise UnsupportedFeatureError(
-                "A dataset of version 0.1 with a dictionary column cannot be changed",
+                "Datasets of version 0.1 with a dictionary column are read-only",
                 column=field.name,
                 remedy="Overwrite the dataset in a newer file version, or drop the column",
             )
@@ -181,8 +181,8 @@ def _append(base: Manifest, operation: Append) -> Manifest:
     for version in _file_versions(operation.fragments):
         if (version == _LEGACY) != (base.storage_version == _LEGACY):
             raise UnsupportedFeatureError(
-                f"Files of version {version} cannot be added to a dataset of version {base.storage_version}",
-                remedy="Write the files in the version of the dataset",
+                f"Cannot add files of version {version} to a dataset of version {base.storage_version}",
+                remedy="Write files with the version of the dataset",
             )
     return _with_fragments(base, base.fragments, operation.fragments)
 
@@ -224,7 +224,7 @@ def _replace_data(base: Manifest, operation: DataReplacement) -> Manifest:
                 fragment = dataclasses.replace(fragment, last_updated_at_versions=versions)
         fragments.append(fragment)
     if replaced:
-        raise CorruptFileError(f"There is no fragment {min(replaced)} to be given new data")
+        raise CorruptFileError(f"No fragment {min(replaced)} to add data to")
     return dataclasses.replace(base, fragments=tuple(fragments))
 
 
@@ -275,9 +275,7 @@ def _update_config(base: Manifest, operation: UpdateConfig) -> Manifest:
     if operation.fields:
         missing = operation.fields.keys() - {field.id for field in schema.walk()}
         if missing:
-            raise ColumnNotFoundError(
-                f"There is no column with the field id {min(missing)}", version=base.version
-            )
+            raise ColumnNotFoundError(f"No column has the field id {min(missing)}", version=base.version)
         schema = Schema(tuple(_with_metadata(field, operation) for field in schema.fields), schema.metadata)
     return dataclasses.replace(base, config=config, table_metadata=table_metadata, schema=schema)
 

@@ -69,8 +69,8 @@ def commit(
     they stay. Of several commits with the same `transaction_id` (a UUID, random unless given) that begin with
     the same `read_version`, one takes place; the others return the version that it made.
 
-    CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it makes
-    no sense any more. Both name the version and the operation that won. DatasetExistsError: `read_version`
+    CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it no
+    longer applies. Both name the version and the operation that won. DatasetExistsError: `read_version`
     is 0 and there is a dataset.
     """
     store = open_store(target, storage_options)
@@ -88,10 +88,10 @@ def commit(
             # Others are writing: wait for a random number of slots, of twice as many each time.
             time.sleep(min(max(_LONGEST_PAUSE, _LONGEST_SLOTS * slot), slot * random.uniform(0, 4 << number)))
         raise CommitConflictError(
-            f"Other writers were faster {max_attempts} times in a row",
+            f"Gave up after losing to concurrent commits {max_attempts} times in a row",
             path=store.uri,
             version=attempt.checked,
-            remedy="Try again when fewer writers commit at the same time",
+            remedy="Retry with fewer concurrent writers",
         )
     except BaseException:
         # Every manifest has a copy of its transaction: the file may go even if the version exists after all.
@@ -173,7 +173,7 @@ class _Attempt:
 
     def _create(self) -> Snapshot | None:
         if self._transaction.read_version or not isinstance(self._transaction.operation, Overwrite):
-            raise DatasetNotFoundError("There is no Lance dataset to commit to", path=self._store.uri)
+            raise DatasetNotFoundError("No Lance dataset to commit to", path=self._store.uri)
         return self._write(None, NamingScheme.V2)
 
     def _restored(self, scheme: NamingScheme) -> VersionContent | None:
@@ -185,7 +185,7 @@ class _Attempt:
             stored = read_version(self._store, scheme.path(operation.version), operation.version)
         except FileNotFoundError:
             raise VersionNotFoundError(
-                f"There is no version {operation.version} to restore", path=self._store.uri
+                f"No version {operation.version} to restore", path=self._store.uri
             ) from None
         check_writable(stored.manifest)
         return VersionContent(stored.manifest, stored.index_section)
@@ -212,15 +212,15 @@ class _Attempt:
     def _check_base(self, latest: Manifest) -> None:
         if not self._transaction.read_version:
             raise DatasetExistsError(
-                "There is already a dataset at this path",
+                "A dataset already exists at this path",
                 path=self._store.uri,
                 version=latest.version,
-                remedy="Append to it, overwrite it, or choose another path",
+                remedy="Append to it, overwrite it or choose another path",
             )
         if latest.version < self._transaction.read_version:
             read = self._transaction.read_version
             raise VersionNotFoundError(
-                f"The change is based on version {read}, the latest is {latest.version}",
+                f"The change is based on version {read}, but the latest version is {latest.version}",
                 path=self._store.uri,
             )
         try:
@@ -257,17 +257,17 @@ class _Attempt:
                 raise self._unknown(version, "has no transaction")
             return parse_transaction(self._store.read(f"{TRANSACTIONS}/{stored.manifest.transaction_file}"))
         except FileNotFoundError:
-            raise self._unknown(version, "has lost its transaction file") from None
+            raise self._unknown(version, "is missing its transaction file") from None
         except LanceError as error:
             raise error.at(path=self._store.uri, version=version) from None
 
     def _unknown(self, version: int, why: str) -> CommitConflictError:
         read = self._transaction.read_version
         return CommitConflictError(
-            f"What was changed since version {read} is not known: version {version} {why}",
+            f"Cannot tell what changed since version {read}: version {version} {why}",
             path=self._store.uri,
             version=version,
-            remedy="Open the latest version and redo the change",
+            remedy="Open the latest version and retry the change",
         )
 
     def _check_conflict(self, theirs: Operation, version: int) -> None:
@@ -287,9 +287,9 @@ class _Attempt:
         )
         place = {"path": self._store.uri, "version": version, "operation": theirs.kind.value}
         if incompatible:
-            remedy = "Check whether the change is still wanted"
+            remedy = "Check whether you still want this change"
             return IncompatibleChangeError(message, remedy=remedy, **place)
-        return CommitConflictError(message, remedy="Open the latest version and redo the change", **place)
+        return CommitConflictError(message, remedy="Open the latest version and retry the change", **place)
 
     def _write(
         self, latest: VersionContent | None, scheme: NamingScheme, restored: VersionContent | None = None

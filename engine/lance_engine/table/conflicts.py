@@ -33,7 +33,7 @@ class Verdict(IntEnum):
 
 
 # Row: the operation being committed. Column: an operation committed since the version that was read.
-# ok: compatible. R: read again and redo the work. X: makes no sense any more. The rest are conditions:
+# ok: compatible. R: read again and redo the work. X: no longer applies. The rest are conditions:
 # - overlap: R if both touch the same fragment
 # - rebase: merge the deletions if the rows differ, else R
 # - tighten: R if the Project made a nullable field required

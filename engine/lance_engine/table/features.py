@@ -90,7 +90,7 @@ def check_writable(manifest: Manifest) -> None:
         raise UnsupportedFeatureError(
             f"The dataset uses features that this release cannot write: {_names(unknown)}",
             version=manifest.version,
-            remedy="Reading still works; write with the program that created the dataset",
+            remedy="The dataset can still be read. To write, use the program that created it",
         )
 
 

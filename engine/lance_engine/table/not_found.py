@@ -19,12 +19,12 @@ def dataset_not_found(store: Store) -> DatasetNotFoundError:
     in the directory that the path names. Object stores are not listed for it.
     """
     return DatasetNotFoundError(
-        "There is no Lance dataset at this path", path=store.uri, remedy=_remedy(store.local_path(VERSIONS))
+        "No Lance dataset at this path", path=store.uri, remedy=_remedy(store.local_path(VERSIONS))
     )
 
 
 def _remedy(versions: str | None) -> str:
-    usual = "Check the path, or create the dataset"
+    usual = "Check the path or create the dataset"
     if versions is None:
         return usual
     place = os.path.dirname(versions)

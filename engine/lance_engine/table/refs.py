@@ -41,11 +41,11 @@ def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, 
         raise CorruptFileError(f"A {what} is not valid JSON", path=f"{store.uri}/{path}") from error
     version = content.get(version_key) if isinstance(content, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**64:
-        raise CorruptFileError(f"A {what} does not name a version", path=f"{store.uri}/{path}")
+        raise CorruptFileError(f"A {what} has no version", path=f"{store.uri}/{path}")
     for key in ("branch", "parentBranch"):
         branch = content.get(key)
         if branch is not None and not (isinstance(branch, str) and is_branch_name(branch)):
-            raise CorruptFileError(f"A {what} does not name a branch", path=f"{store.uri}/{path}")
+            raise CorruptFileError(f"A {what} has no branch", path=f"{store.uri}/{path}")
     return cast("dict[str, Any]", content)
 
 

@@ -27,7 +27,7 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
     fragments = snapshot.fragments
     if isinstance(fragments, FragmentList) and fragments.most_rows() > _MOST_ROWS:
         raise CorruptFileError(
-            f"A fragment says that it has {fragments.most_rows():,} rows",
+            f"A fragment claims to have {fragments.most_rows():,} rows",
             path=snapshot.uri,
             version=snapshot.version,
         )
@@ -56,7 +56,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
         return fragment  # reading it will tell what is wrong with its files
     if rows is None:
         raise CorruptFileError(
-            "Neither the manifest nor a data file tells how many rows a fragment has",
+            "Neither the manifest nor a data file records the number of rows of a fragment",
             path=snapshot.uri,
             version=snapshot.version,
             fragment=fragment.id,

@@ -27,7 +27,7 @@ def select_snapshot(
     Versions and times are those of `branch`; None and "main" are the main history.
     """
     if sum(choice is not None for choice in (version, tag, as_of)) > 1:
-        raise ValueError("give only one of version, tag and as_of")
+        raise ValueError("pass only one of version, tag and as_of")
     root = open_store(uri, storage_options)
     branch = None if branch == "main" else branch
     if tag is not None:
@@ -36,7 +36,7 @@ def select_snapshot(
         found = read_tag(root, tag)
         if branch is not None and found.branch != branch:
             raise VersionNotFoundError(
-                f"The tag '{tag}' names a version of {_described(found.branch)}, not of {_described(branch)}",
+                f"The tag '{tag}' is on {_described(found.branch)}, not on {_described(branch)}",
                 path=root.uri,
             )
         version, branch = found.version, found.branch

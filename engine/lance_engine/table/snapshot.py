@@ -159,7 +159,8 @@ class Snapshot:
         if beyond is not None:
             store, path = self.deletion_file_location(fragment, fragment.deletion_file)
             raise CorruptFileError(
-                f"The deletion file names row {beyond} of a fragment of {fragment.physical_rows} rows",
+                f"The deletion file contains row {beyond}, but the fragment has {fragment.physical_rows} "
+                f"rows",
                 path=f"{store.uri}/{path}",
                 fragment=fragment.id,
                 remedy="Look up single rows by their ids, or go back to an older version",
@@ -296,7 +297,7 @@ class Snapshot:
                 return parse_row_ids(fragment.row_ids, fragment.physical_rows)
             if fragment.has_spilled_lineage:
                 return [IdArray(self._spilled(fragment, SPILLED_ROW_IDS))]
-            raise CorruptFileError("The dataset has stable row ids, but this fragment has none")
+            raise CorruptFileError("A fragment of a dataset with stable row ids has no row ids")
 
     def _row_versions(self, fragment: Fragment, sequence: bytes | None, spilled: int) -> U64Array:
         with self._placed(fragment):
@@ -398,7 +399,7 @@ class Snapshot:
         place = uri if base_id is None else f"{self._base(base_id).path.rstrip('/')}/{uri}"
         folder, separator, name = place.rpartition("/")
         if not separator or not name or "\0" in place:
-            raise CorruptFileError(f"A blob lies at {place!r}, which is no place of a file", path=self.uri)
+            raise CorruptFileError(f"Invalid location of a blob: {place!r}", path=self.uri)
         root, location = self._root()
         options = external_access(self.storage_options).options_for(
             location, place, self.storage_options, blob=True

@@ -37,13 +37,11 @@ def read_spilled(
         (number for number, file in enumerate(fragment.files) if column in file.fields), default=None
     )
     if number is None:
-        raise CorruptFileError(
-            f"No data file has the column {_NAMES[column]}, which the fragment keeps there"
-        )
+        raise CorruptFileError(f"No data file has the column {_NAMES[column]} of the fragment")
     file, (store, path) = fragment.files[number], locations[number]
     position = file.fields.index(column)
     if position >= len(file.column_indices):
-        raise CorruptFileError("A data file does not tell where its row lineage is", path=path)
+        raise CorruptFileError("A data file does not record where its row lineage is", path=path)
     reader = FileReader(store, path, size=file.file_size)
     index, rows = file.column_indices[position], fragment.physical_rows
     builder = FieldBuilder(lambda _: (reader, index), rows)
@@ -57,6 +55,6 @@ def read_spilled(
         )
         batch = pa.RecordBatch._import_from_c(decoded.address, pa.schema([field.to_arrow()]))
         if batch.column(0).null_count:
-            raise CorruptFileError("The row lineage of a fragment holds nulls")
+            raise CorruptFileError("The row lineage of a fragment contains nulls")
     values: npt.NDArray[np.uint64] = batch.column(0).to_numpy()
     return values

@@ -58,10 +58,10 @@ def create_tag(store: Store, name: str, version: int, branch: str | None = None)
         store.put_if_absent(_path(name), json.dumps(content).encode())
     except FileExistsError:
         raise TagExistsError(
-            f"There is already a tag '{name}'",
+            f"Tag '{name}' already exists",
             path=store.uri,
             version=read_tag(store, name).version,
-            remedy="Update or delete the tag, or choose another name",
+            remedy="Update or delete the tag or choose another name",
         ) from None
     return _parse(store, name, content)
 
@@ -89,8 +89,8 @@ def _path(name: str) -> str:
     plain = all(character.isalnum() or character in ".-_" for character in name)
     if not plain or not name or name != name.strip(".") or ".." in name or name.endswith(".lock"):
         raise ValueError(
-            f"{name!r} cannot be a tag: tags consist of letters, digits, '.', '-' and '_', neither begin nor "
-            "end with a dot, have no two dots in a row and do not end with '.lock'"
+            f"{name!r} is not a valid tag name: use letters, digits, '.', '-' and '_', without a dot at "
+            f"the start or end, without two dots in a row, and not ending with '.lock'"
         )
     return f"{TAGS}/{urllib.parse.quote(name)}{ENDING}"
 
@@ -98,7 +98,7 @@ def _path(name: str) -> str:
 def _manifest_size(store: Store, version: int) -> int:
     versions = list_versions(store)
     if versions is None or version not in versions.versions:
-        raise VersionNotFoundError(f"There is no version {version} to name", path=store.uri)
+        raise VersionNotFoundError(f"No version {version} to tag", path=store.uri)
     return store.size(versions.path(version))
 
 
@@ -109,7 +109,7 @@ def _content(store: Store, name: str) -> dict[str, Any]:
     except FileNotFoundError:
         known = ", ".join(list_refs(store, TAGS)) or "none"
         raise VersionNotFoundError(
-            f"There is no tag '{name}'", path=store.uri, remedy=f"The tags are: {known}"
+            f"Tag '{name}' not found", path=store.uri, remedy=f"Available tags: {known}"
         ) from None
 
 

@@ -74,7 +74,7 @@ def _version_list(store: Store, names: Sequence[str]) -> VersionList | None:
         return VersionList(names, NamingScheme.V1) if names else None
     if len(lengths) > 1:
         raise CorruptFileError(
-            "The dataset mixes the two ways of naming manifests",
+            "The dataset mixes both manifest naming schemes",
             path=f"{store.uri}/{VERSIONS}",
             remedy="A migration was interrupted: rename the manifests to one scheme",
         )
@@ -102,7 +102,7 @@ def read_version(store: Store, path: str, version: int) -> StoredVersion:
     try:
         stored = StoredVersion(*parse_manifest_file(store.read(path)))
         if stored.manifest.version != version:
-            raise CorruptFileError(f"The manifest says that it is version {stored.manifest.version}")
+            raise CorruptFileError(f"The manifest records version {stored.manifest.version}")
         check_readable(stored.manifest)
     except LanceError as error:
         raise error.at(path=f"{store.uri}/{path}", version=version) from None
@@ -174,9 +174,9 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
         if oldest <= moment.astimezone(datetime.UTC):
             return version
     raise VersionNotFoundError(
-        f"No version is as old as {moment.isoformat()}",
+        f"No version existed at {moment.isoformat()}",
         path=store.uri,
-        remedy=f"The oldest one that is left was committed at {oldest.isoformat()}" if oldest else "",
+        remedy=f"The oldest available version was committed at {oldest.isoformat()}" if oldest else "",
     )
 
 
@@ -192,7 +192,7 @@ def _read_explicit(store: Store, version: int) -> StoredVersion:
     if versions is None:
         raise dataset_not_found(store)
     raise VersionNotFoundError(
-        f"There is no version {version}",
+        f"Version {version} not found",
         path=store.uri,
         remedy=f"Available versions: {_ranges(versions.versions)}",
     )

@@ -30,7 +30,7 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
         return
     if field.logical_type == "map" and version < (2, 2):
         raise UnsupportedTypeError(
-            f"Maps cannot be written in file version {name}",
+            f"Maps are not supported in file version {name}",
             column=path,
             remedy="Cast the column to a list of structs",
         )
@@ -40,7 +40,7 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
         _check_items(field.arrow_type, path)
     if field.logical_type == "fixed_size_binary:0":
         raise UnsupportedTypeError(
-            "Binary values of size 0 cannot be stored", column=path, remedy="Cast the column to binary"
+            "Binary values of size 0 are not supported", column=path, remedy="Cast the column to binary"
         )
     for child in field.children:
         below = in_list or field.logical_type.partition(".")[0] in _LISTS
@@ -50,9 +50,9 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
 def _check_blob(field: Field, path: str, version: tuple[int, int], in_list: bool) -> None:
     name = f"{version[0]}.{version[1]}"
     if in_list and version == (2, 1):
-        what = f"Lists of blobs cannot be written in file version {name}"
+        what = f"Lists of blobs are not supported in file version {name}"
     elif field.is_blob_v2 and version < (2, 2):
-        what = f"Blobs of the second kind cannot be written in file version {name}"
+        what = f"Blobs of the second kind are not supported in file version {name}"
     elif field.is_blob_v2:
         return
     elif field.logical_type != "large_binary":
@@ -60,27 +60,27 @@ def _check_blob(field: Field, path: str, version: tuple[int, int], in_list: bool
     elif version < (2, 2):
         return
     else:
-        what = f"Blobs of the first kind cannot be written in file version {name}"
+        what = f"Blobs of the first kind are not supported in file version {name}"
     raise UnsupportedTypeError(
         what,
         column=path,
-        remedy="Remove the blob marker from the field metadata; large_binary holds values of any size",
+        remedy="Remove the blob marker from the field metadata; large_binary supports values of any size",
     )
 
 
 def _check_fixed_size_list_of_structs(field: Field, path: str, version: tuple[int, int]) -> None:
     what = ""
     if version < (2, 2):
-        what = f"Fixed-size lists of structs cannot be written in file version {version[0]}.{version[1]}"
+        what = f"Fixed-size lists of structs are not supported in file version {version[0]}.{version[1]}"
     elif field.parent_id != NO_PARENT:
         # The pages of such a column count items: readers exist that miss the rows of its siblings.
-        what = "Fixed-size lists of structs cannot be stored inside other columns"
+        what = "Fixed-size lists of structs inside other columns are not supported"
     elif not field.is_fixed_size_list_of_structs:
-        what = "Fixed-size lists of fixed-size lists of structs cannot be stored"
+        what = "Fixed-size lists of fixed-size lists of structs are not supported"
     elif any(_is_nested_list(node) or node.is_blob for child in field.children for node in child.walk()):
-        what = "Fixed-size lists of structs with lists, maps or blobs in them cannot be stored"
+        what = "Fixed-size lists of structs with lists, maps or blobs are not supported"
     if what:
-        raise UnsupportedTypeError(what, column=path, remedy="Cast the column to a list with variable length")
+        raise UnsupportedTypeError(what, column=path, remedy="Cast the column to a variable-size list")
 
 
 def _is_nested_list(field: Field) -> bool:
@@ -107,13 +107,13 @@ def _check_packed(field: Field, path: str, version: tuple[int, int]) -> None:
         if bits == 0 or bits % 8:
             later = " before file version 2.2" if has_variable and version < (2, 2) else ""
             raise UnsupportedTypeError(
-                f"Packed structs cannot hold fields of type {child.arrow_type}{later}",
+                f"Packed structs do not support fields of type {child.arrow_type}{later}",
                 column=f"{path}.{child.name}",
                 remedy="Remove the packed marker from the metadata of the struct",
             )
     if not has_variable and not 0 < width <= MAX_ROW_BYTES:
         raise UnsupportedTypeError(
-            f"Packed structs of {width} bytes cannot be stored",
+            f"Packed structs of {width} bytes are not supported",
             column=path,
             remedy="Remove the packed marker from the field metadata",
         )
@@ -131,6 +131,6 @@ def _check_items(item: pa.DataType, path: str) -> None:
     while pa.types.is_fixed_size_list(item):
         if item.list_size == 0:
             raise UnsupportedTypeError(
-                "Fixed-size lists of size 0 cannot be stored", column=path, remedy="Leave the column out"
+                "Fixed-size lists of size 0 are not supported", column=path, remedy="Drop the column"
             )
         item = item.value_type

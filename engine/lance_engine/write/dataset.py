@@ -88,12 +88,10 @@ def write_dataset(
     )
     if mode == "create" and current is not None:
         raise DatasetExistsError(
-            "There is already a dataset", path=store.uri, remedy='Use mode="append" or mode="overwrite"'
+            "A dataset already exists", path=store.uri, remedy='Use mode="append" or mode="overwrite"'
         )
     if mode == "append" and current is None:
-        raise DatasetNotFoundError(
-            "There is no dataset to append to", path=store.uri, remedy='Use mode="create"'
-        )
+        raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
     arrow_schema, batches = open_source(data)
     total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
     reporter.begin("writing rows", total_rows)
@@ -126,8 +124,8 @@ def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
     known = extended.manifest.storage_version if extended is not None else None
     if wanted is not None and known is not None and wanted != known:
         raise UnsupportedFeatureError(
-            f"The dataset has files of version {known}, {wanted} was asked for",
-            remedy="Leave data_storage_version out, or overwrite the dataset",
+            f"The dataset has files of version {known}, but version {wanted} was requested",
+            remedy="Omit data_storage_version, or overwrite the dataset",
         )
     return wanted or known or DEFAULT_VERSION
 

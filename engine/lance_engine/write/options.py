@@ -58,13 +58,13 @@ class WriteOptions:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")
         if self.data_storage_version not in _VERSIONS:
             raise UnsupportedFeatureError(
-                f"Data files of version {self.data_storage_version} cannot be written",
+                f"Writing data files of version {self.data_storage_version} is not supported",
                 remedy="Choose data_storage_version " + " or ".join(f'"{name}"' for name in _VERSIONS),
             )
 
         if self.zone_index == "strict" and self.version != (2, 0):
             raise UnsupportedFeatureError(
-                f"Columns of version {self.data_storage_version} cannot have the encoding zone_index",
+                f"Columns of version {self.data_storage_version} do not support the encoding zone_index",
                 remedy='Choose data_storage_version="2.0", or zone_index="compatible"',
             )
 

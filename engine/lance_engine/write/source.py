@@ -33,17 +33,18 @@ def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return reader.schema, iter(reader)
     if not isinstance(data, Iterable) or isinstance(data, (str, bytes, dict)):
         raise TypeError(
-            f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch, RecordBatchReader, an "
+            f"cannot write {type(data).__name__}: pass a pyarrow Table, RecordBatch, RecordBatchReader, an "
             "iterable of RecordBatch, or an object with __arrow_c_stream__"
         )
     items = iter(data)
     first = next(items, None)
     if first is None:
         raise SchemaMismatchError(
-            "An iterable without any batch has no schema", remedy="Pass a RecordBatchReader or an empty Table"
+            "Cannot infer the schema of an empty iterable",
+            remedy="Pass a RecordBatchReader or an empty Table",
         )
     if not isinstance(first, (pa.RecordBatch, pa.Table)):
-        raise TypeError(f"expected RecordBatches, the source yielded {type(first).__name__}")
+        raise TypeError(f"expected RecordBatches, but the source yielded {type(first).__name__}")
     return first.schema, _batches(chain([first], items))
 
 
@@ -54,7 +55,7 @@ def _batches(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         elif isinstance(item, pa.RecordBatch):
             yield item
         else:
-            raise TypeError(f"expected a RecordBatch, the source yielded {type(item).__name__}")
+            raise TypeError(f"expected a RecordBatch, but the source yielded {type(item).__name__}")
 
 
 def conform(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
@@ -86,21 +87,19 @@ def check_compatible(offered: pa.Schema, target: pa.Schema) -> None:
     """SchemaMismatchError unless batches of `offered` can be fitted to `target`; values show the rest."""
     if len(set(offered.names)) != len(offered.names):
         twice = next(name for name in offered.names if offered.names.count(name) > 1)
-        raise SchemaMismatchError(
-            f"The column name '{twice}' occurs twice", remedy="Rename one of the columns"
-        )
+        raise SchemaMismatchError(f"Duplicate column name '{twice}'", remedy="Rename one of them")
     known = set(target.names)
     unknown = [name for name in offered.names if name not in known]
     if unknown:
         raise SchemaMismatchError(
-            f"The dataset has no column '{unknown[0]}'",
-            remedy="Its columns are: " + ", ".join(target.names[:20]) + ". Leave the column out or rename it",
+            f"Column '{unknown[0]}' not found in the dataset",
+            remedy="Available columns: " + ", ".join(target.names[:20]) + ". Drop or rename the column",
         )
     present = set(offered.names)
     missing = [field.name for field in target if field.name not in present and not field.nullable]
     if missing:
         raise SchemaMismatchError(
-            f"The column '{missing[0]}' is missing and the dataset does not allow nulls in it",
+            f"The column '{missing[0]}' is missing and is non-nullable in the dataset",
             remedy="Add the column to the data",
         )
 
@@ -135,16 +134,17 @@ def _blob_bytes(array: pa.StructArray, wanted: pa.Field) -> pa.Array:
         raise _mismatch(array.type, wanted)
     if pc.any(pc.and_(array.is_valid(), pc.is_valid(pc.struct_field(array, "uri")))).as_py():
         raise SchemaMismatchError(
-            "A blob that lies elsewhere cannot be written",
+            "Writing references to external blobs is not supported",
             column=wanted.name,
-            remedy="Give its bytes as data",
+            remedy="Pass its bytes as data",
         )
     return pc.struct_field(array, "data").cast(wanted.type)
 
 
 def _mismatch(offered: pa.DataType, wanted: pa.Field, detail: str = "") -> SchemaMismatchError:
     return SchemaMismatchError(
-        f"The data has type {offered}, the dataset {wanted.type}" + (f" ({detail})" if detail else ""),
+        f"The data has type {offered}, but the dataset has {wanted.type}"
+        + (f" ({detail})" if detail else ""),
         column=wanted.name,
         remedy="Cast the column before writing",
     )

@@ -12,5 +12,5 @@ CAPABILITIES = Capabilities(
     folds_names=True,
     computes_statements=False,
     has_procedures=False,
-    unknown_column_remedy='Unquoted names are read in lower case: quote others, as in "Name"',
+    unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

@@ -177,5 +177,5 @@ def _needs_no_more(frame: Any, sides: Sequence[Side]) -> bool:
 def check_budget(budget: int | None) -> int:
     """The budget of a session; LanceError if it is negative."""
     if budget is not None and budget < 0:
-        raise LanceError("materialize_bytes must not be negative", remedy="0 reads nothing ahead")
+        raise LanceError("materialize_bytes must not be negative", remedy="Use 0 to disable reading ahead")
     return MATERIALIZE_BYTES if budget is None else budget

@@ -151,7 +151,7 @@ def _table(catalog: Catalog, reference: Reference) -> Table:
 def _dataset(catalog: Catalog, reference: Reference) -> DatasetVersion:
     dataset = catalog.open(reference)
     if dataset is None:
-        raise LanceError(f"{reference.location} is no dataset", remedy="Name one that ends in .lance")
+        raise LanceError(f"{reference.location} is not a dataset", remedy="Use a path that ends in .lance")
     return dataset
 
 
@@ -181,7 +181,7 @@ class _Names:
     def _open(self) -> SessionContext:
         context = self._context()
         if context is None:
-            raise LanceError("the context is gone")
+            raise LanceError("the SessionContext no longer exists")
         return context
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:

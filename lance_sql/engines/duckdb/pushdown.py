@@ -79,7 +79,7 @@ def decide(condition: Condition) -> Decision:
     try:
         return _decide(condition)
     except (LanceError, OSError):  # the scan itself will meet and report it
-        return Decision(str(condition), False, "the statistics of the table cannot be read")
+        return Decision(str(condition), False, "table statistics are unavailable")
 
 
 def _decide(condition: Condition) -> Decision:
@@ -92,7 +92,7 @@ def _decide(condition: Condition) -> Decision:
         return Decision(text, False, "the table is small")
     pruned = _pruned(condition)
     if pruned.left <= _PRUNED_SHARE:
-        return Decision(text, True, f"{pruned.by} leave {_percent(pruned.left)} of the rows", pruned.left)
+        return Decision(text, True, f"{pruned.by} keep {_percent(pruned.left)} of the rows", pruned.left)
     if pruned.tested <= _TESTED_SHARE:
         reason = f"{pruned.by} decide all but {_percent(pruned.tested)} of the rows"
         return Decision(text, True, reason, pruned.left)

@@ -47,7 +47,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
-        # Python variables are no tables here: those in reach would be our own, not the caller's.
+        # Python variables are no tables: those in reach would be our own, not the caller's.
         self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
         #: statement and parameters -> the tables of a join, and the rows that its scans leave of them
         self._counted: dict[tuple[str, str], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}

@@ -116,21 +116,21 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _judge(self, predicate: Any, text: str) -> _Offered:
         if self.pushdown == "none":
-            return _Offered(None, Decision(text, False, "nothing is to be pushed"))
+            return _Offered(None, Decision(text, False, "pushdown is disabled"))
         from lance_engine.expr.from_duckdb import from_duckdb
         from lance_engine.expr.tree import columns_of
 
         try:
             tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
-            return _Offered(None, Decision(text, False, "not a condition that scans test"))
+            return _Offered(None, Decision(text, False, "this condition is not supported by scans"))
         widened = sorted(self.table.converted.intersection(columns_of(tree)))
         if widened:
-            reason = f"{', '.join(widened)} is stored as another type"
+            reason = f"{', '.join(widened)} is stored with a different type"
             return _Offered(None, Decision(str(tree), False, reason))
         condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
-            return _Offered(condition, Decision(str(tree), True, "everything is to be pushed"))
+            return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
         decision = decide(condition)
         if not decision.pushed:
             condition.forget_plan()
@@ -152,7 +152,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         for predicate in predicates:
             condition = self._offered_as(predicate).condition
             if condition is None:
-                raise InvalidFilterError(f"This predicate was not accepted: {predicate.fragment()}")
+                raise InvalidFilterError(f"This predicate was not pushed down: {predicate.fragment()}")
             conditions.append(condition)
         if len(conditions) == 1:
             return conditions[0].plan

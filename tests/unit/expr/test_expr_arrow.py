@@ -111,15 +111,15 @@ def test_deep_chains(batch: pa.RecordBatch) -> None:
 
 
 def test_errors(batch: pa.RecordBatch) -> None:
-    with pytest.raises(ColumnNotFoundError, match="no column 'nope'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 'nope' not found"):
         from_arrow(F("nope") == 1, batch.schema)
-    with pytest.raises(InvalidFilterError, match="cannot be read"):
+    with pytest.raises(InvalidFilterError, match="Cannot convert"):
         from_arrow(F(0) == 1, batch.schema)
     with pytest.raises(InvalidFilterError, match="not a condition"):
         from_arrow(F("i") + 1, batch.schema)
-    with pytest.raises(InvalidFilterError, match="does not compare"):
+    with pytest.raises(InvalidFilterError, match="cannot be compared"):
         from_arrow(F("s") == 1, batch.schema)
     with pytest.raises(InvalidFilterError, match="does not name the fields of st"):
         from_arrow(pc.struct_field(F("st"), "c") == 1, batch.schema)
-    with pytest.raises(InvalidFilterError, match="does not cast"):
+    with pytest.raises(InvalidFilterError, match="cannot be cast"):
         from_arrow(F("st").cast(pa.int32()) == 1, batch.schema)

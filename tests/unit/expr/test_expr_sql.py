@@ -189,9 +189,9 @@ def test_slices_and_empty_batches(batch: pa.RecordBatch, text: str) -> None:
 
 INVALID = [
     ("i = 'abc'", "'abc' is not a value of type INTEGER", "line 1, column 1"),
-    ("i = 1\n  AND s = 5", "does not compare with a value of type VARCHAR", "line 2, column 7"),
-    ("dt > 5", "does not compare", "line 1, column 1"),
-    ("li = 1", "whose values are not compared", "line 1, column 1"),
+    ("i = 1\n  AND s = 5", "cannot be compared with a value of type VARCHAR", "line 2, column 7"),
+    ("dt > 5", "cannot be compared", "line 1, column 1"),
+    ("li = 1", "which filters cannot compare", "line 1, column 1"),
     ("i >", "not valid SQL", "line 1, column 3"),
     ("s = 'x", "not valid SQL", None),
     ("(i = 1", "not valid SQL", "line 1"),
@@ -200,14 +200,14 @@ INVALID = [
     ("SELECT 1", "not valid SQL", "line 1"),
     ("", "empty", None),
     ("i = 1; DROP TABLE x", "not valid SQL", "line 1"),
-    ("cumulative_sum(i) = 1", "no function cumulative_sum(INTEGER)", "line 1"),
+    ("cumulative_sum(i) = 1", "Unknown function cumulative_sum(INTEGER)", "line 1"),
     ("random() > 0.5", "", "line 1"),
-    ("frobnicate(i) = 1", "no function frobnicate(INTEGER)", "line 1"),
+    ("frobnicate(i) = 1", "Unknown function frobnicate(INTEGER)", "line 1"),
     ("s LIKE 'a!' ESCAPE '!'", "ends with its escape", "line 1, column 1"),
     ("s LIKE s", "not a constant", "line 1, column 1"),
-    ("ts > INTERVAL 1 MONTH", "no fixed length", "line 1"),
+    ("ts > INTERVAL 1 MONTH", "not have a fixed length", "line 1"),
     ("ts > TIMESTAMP '2020-13-01'", "not a value of type TIMESTAMP", "line 1"),
-    ("CAST(i AS MAP(INT, INT)) IS NULL", "do not cast", "line 1"),
+    ("CAST(i AS MAP(INT, INT)) IS NULL", "cannot cast", "line 1"),
 ]
 
 
@@ -222,17 +222,17 @@ def test_invalid(batch: pa.RecordBatch, text: str, message: str, position: str |
 
 
 def test_unknown_columns_name_the_nearest(batch: pa.RecordBatch) -> None:
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'nothin'.*Did you mean 'nothing'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 'nothin' not found.*Did you mean 'nothing'"):
         parse_sql("nothin = 1", batch.schema)
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'st.bb'.*Did you mean 'st.b b'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 'st.bb' not found.*Did you mean 'st.b b'"):
         parse_sql("st.bb = 1", batch.schema)
-    with pytest.raises(ColumnNotFoundError, match="no column 'I'"):
+    with pytest.raises(ColumnNotFoundError, match=r"[Cc]olumn 'I' not found"):
         parse_sql('"I" = 1', batch.schema)
 
 
 def test_a_row_without_a_result_is_an_error(batch: pa.RecordBatch) -> None:
     for text in ("CAST(s AS INTEGER) = 1", "CAST(x AS INTEGER) = 1", "b * 9223372036854775807 > 1"):
-        with pytest.raises(InvalidFilterError, match="cannot be computed"):
+        with pytest.raises(InvalidFilterError, match="Cannot evaluate"):
             evaluate(parse_sql(text, batch.schema), batch)
 
 

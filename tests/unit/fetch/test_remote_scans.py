@@ -205,7 +205,7 @@ def test_metrics_tell_requests_bytes_and_waiting(one_file: Path) -> None:
     assert metrics.seconds["wait"] > 0
     text = dataset.scan(columns=["price"]).explain(analyze=True)
     assert "requests: " in text
-    assert "not wanted: " in text
+    assert "over-read: " in text
     assert "wait " in text
 
 

@@ -1,4 +1,4 @@
-"""Encodings that are not part of the format: the error without a decoder, and reading with one."""
+"""Encodings that are not part built-in encoding: the error without a decoder, and reading with one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def without_file_sizes(data: bytes) -> bytes:
 
 
 def test_encodings_of_the_format_keep_their_decoders() -> None:
-    with pytest.raises(ValueError, match="of the format"):
+    with pytest.raises(ValueError, match="built-in encoding"):
         encodings.register_decoder("lance.encodings21.PageLayout", swapped)
 
 

@@ -163,9 +163,9 @@ METADATA = struct.unpack("<Q", golden()[-16:-8])[0]
     [
         (golden()[:-1], "LANC"),
         (b"LANC", "LANC"),
-        (with_word(-8, 3, "<H"), "version 0.1, the file itself 3"),
+        (with_word(-8, 3, "<H"), "version 0.1, but the file is version 3"),
         (with_word(-16, 1 << 40), "outside the file"),
-        (with_word(METADATA, 1 << 30, "<i"), "past its end"),
+        (with_word(METADATA, 1 << 30, "<i"), "past the end of the file"),
         (with_word(find(b"ab") + 2, 1 << 50), "decrease|past the end"),
         (with_word(find(b"ab") + 10, 0), "decrease"),
         (with_word(find(struct.pack("<3i", 0, 2, 2)) + 4, -1, "<i"), "negative"),

@@ -129,7 +129,7 @@ def test_every_truncation_is_corrupt() -> None:
 @pytest.mark.parametrize("position", [-1, 2**62, -(2**63)])
 def test_positions_outside_the_file_are_corrupt(position: int) -> None:
     data = serialize_manifest_file(FULL)
-    with pytest.raises(CorruptFileError, match="would begin at byte"):
+    with pytest.raises(CorruptFileError, match="starts at byte"):
         parse_manifest_file(data[:-16] + struct.pack("<qHH4s", position, 0, 2, b"LANC"))
 
 
@@ -208,7 +208,7 @@ def test_fragment_trees_and_overlays_are_refused() -> None:
     "message", [table_pb2.DataFragment(id=2**32), table_pb2.DataFragment(physical_rows=2**33)]
 )
 def test_fragments_beyond_the_address_space_are_corrupt(message: table_pb2.DataFragment) -> None:
-    with pytest.raises(CorruptFileError, match="32 bits"):
+    with pytest.raises(CorruptFileError, match=r"32.bit"):
         fragment_from_bytes(message.SerializeToString())
 
 

@@ -156,17 +156,17 @@ DAMAGES: list[tuple[Callable[[Snapshot], Snapshot], str, str]] = [
     (lose_data_file, "data file", "missing"),
     (cut_data_file, "data file", "bytes"),
     (damage_footer, "data file", ""),
-    (claim_other_version, "data file", "has version 2.1, the manifest says 2.2"),
+    (claim_other_version, "data file", "has version 2.1, but the manifest records 2.2"),
     (claim_more_rows, "column", "rows"),
     (claim_other_columns, "column", "column number 40"),
     (lose_deletion_file, "deletion file", "does not exist"),
     (delete_beyond_the_end, "deletion file", "10"),
     (delete_all, "deletion file", "still listed"),
-    (shorten_row_ids, "row ids", "9 ids for 10"),
+    (shorten_row_ids, "row ids", "9 ids, but there are 10"),
     (repeat_row_ids, "row ids", "Two live rows have the row id"),
     (use_future_row_ids, "row ids", "row id 109 is in use"),
     (use_future_versions, "row versions", "version 70"),
-    (lose_row_ids, "row ids", "has none"),
+    (lose_row_ids, "row ids", "has no row ids"),
 ]
 
 

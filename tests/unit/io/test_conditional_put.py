@@ -148,7 +148,7 @@ def test_other_storage_is_refused_with_what_to_do() -> None:
     store = FsspecStore(f"memory://{uuid.uuid4().hex}")
     with pytest.raises(UnsupportedFeatureError, match="manifest_store") as caught:
         store.put_if_absent("_versions/1.manifest", b"")
-    assert "cannot create a file only if it is absent" in str(caught.value)
+    assert "cannot atomically create a file" in str(caught.value)
     assert store.list("") == []
 
 

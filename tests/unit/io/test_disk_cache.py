@@ -231,9 +231,9 @@ def test_the_environment_names_it(tmp_path: Path) -> None:
 def test_wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
-    with pytest.raises(UnsupportedFeatureError, match="cannot be in this folder"):
+    with pytest.raises(UnsupportedFeatureError, match="Cannot create the cache in this folder"):
         set_cache(file / "below", 1000)
-    with pytest.raises(UnsupportedFeatureError, match="holds nothing"):
+    with pytest.raises(UnsupportedFeatureError, match="is too small"):
         set_cache(tmp_path, 0)
     monkeypatch.setattr(disk_cache, "_asked_environment", False)
     monkeypatch.setenv("LANCE_SQL_CACHE_DIR", str(tmp_path))

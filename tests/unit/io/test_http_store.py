@@ -1,4 +1,4 @@
-"""Datasets on a web server that lists folders and answers with parts of files."""
+"""Datasets on a web server that lists folders and answers with range requests."""
 
 from __future__ import annotations
 
@@ -102,5 +102,5 @@ def test_servers_that_know_no_ranges_are_told_of(address: str, tmp_path: Path) -
     write_dataset(TABLE, tmp_path / "t.lance")
     store = open_store(f"{address}/t.lance")
     (data,) = store.list("data")
-    with pytest.raises(StorageUnavailableError, match="parts of files"):
+    with pytest.raises(StorageUnavailableError, match="range requests"):
         store.read(data, 10, 20)

@@ -80,7 +80,7 @@ def test_entries(manifests: ManifestStore) -> None:
     latest = manifests.latest("d")
     assert latest is not None
     assert latest.version == 12
-    with pytest.raises(CorruptFileError, match="has lost a version"):
+    with pytest.raises(CorruptFileError, match="is missing a version"):
         manifests.replace("e", final)
 
 
@@ -213,7 +213,7 @@ def test_manifests_that_are_not_what_was_recorded(tmp_path: Path) -> None:
     with pytest.raises(CorruptFileError, match="manifest of a committed version is missing"):
         DatasetVersion.open(store)  # type: ignore[arg-type]
     manifests.replace("t", ManifestEntry(1, "elsewhere"))
-    with pytest.raises(CorruptFileError, match="names 'elsewhere' as a manifest"):
+    with pytest.raises(CorruptFileError, match="records 'elsewhere' as a manifest"):
         DatasetVersion.open(store)  # type: ignore[arg-type]
 
 
@@ -255,10 +255,10 @@ def test_other_storage_with_a_database(tmp_path: Path) -> None:
     [
         (lambda: open_store("s3+ddb://b/t.lance"), "'ddbTableName' is missing"),
         (lambda: open_store("file+sqlite:///t.lance?dbs=x"), "'db' is missing"),
-        (lambda: open_store("t.lance", {"manifest_store": "redis://x"}), "unknown kind"),
+        (lambda: open_store("t.lance", {"manifest_store": "redis://x"}), "Unknown kind"),
         (
             lambda: open_store("t.lance", {"manifest_store": "sqlite:///nowhere/x.db"}).list("_versions"),
-            "opened",
+            "Cannot open",
         ),
     ],
 )
@@ -275,7 +275,10 @@ def test_dynamodb_tables_that_do_not_fit(object_store: ObjectStore) -> None:
         AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    for table, message in (("other", "has other keys"), ("none", "There is no DynamoDB table 'none'")):
+    for table, message in (
+        ("other", "are not those of a manifest store"),
+        ("none", "DynamoDB table 'none' not found"),
+    ):
         with pytest.raises(LanceError, match=message):
             open_store(f"s3+ddb://b/t?ddbTableName={table}", object_store.options).list("_versions")
 

@@ -93,13 +93,13 @@ def test_field_ids_are_not_used_twice(dataset: DatasetVersion) -> None:
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ({"x": "1"}, SchemaMismatchError, "already a column 'x'"),
-        ({"_rowid": "1"}, SchemaMismatchError, "already a column '_rowid'"),
+        ({"x": "1"}, SchemaMismatchError, "'x' already exists"),
+        ({"_rowid": "1"}, SchemaMismatchError, "'_rowid' already exists"),
         ({"y": "nope + 1"}, ColumnNotFoundError, "nope"),
         ({"y": "CASE WHEN id = 1 THEN 1 END"}, InvalidFilterError, "column: y"),
-        ({"y": "CAST(id * 100 AS TINYINT)"}, InvalidFilterError, "cannot be computed"),
+        ({"y": "CAST(id * 100 AS TINYINT)"}, InvalidFilterError, "Cannot compute"),
         ({"y": lambda _: pa.array([1])}, SchemaMismatchError, "one value per row"),
-        (pa.field("y", pa.int8(), nullable=False), SchemaMismatchError, "must be nullable"),
+        (pa.field("y", pa.int8(), nullable=False), SchemaMismatchError, "must be declared nullable"),
         (pa.schema([("a.b", pa.int8())]), SchemaMismatchError, "dot"),
     ],
 )
@@ -121,7 +121,7 @@ def test_dropping(dataset: DatasetVersion) -> None:
         after.drop_columns(["y"])
     with pytest.raises(SchemaMismatchError, match="at least one column"):
         after.drop_columns(["id", "x", "p"])
-    with pytest.raises(SchemaMismatchError, match="Drop 'p' as a whole"):
+    with pytest.raises(SchemaMismatchError, match="Drop the whole column 'p'"):
         after.drop_columns(["p.l"])
     with pytest.raises(ValueError, match="list"):
         after.drop_columns("id")
@@ -155,15 +155,15 @@ def test_changing_types(dataset: DatasetVersion) -> None:
     with pytest.raises(InvalidFilterError, match="column: s"):
         after.alter_column("s", type=pa.int8())
     assert after.snapshot.store.list("") == before
-    with pytest.raises(UnsupportedFeatureError, match="inside a struct"):
+    with pytest.raises(UnsupportedFeatureError, match="struct field"):
         after.alter_column("p.l", type=pa.int8())
-    with pytest.raises(ValueError, match="alter_column changes"):
+    with pytest.raises(ValueError, match="alter_column needs"):
         after.alter_column("id")
 
 
 def test_forbidding_and_allowing_nulls(dataset: DatasetVersion) -> None:
     nulls = column(dataset, "x").count(None)
-    with pytest.raises(SchemaMismatchError, match=f"{nulls - 2} rows hold null"):
+    with pytest.raises(SchemaMismatchError, match=f"{nulls - 2} rows are null"):
         dataset.delete("id IN (4, 22)").alter_column("x", nullable=False)
     dataset = dataset.restore()
     after = dataset.alter_column("id", nullable=False)
@@ -175,7 +175,7 @@ def test_forbidding_and_allowing_nulls(dataset: DatasetVersion) -> None:
     with pytest.raises(SchemaMismatchError):
         typed.update({"id": "NULL"})
     assert typed.alter_column("id", nullable=True).update({"id": "NULL"}).count_rows("id IS NULL") > 30
-    with pytest.raises(UnsupportedFeatureError, match="inside a struct"):
+    with pytest.raises(UnsupportedFeatureError, match="struct field"):
         dataset.alter_column("p.l", nullable=False)
 
 

@@ -146,9 +146,9 @@ def test_merges_that_are_refused() -> None:
 
     with pytest.raises(AmbiguousMergeError, match="id = 3"):
         upsert(twice)
-    with pytest.raises(SchemaMismatchError, match="no column 'w'"):
+    with pytest.raises(SchemaMismatchError, match=r"[Cc]olumn 'w' not found"):
         upsert(SOURCE.append_column("w", SOURCE["v"]))
-    with pytest.raises(SchemaMismatchError, match="key column"):
+    with pytest.raises(SchemaMismatchError, match=r"[Kk]ey column"):
         upsert(SOURCE.drop_columns("g"), on=["id", "g"])
     with pytest.raises(ColumnNotFoundError):
         upsert(SOURCE, on="nope")
@@ -158,13 +158,13 @@ def test_merges_that_are_refused() -> None:
         dataset.merge(SOURCE, on="id").when_matched_update_all("source.nope = 1").execute()
     with pytest.raises(InvalidFilterError):
         dataset.merge(SOURCE, on="id").when_matched_update_all("source.v + 1").execute()
-    with pytest.raises(ValueError, match="say what to do"):
+    with pytest.raises(ValueError, match="no action given"):
         dataset.merge(SOURCE, on="id").execute()
-    with pytest.raises(ValueError, match="never be reached"):
+    with pytest.raises(ValueError, match="never reached"):
         dataset.merge(SOURCE, on="id").when_matched_update_all().when_matched_delete()
     with pytest.raises(ValueError, match="at least one column"):
         dataset.merge(SOURCE, on="id").when_matched_update({})
-    with pytest.raises(ValueError, match="key column"):
+    with pytest.raises(ValueError, match=r"[Kk]ey column"):
         dataset.merge(SOURCE, on=[])
     assert dataset.snapshot.store.list("") == before
     assert dataset.merge(twice, on="id").when_not_matched_insert_all().execute().count_rows() == 22

@@ -171,7 +171,7 @@ def test_functions_over_batches() -> None:
         added.add_columns(lambda batch: batch["id"])  # type: ignore[arg-type, return-value]
     with pytest.raises(SchemaMismatchError, match="1 rows of new columns for"):
         added.add_columns(lambda batch: pa.record_batch({"z": [1]}))
-    with pytest.raises(SchemaMismatchError, match="already a column"):
+    with pytest.raises(SchemaMismatchError, match="already exists"):
         added.add_columns(two, read=["id"])
 
 

@@ -110,9 +110,9 @@ def test_fragments_without_rows_disappear() -> None:
 
 def test_delete_needs_one_selection() -> None:
     dataset = create()
-    with pytest.raises(ValueError, match="either"):
+    with pytest.raises(ValueError, match="filter or row ids"):
         dataset.delete()
-    with pytest.raises(ValueError, match="either"):
+    with pytest.raises(ValueError, match="filter or row ids"):
         dataset.delete("id = 1", row_ids=[1])
     with pytest.raises(ColumnNotFoundError):
         dataset.delete("nope = 1")
@@ -169,7 +169,7 @@ def test_updating_with_a_function() -> None:
         ({"x": "nope"}, ColumnNotFoundError, "nope"),
         ({"p.l": "1"}, UnsupportedFeatureError, "whole struct"),
         ({"x": "CASE WHEN id = 1 THEN 1 END"}, InvalidFilterError, "column: x"),
-        ({"x": "'text'"}, InvalidFilterError, "do not fit double"),
+        ({"x": "'text'"}, InvalidFilterError, "to double"),
         ({"x": "1 / (id - id) + CAST('a' AS INT)"}, InvalidFilterError, "'a'"),
         ({"x": 1}, TypeError, "SQL text"),
         ({}, ValueError, "at least one"),
@@ -198,7 +198,7 @@ def test_restoring() -> None:
     assert (restored.version, ids(restored)) == (4, list(range(ROWS)))
     assert restored.delete("id > 0").restore(3).count_rows() == 4
     assert dataset.restore().version == 7
-    with pytest.raises(VersionNotFoundError, match="no version 99"):
+    with pytest.raises(VersionNotFoundError, match="Version 99 not found"):
         dataset.restore(99)
 
 
@@ -221,19 +221,19 @@ def test_tags() -> None:
     dataset.tags.create("prod")
     assert [(tag.name, tag.version) for tag in dataset.tags.list()] == [("prod", 2), ("v.1-ä", 1)]
     assert DatasetVersion.open(store, tag="v.1-ä").version == 1  # type: ignore[arg-type]
-    with pytest.raises(TagExistsError, match="already a tag 'prod'"):
+    with pytest.raises(TagExistsError, match="'prod' already exists"):
         dataset.tags.create("prod", 1)
     moved = dataset.tags.update("v.1-ä", 2)
     assert (moved.version, moved.created_at) == (2, tag.created_at)
     assert repr(dataset.tags) == "Tags({'prod': 2, 'v.1-ä': 2})"
     dataset.tags.delete("prod")
     for missing in (dataset.tags.get, dataset.tags.delete, dataset.tags.update):
-        with pytest.raises(VersionNotFoundError, match="The tags are: v"):
+        with pytest.raises(VersionNotFoundError, match="Available tags: v"):
             missing("prod")
-    with pytest.raises(VersionNotFoundError, match="no version 9"):
+    with pytest.raises(VersionNotFoundError, match="No version 9"):
         dataset.tags.create("x", 9)
     for name in ("", ".a", "a.", "a..b", "a/b", "a.lock", "a b"):
-        with pytest.raises(ValueError, match="cannot be a tag"):
+        with pytest.raises(ValueError, match="not a valid tag name"):
             dataset.tags.create(name)
 
 
@@ -244,7 +244,7 @@ def test_opening_as_of_a_time() -> None:
     store: Any = dataset.snapshot.store
     assert DatasetVersion.open(store, as_of=times[0]).version == 1
     assert DatasetVersion.open(store, as_of=datetime.datetime.now() + datetime.timedelta(1)).version == 2
-    with pytest.raises(VersionNotFoundError, match="No version is as old"):
+    with pytest.raises(VersionNotFoundError, match="No version existed"):
         DatasetVersion.open(store, as_of=times[0] - datetime.timedelta(seconds=1))
     with pytest.raises(ValueError, match="only one"):
         DatasetVersion.open(store, 1, tag="x")
@@ -268,7 +268,7 @@ def test_nothing_is_left_behind_when_others_always_win(monkeypatch: pytest.Monke
     dataset = create()
     with nothing_left_behind(dataset, monkeypatch):
         for operation in (lambda: dataset.delete("id = 1"), lambda: dataset.update({"x": "1"})):
-            with pytest.raises(CommitConflictError, match="Other writers were faster"):
+            with pytest.raises(CommitConflictError, match="concurrent commits"):
                 operation()
 
 

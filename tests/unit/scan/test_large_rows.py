@@ -33,11 +33,13 @@ def dataset(
 
 
 def test_the_error_of_a_single_row_says_where_it_is(dataset: DatasetVersion) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="A row does not fit a batch: too many bytes") as found:
+    with pytest.raises(
+        UnsupportedFeatureError, match="A row is too large for a batch: too many bytes"
+    ) as found:
         dataset.scan(filter="a + 0 < 15").to_table()
     assert found.value.place["path"] == dataset.uri
     assert {"version", "fragment"} <= set(found.value.place)
     ids = dataset.scan(columns=["_rowid", "t"]).to_table()["_rowid"].to_numpy()
-    with pytest.raises(UnsupportedFeatureError, match="does not fit"):
+    with pytest.raises(UnsupportedFeatureError, match="too large"):
         dataset.take(ids)
     assert dataset.take(np.delete(ids, 7)).num_rows == 19

@@ -160,15 +160,15 @@ def test_vectors_inside_of_structs(write):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("id", [1.0]), "no vectors"),
-        (("v", [1.0, 2.0]), "2 dimensions, the vectors have 19"),
+        (("id", [1.0]), "expected vectors"),
+        (("v", [1.0, 2.0]), "2 dimensions, but the vectors have 19"),
         (("v", [float("nan")] * DIM), "NaN"),
-        (("v", "words"), "no vector"),
-        (("v", [[1.0], [1.0, 2.0]]), "no vector"),
-        (("v", np.zeros((0, DIM))), "no query vector"),
-        (("v", np.zeros((2, 2, DIM))), "3 dimensions of its own"),
-        (("v", [1.0] * DIM, 0), "k is a number"),
-        (("v", [1.0] * DIM, 5, "manhattan"), "no metric 'manhattan'"),
+        (("v", "words"), "must be a vector"),
+        (("v", [[1.0], [1.0, 2.0]]), "must be a vector"),
+        (("v", np.zeros((0, DIM))), "No query vector"),
+        (("v", np.zeros((2, 2, DIM))), "array has 3 dimensions"),
+        (("v", [1.0] * DIM, 0), "k must be"),
+        (("v", [1.0] * DIM, 5, "manhattan"), "Unknown metric 'manhattan'"),
     ],
 )
 def test_searches_that_make_no_sense(write, arguments, message):

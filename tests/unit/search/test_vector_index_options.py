@@ -128,5 +128,5 @@ def test_centroids_are_in_the_middle_of_clusters():
 
 def test_options_of_arrow(tmp_path):
     table = pa.table({"id": [1, 2], "s": ["a", "b"]})
-    with pytest.raises(InvalidSearchError, match="no vectors"):
+    with pytest.raises(InvalidSearchError, match="expected vectors"):
         lance_sql.write(table, str(tmp_path / "s")).create_index("s", "IVF_PQ")

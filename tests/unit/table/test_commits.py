@@ -235,7 +235,7 @@ def test_transactions_may_lie_in_a_file_of_their_own() -> None:
     with pytest.raises(IncompatibleChangeError):
         commit(store, Append((_fragment(),)), read_version=1)
     store.delete(f"_transactions/{transaction.file_name}")
-    with pytest.raises(CommitConflictError, match="lost its transaction file"):
+    with pytest.raises(CommitConflictError, match="missing its transaction file"):
         commit(store, Append((_fragment(),)), read_version=1)
 
 
@@ -260,7 +260,7 @@ def test_creating_twice_and_committing_to_nothing_are_errors() -> None:
     _create(store)
     with pytest.raises(DatasetExistsError):
         _create(store)
-    with pytest.raises(VersionNotFoundError, match="the latest is 1"):
+    with pytest.raises(VersionNotFoundError, match="the latest version is 1"):
         commit(store, Append((_fragment(),)), read_version=2)
     with pytest.raises(UnsupportedFeatureError, match="'restore'"):
         commit(store, OtherOperation(OperationKind.RESTORE, b""), read_version=1)
@@ -417,7 +417,7 @@ def test_the_older_naming_scheme_is_kept() -> None:
     assert commit(store, Append(()), read_version=10).version == 11
     assert store.exists("_versions/11.manifest")
     store.put(NamingScheme.V2.path(12), serialize_manifest_file(Manifest(12, SCHEMA, ())))
-    with pytest.raises(CorruptFileError, match="two ways of naming"):
+    with pytest.raises(CorruptFileError, match="both manifest naming schemes"):
         open_snapshot(store)
     assert open_snapshot(store, 11).version == 11
 

@@ -148,7 +148,7 @@ def test_restoring_keeps_what_must_not_be_used_twice() -> None:
     assert (snapshot.version, snapshot.num_rows) == (4, 5)
     assert snapshot.manifest.config == {}
     assert (snapshot.manifest.max_fragment_id, snapshot.manifest.next_row_id) == (1, 9)
-    with pytest.raises(VersionNotFoundError, match="no version 9"):
+    with pytest.raises(VersionNotFoundError, match="No version 9"):
         _commit(store, Restore(9))
 
 

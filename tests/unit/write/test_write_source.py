@@ -106,7 +106,7 @@ def test_columns_are_found_by_name() -> None:
 
 def test_names_must_be_unambiguous() -> None:
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(SchemaMismatchError, match="twice"):
+    with pytest.raises(SchemaMismatchError, match="Duplicate"):
         fit(twice, pa.schema([("a", pa.int64())]))
-    with pytest.raises(SchemaMismatchError, match="no column 'A'"):
+    with pytest.raises(SchemaMismatchError, match=r"[Cc]olumn 'A' not found"):
         fit(pa.table({"A": [1]}), pa.schema([("a", pa.int64())]))

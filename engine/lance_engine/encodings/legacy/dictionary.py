@@ -12,7 +12,7 @@ from lance_engine.format.legacy import Page
 def decoder(page: Page, context: PageContext) -> kernels.ArrayDecoder:
     stored = context.dictionary
     if stored is None or not 0 <= stored.position <= context.file_size or not 0 <= stored.length < 2**32:
-        raise CorruptFileError("The file does not say where the values of the dictionary are")
+        raise CorruptFileError("The file does not give the position of the dictionary values")
     shape = context.shape
     items = (plain if shape.kind == "fixed" else var_binary).decoder(Page(*stored), context)
     return kernels.array_dictionary(

@@ -31,15 +31,15 @@ def _descend(array: pa.Array, field: Field, top: Field, path: str, columns: list
         array = array.storage
     if array.null_count and not field.nullable:
         raise SchemaMismatchError(
-            "A null in a column declared non-nullable",
+            "Null value in a non-nullable column",
             column=path,
-            remedy="Remove the null, or declare the field nullable",
+            remedy="Remove the nulls, or make the field nullable",
         )
     if pa.types.is_struct(array.type) and array.null_count:
         raise UnsupportedTypeError(
             "Files of version 2.0 cannot hold null structs",
             column=path,
-            remedy="Write version 2.1, or replace the nulls by structs of nulls",
+            remedy="Write version 2.1, or replace null structs with structs of nulls",
         )
     pages: list[Page] = []
     columns.append(pages)

@@ -53,8 +53,8 @@ def _dictionary(builder: PageBuilder, array: pa.DictionaryArray) -> pb.ArrayEnco
             keys = keys.cast(array.type.index_type)
         except pa.ArrowInvalid as error:
             raise UnsupportedTypeError(
-                f"Indices of type {array.type.index_type} are too narrow for the items and one for nulls",
-                remedy="Cast the column to its value type, or to a dictionary with wider indices",
+                f"The index type {array.type.index_type} is too narrow for the dictionary plus a null entry",
+                remedy="Cast the column to its value type, or to a dictionary with a wider index type",
             ) from error
     fixed = fixed_values(keys)
     indices = no_nulls(builder.flat(value_bytes(fixed), fixed.bits))

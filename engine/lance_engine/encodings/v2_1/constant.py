@@ -43,9 +43,9 @@ def _empty_struct(context: PageContext) -> EncodedPage:
     levels = context.levels
     if levels.max_def or levels.max_rep:
         raise UnsupportedTypeError(
-            "A struct without fields can hold no nulls and cannot stand inside lists",
+            "A struct without fields cannot be null and cannot be inside a list",
             column=context.leaf.path,
-            remedy="Leave the column out",
+            remedy="Drop the column",
         )
     layout = pb.ConstantLayout(layers=[pb.REPDEF_NULLABLE_ITEM])
     return EncodedPage(levels.rows, pb.PageLayout(constant_layout=layout), ())

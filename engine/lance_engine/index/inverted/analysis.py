@@ -49,7 +49,7 @@ class Analysis:
     prefix_only: bool = False
 
     def check(self) -> None:
-        """InvalidSearchError if a value makes no sense, UnsupportedFeatureError if it is of another kind."""
+        """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
         if self.base_tokenizer not in _BASES:
             raise UnsupportedFeatureError(
                 f"There is no tokenizer {self.base_tokenizer!r}", remedy="Choose " + ", ".join(_BASES)
@@ -135,7 +135,7 @@ class Analysis:
 
 
 def analysis_of(options: Mapping[str, Any]) -> Analysis:
-    """The analysis with some options; InvalidSearchError if one is unknown or makes no sense."""
+    """The analysis with some options; InvalidSearchError if one is unknown or is invalid."""
     given = dict(options)
     if given.get("base_tokenizer") == "ngram":
         # Parts of words are no words.
@@ -147,7 +147,8 @@ def analysis_of(options: Mapping[str, Any]) -> Analysis:
     except TypeError as error:
         known = ", ".join(Analysis.__dataclass_fields__)
         raise InvalidSearchError(
-            f"An option of the analysis is unknown: {', '.join(map(str, given))}", remedy=f"It takes {known}"
+            f"An option of the analysis is unknown: {', '.join(map(str, given))}",
+            remedy=f"Its arguments are {known}",
         ) from error
     found.check()
     return found

@@ -37,14 +37,16 @@ def lists_in(column: pa.Array, item: pa.DataType, size: int) -> U8Array:
     """The bytes of the items of fixed-size lists; CorruptFileError if the column is another, or has nulls."""
     kind = column.type
     if not pa.types.is_fixed_size_list(kind) or kind.value_type != item or kind.list_size != size:
-        raise CorruptFileError(f"A column of the index holds {kind}, not lists of {size} {item}")
+        raise CorruptFileError(f"A column of the index has type {kind}, expected lists of {size} {item}")
     if column.null_count or column.values.null_count:
-        raise CorruptFileError("A column of the index that must not be null holds nulls")
+        raise CorruptFileError("A non-nullable column of the index contains nulls")
     return numbers_in(column.flatten(), item).view(np.uint8)
 
 
 def numbers_in(column: pa.Array, kind: pa.DataType) -> npt.NDArray[Any]:
     """The values of a column; CorruptFileError if it has another type, or nulls."""
     if column.type != kind or column.null_count:
-        raise CorruptFileError(f"A column of the index holds {column.type}, or nulls, not {kind}")
+        raise CorruptFileError(
+            f"A column of the index has type {column.type} or contains nulls, expected {kind}"
+        )
     return np.ascontiguousarray(column.to_numpy(zero_copy_only=False))

@@ -27,7 +27,7 @@ class FlatCodec:
         whole(entries, "dim", dim, dim)
         kind = stored.field(COLUMN).type if COLUMN in stored.names else None
         if kind is None or not pa.types.is_fixed_size_list(kind) or kind.value_type not in _ELEMENTS:
-            raise UnsupportedFeatureError(f"The index holds vectors of type {kind}")
+            raise UnsupportedFeatureError(f"The index contains vectors of type {kind}")
         self.item, self._metric, self._dim = kind.value_type, metric, dim
         if (metric is kernels.Metric.HAMMING) != (self.item == pa.uint8()):
             raise UnsupportedFeatureError(f"The index has the metric {metric.name} on {self.item}")

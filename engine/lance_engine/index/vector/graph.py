@@ -23,15 +23,15 @@ def attach(partition: kernels.Partition, entries: dict[str, Any], rows: pa.Recor
     """Give a partition the graph of these nodes; CorruptFileError if it contradicts itself."""
     ends = entries.get("level_offsets")
     if not isinstance(ends, list) or not 2 <= len(ends) <= _MOST_LEVELS or ends[0] != 0:
-        raise CorruptFileError("The levels of a graph of the index are no list of offsets")
+        raise CorruptFileError("The levels of an index graph are not a valid list of offsets")
     if any(
         isinstance(end, bool) or not isinstance(end, int) or not 0 <= end <= rows.num_rows for end in ends
     ):
-        raise CorruptFileError("A level of a graph of the index ends behind its nodes")
+        raise CorruptFileError("A level of an index graph extends past its nodes")
     entry = whole(entries, "entry_point", 0, 2**32 - 1)
     neighbours = rows.column(NEIGHBOURS)
     if not pa.types.is_list(neighbours.type) or neighbours.null_count:
-        raise CorruptFileError(f"The neighbours in a graph of the index are {neighbours.type}, or null")
+        raise CorruptFileError(f"The neighbours in an index graph are {neighbours.type}, or null")
     offsets = neighbours.offsets.to_numpy()
     ids = numbers_in(rows.column(NODE), pa.uint32())
     used = ends[-1]
@@ -44,4 +44,4 @@ def attach(partition: kernels.Partition, entries: dict[str, Any], rows: pa.Recor
             numbers_in(neighbours.flatten(), pa.uint32())[: offsets[used] - offsets[0]],
         )
     except ValueError as error:
-        raise CorruptFileError("A graph of the index contradicts itself") from error
+        raise CorruptFileError("An index graph is inconsistent") from error

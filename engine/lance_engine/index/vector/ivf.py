@@ -45,7 +45,7 @@ class Ivf:
 
 
 def parse_ivf(data: bytes, rows: int) -> Ivf:
-    """The message in a file of `rows` rows; CorruptFileError if it makes no sense."""
+    """The message in a file of `rows` rows; CorruptFileError if it is invalid."""
     try:
         message = index_pb2.IVF.FromString(data)
     except DecodeError as error:
@@ -53,7 +53,7 @@ def parse_ivf(data: bytes, rows: int) -> Ivf:
     lengths = np.array(message.lengths, dtype=np.int64)
     if message.offsets:
         if max(message.offsets) > rows:
-            raise CorruptFileError(f"A partition begins behind the {rows} rows of the file")
+            raise CorruptFileError(f"A partition starts past the {rows} rows of the file")
         offsets = np.array(message.offsets, dtype=np.int64)
     else:
         offsets = np.cumsum(lengths) - lengths
@@ -67,11 +67,11 @@ def parse_ivf(data: bytes, rows: int) -> Ivf:
     elif message.centroids:
         count = len(message.centroids)
         if not len(lengths) or count % len(lengths):
-            raise CorruptFileError(f"{count} numbers are no centroids of {len(lengths)} partitions")
+            raise CorruptFileError(f"{count} numbers cannot be the centroids of {len(lengths)} partitions")
         centroids = np.array(message.centroids, dtype=np.float32).reshape(len(lengths), -1)
     if centroids is not None:
         if len(centroids) != len(lengths):
-            raise CorruptFileError(f"There are {len(centroids)} centroids of {len(lengths)} partitions")
+            raise CorruptFileError(f"There are {len(centroids)} centroids for {len(lengths)} partitions")
         if not np.isfinite(centroids).all():
             raise CorruptFileError("A centroid of the index is not finite")
     return Ivf(centroids, offsets, lengths)
@@ -81,7 +81,9 @@ def parse_tensor(message: Any) -> F32Array:
     """The numbers of a Tensor in its shape; CorruptFileError if these do not fit."""
     kind = _TYPES.get(message.data_type)
     if kind is None:
-        raise CorruptFileError(f"A tensor has the type {message.data_type}, which holds no fractions")
+        raise CorruptFileError(
+            f"A tensor has the type {message.data_type}, which is not a floating-point type"
+        )
     shape = list(message.shape)
     # An empty tensor may claim any length of its other dimensions.
     claimed = math.prod(max(1, length) for length in shape)

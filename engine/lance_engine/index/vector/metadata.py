@@ -23,13 +23,13 @@ def json_of(metadata: Mapping[str, str], key: str) -> Any:
     try:
         return json.loads(metadata[key])
     except (KeyError, ValueError, RecursionError) as error:
-        raise CorruptFileError(f"The metadata '{key}' of the index is missing or no JSON") from error
+        raise CorruptFileError(f"The metadata '{key}' of the index is missing or not valid JSON") from error
 
 
 def object_in(value: Any, key: str) -> dict[str, Any]:
     """`value` if it is an object; CorruptFileError if not."""
     if not isinstance(value, dict):
-        raise CorruptFileError(f"The metadata '{key}' of the index is no object")
+        raise CorruptFileError(f"The metadata '{key}' of the index is not a JSON object")
     return value
 
 
@@ -38,7 +38,7 @@ def embedded(value: Any, key: str) -> dict[str, Any]:
     try:
         return object_in(json.loads(value), key)
     except (TypeError, ValueError, RecursionError) as error:
-        raise CorruptFileError(f"The metadata '{key}' of the index is no JSON text") from error
+        raise CorruptFileError(f"The metadata '{key}' of the index is not valid JSON") from error
 
 
 def whole(entries: Mapping[str, Any], key: str, low: int, high: int, default: int | None = None) -> int:

@@ -83,12 +83,12 @@ GRAPH_LEVELS: Final = 7
 def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str, Any]) -> VectorOptions:
     """The options of a new index on a column of type `vector` with `rows` rows.
 
-    UnsupportedTypeError if there is no such index on these values, InvalidSearchError if an option makes no
-    sense, TypeError if there is none of this name.
+    UnsupportedTypeError if there is no such index on these values, InvalidSearchError if an option is
+    invalid, TypeError if there is none of this name.
     """
     name = kind.upper()
     if not pa.types.is_fixed_size_list(vector):
-        raise UnsupportedTypeError(f"An {name} index cannot be built on values of type {vector}")
+        raise UnsupportedTypeError(f"Cannot build an {name} index on type {vector}")
     value_type, dim = vector.value_type, vector.list_size
     options = dict(given)
     metric = _metric(options.pop("metric", None), value_type)
@@ -97,7 +97,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         is_bytes and name != "IVF_FLAT"
     ):
         raise UnsupportedTypeError(
-            f"An {name} index with the metric {METRIC_NAMES[metric]} cannot be built on {value_type}"
+            f"Cannot build an {name} index with the metric {METRIC_NAMES[metric]} on {value_type}"
         )
     coding = name.rpartition("_")[2]
     has_graph = "HNSW" in name
@@ -109,8 +109,9 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         parts = _number(options, "num_sub_vectors", _default_parts(dim), 1, dim)
         if bits not in (4, 8) or dim % parts or (bits == 4 and parts % 2):
             raise InvalidSearchError(
-                f"{parts} codes of {bits} bits do not divide vectors of {dim} dimensions",
-                remedy="num_sub_vectors divides the dimensions; num_bits is 8, or 4 if there are pairs",
+                f"{parts} codes of {bits} bits do not fit vectors of {dim} dimensions",
+                remedy="num_sub_vectors must divide the dimensions; num_bits must be 8, or 4 with an even "
+                "num_sub_vectors",
             )
     neighbours = _number(options, "m", 20, 4, 1024) if has_graph else 0
     found = VectorOptions(
@@ -127,7 +128,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         candidates=_number(options, "ef_construction", 150, neighbours, 1 << 16) if has_graph else 0,
     )
     if options:
-        raise TypeError(f"'{min(options)}' is no option of an {name} index")
+        raise TypeError(f"'{min(options)}' is not an option of an {name} index")
     return found
 
 
@@ -136,7 +137,7 @@ def _metric(name: object, value_type: pa.DataType) -> kernels.Metric:
         return kernels.Metric.HAMMING if value_type == pa.uint8() else kernels.Metric.L2
     found = METRICS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
-        raise InvalidSearchError(f"There is no metric {name!r}", remedy="Choose " + ", ".join(METRICS))
+        raise InvalidSearchError(f"Unknown metric {name!r}", remedy="Choose " + ", ".join(METRICS))
     return found
 
 
@@ -151,5 +152,5 @@ def _number(options: dict[str, Any], name: str, default: int, low: int, high: in
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidSearchError(f"{name} is a number from {low} to {high}, not {value!r}")
+        raise InvalidSearchError(f"{name} must be between {low} and {high}, not {value!r}")
     return value

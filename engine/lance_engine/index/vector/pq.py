@@ -39,7 +39,7 @@ class ProductCodec:
             try:
                 data = bytes(inline)
             except (TypeError, ValueError) as error:
-                raise CorruptFileError("The codebook of the index is no list of bytes") from error
+                raise CorruptFileError("The codebook of the index is not a list of bytes") from error
         else:
             data = buffer(whole(entries, "codebook_position", 1, 1 << 20))
         self.codebook = parse_tensor_bytes(data).reshape(-1)

@@ -74,7 +74,7 @@ def _signs(entries: dict[str, Any], dim: int) -> U8Array:
     try:
         signs = np.frombuffer(bytes(entries.get("fast_rotation_signs") or []), dtype=np.uint8)
     except (TypeError, ValueError) as error:
-        raise CorruptFileError("The rotation of the index is no list of bytes") from error
+        raise CorruptFileError("The rotation of the index is not a list of bytes") from error
     if len(signs) != 4 * -(-dim // 8) or dim % 8:
         raise CorruptFileError(f"The rotation of the index has {len(signs)} bytes for {dim} dimensions")
     return signs

@@ -117,7 +117,7 @@ class VectorSegment:
             raise
         except ValueError as error:
             raise CorruptFileError(
-                "A partition of the index contradicts itself", path=self._vectors.path
+                "A partition of the index is inconsistent", path=self._vectors.path
             ) from error
         size = int(batch.get_total_buffer_size())
         if self.has_graph and len(ids):

@@ -74,7 +74,7 @@ TextQuery: TypeAlias = Match | Phrase | MultiMatch | Boolean | Boost
 
 
 def check(query: TextQuery, depth: int = 0) -> None:
-    """InvalidSearchError if a query makes no sense."""
+    """InvalidSearchError if a query is invalid."""
     if depth > _DEEPEST:
         raise InvalidSearchError(f"The query is more than {_DEEPEST} levels deep")
     match query:
