@@ -127,7 +127,7 @@ def nearest_join(
     names = list(dataset.schema.names if columns is None else columns)
     missing = [name for name in names if name not in dataset.schema.names]
     if missing:
-        raise ColumnNotFoundError(f"The dataset has no column '{missing[0]}'", path=dataset.uri)
+        raise ColumnNotFoundError(f"Column '{missing[0]}' not found in the dataset", path=dataset.uri)
     fields = [dataset.schema.field(name).with_name(prefix + name) for name in names]
     taken = {*left.columns, DISTANCE.name} & {field.name for field in fields}
     if taken or DISTANCE.name in left.columns:

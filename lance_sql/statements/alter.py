@@ -50,7 +50,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
         changed = _alter(dataset, first)
     else:
         raise UnsupportedFeatureError(
-            f"a dataset cannot be altered so: {first.sql(dialect='duckdb')}",
+            f"unsupported ALTER TABLE: {first.sql(dialect='duckdb')}",
             remedy=ALTERATIONS,
         )
     session.catalog.renew(changed)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 #: What may be altered of a dataset.
-ALTERATIONS = "Columns can be added, dropped, renamed and given another type, default or NOT NULL"
+ALTERATIONS = "You can add, drop and rename columns, and change their type, default and NOT NULL"
 
 _CHANGES = ("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE")
 
@@ -26,8 +26,8 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
     match words:
         case ["ANALYZE", *_] | ["VACUUM", "ANALYZE", *_] if is_dataset(session, tokens[-1].value):
             raise UnsupportedFeatureError(
-                f"ANALYZE keeps statistics of tables of the engine; {tokens[-1].value} is a dataset",
-                remedy="Its statistics are kept as it is written; OPTIMIZE brings indices up to date",
+                f"ANALYZE only works on tables of the SQL engine; {tokens[-1].value} is a dataset",
+                remedy="Statistics of datasets are collected on write; use OPTIMIZE to update indices",
             )
         case ["ALTER", "VIEW", *_] | ["COMMENT", "ON", "VIEW", *_]:
             name = _named(tokens[2 if words[0] == "ALTER" else 3 :])
@@ -87,7 +87,7 @@ def _named(tokens: Sequence[Token]) -> str:
 def refuse_unknown_alteration(session: Session, tokens: Sequence[Token]) -> None:
     """``ALTER TABLE t ...`` with a change that only tables of the engine could have."""
     if _named(tokens[1:2]).upper() == "TABLE" and is_dataset(session, _named(tokens[2:])):
-        raise UnsupportedFeatureError(f"a dataset cannot be altered so: {_words(tokens)}", remedy=ALTERATIONS)
+        raise UnsupportedFeatureError(f"unsupported ALTER TABLE: {_words(tokens)}", remedy=ALTERATIONS)
 
 
 def _words(tokens: Sequence[Token]) -> str:

@@ -80,7 +80,7 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
     chosen = KINDS.get(kind.lower())
     if chosen is None:
         raise UnsupportedFeatureError(
-            f"An index of kind '{kind}' cannot be built",
+            f"Unknown index type '{kind}'",
             remedy="Choose " + ", ".join([*KINDS, *VECTOR_KINDS, TEXT_KINDS[0]]),
         )
     unknown = options.keys() - chosen.options.keys()

@@ -45,7 +45,7 @@ def create_inverted_index(
 
 
 def text_options(options: Mapping[str, Any]) -> TextOptions:
-    """The options of an index; TypeError if one is unknown, InvalidSearchError if one makes no sense."""
+    """The options of an index; TypeError if one is unknown, InvalidSearchError if one is invalid."""
     given = dict(options)
     with_position = given.pop("with_position", False)
     if not isinstance(with_position, bool):

@@ -55,7 +55,7 @@ def hybrid(
         raise InvalidSearchError(f"alpha is a number from 0 to 1, not {alpha!r}")
     for name, value in (("k", k), ("oversample", oversample)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidSearchError(f"{name} is a number from 1 on, not {value!r}")
+            raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}")
     wanted = int(k) * int(oversample)
     vectors = nearest(
         snapshot, reader_for, vector_column, vector, wanted, metric,

@@ -124,7 +124,7 @@ def _json(metadata: Mapping[str, str], key: str) -> Any:
     try:
         return json.loads(metadata.get(key, ""))
     except (ValueError, RecursionError) as error:
-        raise CorruptFileError(f"The metadata '{key}' of the index is missing or no JSON") from error
+        raise CorruptFileError(f"The metadata '{key}' of the index is missing or not valid JSON") from error
 
 
 def _one_of(metadata: Mapping[str, str], key: str, *known: str) -> str:
