@@ -42,8 +42,7 @@ std::vector<Range> buffers_of(const Message& message, uint32_t offsets_field, ui
   check(offsets.size() == sizes.size(), "a page lists different numbers of buffer offsets and buffer sizes");
   std::vector<Range> buffers(offsets.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    check(offsets[i] <= file_size && sizes[i] <= file_size - offsets[i],
-          "a page buffer is outside the file");
+    check(offsets[i] <= file_size && sizes[i] <= file_size - offsets[i], "a page buffer is outside the file");
     buffers[i] = {offsets[i], sizes[i]};
   }
   return buffers;
