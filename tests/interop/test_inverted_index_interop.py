@@ -5,7 +5,15 @@ import random
 import lance
 import pyarrow as pa
 import pytest
-from lance.query import BooleanQuery, BoostQuery, FullTextOperator, MatchQuery, Occur, PhraseQuery
+from lance.query import (
+    BooleanQuery,
+    BoostQuery,
+    DocumentGranularity,
+    FullTextOperator,
+    MatchQuery,
+    Occur,
+    PhraseQuery,
+)
 from lance_engine.index.inverted.listing import inverted_indices
 
 import lance_sql
@@ -201,3 +209,12 @@ def test_fuzzy_words(tmp_path, fuzziness):
                 ),
             },
         )
+
+
+def test_items_of_lists_as_documents_are_read_from_the_texts(tmp_path):
+    path = str(tmp_path / "t")
+    theirs = lance.write_dataset(table(300, lists=True), path)
+    theirs.create_scalar_index("text", "INVERTED", document_granularity=DocumentGranularity.LIST_ELEMENT)
+    found = found_by_us(path, Match("apple"))
+    assert found
+    assert found.keys() == found_by_us(path, Match("apple"), use_index=False, analysis={"stem": False}).keys()

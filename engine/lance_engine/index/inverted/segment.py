@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pyroaring import BitMap
 
 from lance_engine import kernels
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.index.cache import VECTORS
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.inverted.layout import DELETED, METADATA_FILE, Layout
+from lance_engine.index.inverted.layout import DELETED, METADATA_FILE, Layout, file_name
 from lance_engine.index.inverted.partition import TextPartition
+
+# From this version on the items of lists may be documents of their own.
+_LIST_ITEMS: Final = 3
 
 
 class TextSegment:
@@ -24,6 +27,10 @@ class TextSegment:
         metadata = files.open(METADATA_FILE)
         with index_errors(files.segment.name):
             self.layout = Layout.parse(metadata.schema.metadata)
+            if files.segment.index_version >= _LIST_ITEMS and self.partitions:
+                documents = files.open(file_name(self.partitions[0], "docs"))
+                if any(name.startswith("_doc_index") for name in documents.schema.names):
+                    raise UnsupportedFeatureError("The index has a document for each item of a list")
             self.deleted_fragments = BitMap()
             if DELETED in metadata.schema.names:
                 for value in metadata.read([DELETED]).column(0).to_pylist():
