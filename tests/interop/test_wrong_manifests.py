@@ -101,7 +101,7 @@ def test_more_rows_than_the_files_have(tmp_path: Path, version: str) -> None:
         lance.dataset(uri).to_table()
     with pytest.raises(CorruptFileError, match="The column has 10 rows, but its fragment has 12"):
         lance_sql.open(uri).scan().to_table()
-    assert set(problems(uri)) == {"The column has 10 rows, its fragment 12"}
+    assert set(problems(uri)) == {"The column has 10 rows, but its fragment has 12"}
 
 
 @pytest.mark.parametrize("rows", [5, 8, 12])
