@@ -185,6 +185,14 @@ def test_a_statement_is_one_version_and_keeps_what_spark_rounds(run: Run, root: 
     ]
 
 
+def test_conditions_of_which_spark_knows_no_filter_delete_all_their_rows(run: Run, root: Path) -> None:
+    """Spark's filters for DELETE lack the side of an OR that they cannot express."""
+    lance_sql.write(_table(60), root / "sides.lance")
+    run("DELETE FROM yard.sides WHERE s IS NULL OR length(s) > 1 AND id % 3 = 1")
+    kept = lance_sql.open(root / "sides.lance").scan().to_table().to_pylist()
+    assert [row["id"] for row in kept] == [i for i in range(60) if i % 13 and i % 3 != 1]
+
+
 def test_changes_that_memory_does_not_hold_go_through_a_file(run: Run, root: Path) -> None:
     lance_sql.write(_table(3000), root / "wide.lance")
     run("UPDATE yard.wide SET s = repeat(char(97 + id % 26), 8000 + id)")

@@ -16,8 +16,14 @@ package lancesql.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -30,6 +36,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table of {@link LanceCatalog}, which knows where it is, and from which rows are deleted by filters. */
 final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOperations, SupportsDelete {
+  private static final Set<String> LOGICAL = Set.of("AND", "OR", "NOT");
+
   private final String name;
   private final CaseInsensitiveStringMap options;
   private final Map<String, String> properties;
@@ -74,6 +82,22 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return List.of(filters).stream()
         .allMatch(
             filter -> PushedFilter.tree(filter).isPresent() && PushedFilter.isExact(filter, facts().exact()));
+  }
+
+  /** Spark's conversion to filters drops sides of AND and OR that it has no filter for, without a word. */
+  @Override
+  public boolean canDeleteWhere(Predicate[] predicates) {
+    return Stream.of(predicates).allMatch(LanceCatalogTable::hasFilters)
+        && SupportsDelete.super.canDeleteWhere(predicates);
+  }
+
+  private static boolean hasFilters(Expression predicate) {
+    if (predicate instanceof Predicate node && LOGICAL.contains(node.name())) {
+      return Stream.of(node.children()).allMatch(LanceCatalogTable::hasFilters);
+    }
+    return predicate instanceof Predicate
+        && Stream.of(predicate.children())
+            .allMatch(child -> child instanceof NamedReference || child instanceof Literal);
   }
 
   @Override
