@@ -21,6 +21,7 @@ from lance_engine.format.pb import table_pb2
 from vector_tables import clustered, vector_array
 
 import lance_sql
+from lance_sql.full_text import Match, Phrase
 
 ROWS = 120
 QUERY = clustered(1, 8, seed=3)[0]
@@ -86,6 +87,29 @@ def theirs_with_vectors(place: Path, kind: str) -> None:
     dataset.create_branch("b")
 
 
+def texts(rows: int, first: int = 0) -> pa.Table:
+    words = ("lance", "format", "query", "spark", "index", "page", "row")
+    sentences = [
+        " ".join(words[(number * step + step) % 7] for step in range(1, 2 + number % 9))
+        for number in range(first, first + rows)
+    ]
+    return pa.table({"a": np.arange(first, first + rows), "s": sentences})
+
+
+def ours_with_words(place: Path) -> None:
+    dataset = lance_sql.write(texts(300), place).create_index("s", "inverted", with_position=True)
+    dataset.tags.create("t")
+    dataset.branches.create("b")
+    lance_sql.write(texts(20, 300), place, "append")
+
+
+def theirs_with_words(place: Path, **options: Any) -> None:
+    dataset = lance.write_dataset(texts(300), place)
+    dataset.create_scalar_index("s", "INVERTED", **options)
+    dataset.tags.create("t", dataset.version)
+    dataset.create_branch("b")
+
+
 SOUND: dict[str, Callable[[Path], object]] = {
     "ours-2.0": lambda place: ours(place, data_storage_version="2.0"),
     "ours-2.1": lambda place: ours(place, data_storage_version="2.1"),
@@ -103,6 +127,9 @@ SOUND: dict[str, Callable[[Path], object]] = {
     "theirs-sq": lambda place: theirs_with_vectors(place, "IVF_SQ"),
     "theirs-rq": lambda place: theirs_with_vectors(place, "IVF_RQ"),
     "theirs-hnsw-pq": lambda place: theirs_with_vectors(place, "IVF_HNSW_PQ"),
+    "ours-words": ours_with_words,
+    "theirs-words": lambda place: theirs_with_words(place, with_position=True),
+    "theirs-words-plain": theirs_with_words,
     "theirs-hnsw-sq": lambda place: theirs_with_vectors(place, "IVF_HNSW_SQ"),
 }
 
@@ -195,6 +222,9 @@ def reads(uri: str) -> dict[str, Callable[[], object]]:
         "tags": lambda: [opened().tags.list(), opened().branches.list()],
         "nearest": searched,
         "nearest filtered": lambda: searched(filter="a > 10", nprobes=2),
+        "words": lambda: opened().search("lance query", "s", k=5),
+        "phrase": lambda: opened().search(Phrase("format row"), "s", filter="a > 10"),
+        "fuzzy": lambda: opened().search(Match("forma", fuzziness=1), "s", k=None),
         "min_max": lambda: [opened().min_max("a"), opened().min_max("s")],
         "splits": lambda: [opened().scan(splits=[split]).to_table() for split in opened().splits(3)],
         "verify": lambda: opened().verify(values=True),
