@@ -200,7 +200,7 @@ def test_choosing_versions_of_branches(branched: DatasetVersion) -> None:
     branched.tags.create("old")
     assert _open(branched, tag="new").branch == "dev"
     assert _open(branched, tag="new", branch="dev").version == 2
-    with pytest.raises(VersionNotFoundError, match="names a version of the main history"):
+    with pytest.raises(VersionNotFoundError, match="is on the main history"):
         _open(branched, tag="old", branch="dev")
     with pytest.raises(VersionNotFoundError, match=r"Branch 'prod' not found.* Available branches: dev"):
         _open(branched, branch="prod")

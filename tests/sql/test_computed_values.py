@@ -42,7 +42,7 @@ def test_expressions_beyond_filters(dataset: lance_sql.Dataset) -> None:
         ("no_such_function(x)", InvalidFilterError, "no_such_function"),
         ("x, id", InvalidFilterError, "Not a valid SQL expression"),
         ("unnest([x, x])", SchemaMismatchError, "20 values for 10 rows"),
-        ("replace(name, 'a', 'b')", InvalidFilterError, "do not fit double"),
+        ("replace(name, 'a', 'b')", InvalidFilterError, "to double"),
     ],
 )
 def test_what_is_refused(

@@ -85,7 +85,7 @@ def test_indices_decide(tmp_path):
     numbers = np.arange(ROWS)
     table = pa.table({"key": numbers * 7919 % ROWS, "text": [f"some text {i}" for i in range(ROWS)]})
     dataset = lance_sql.write(table, tmp_path / "t.lance").create_index("key", "BTREE")
-    assert decide(dataset, "key = 5").reason == "indices leave 0.00033 % of the rows"
+    assert decide(dataset, "key = 5").reason == "indices keep 0.00033 % of the rows"
     assert decide(dataset, "key = 5").share == 1 / ROWS
 
 
