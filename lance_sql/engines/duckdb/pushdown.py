@@ -97,7 +97,7 @@ def _decide(condition: Condition) -> Decision:
         reason = f"{pruned.by} decide all but {_percent(pruned.tested)} of the rows"
         return Decision(text, True, reason, pruned.left)
     if not dataset.snapshot.is_local:
-        reason = "indices and zone maps leave most of the rows, and no sample is read of remote files"
+        reason = "indices and zone maps keep most of the rows, and remote files are not sampled"
         return Decision(text, False, reason)
     share = sampled_share(condition)
     return Decision(text, share <= _SELECTIVE_SHARE, f"{_percent(share)} of sampled rows pass", share)
