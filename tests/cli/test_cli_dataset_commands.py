@@ -159,6 +159,7 @@ CLEANUP = _object(
     index_files=WHOLE,
     bytes_removed=WHOLE,
     dry_run=FLAG,
+    damaged_references=_list(TEXT),
 )
 TAG = _object(name=TEXT, version=WHOLE, branch=_maybe(TEXT), created_at=_maybe(TIME), updated_at=_maybe(TIME))
 FINDINGS = _list(
