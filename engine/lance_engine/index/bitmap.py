@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from pyroaring import BitMap
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.tree import Node
+from lance_engine.file.table import FileTable
 from lance_engine.format.row_id_map import ids_of, parse_row_id_map, row_id_map, serialize_row_id_map
 from lance_engine.index.btree import supports
 from lance_engine.index.cache import CACHE
@@ -58,18 +59,35 @@ class Bitmap:
         return {"distinct_values": len(self._keys)}
 
     def estimate(self, node: Node, rows: int) -> int:
-        keys = self._matching(node)
+        return self.estimate_rows(self._matching(node), rows)
+
+    def estimate_rows(self, keys: npt.NDArray[np.int64], rows: int) -> int:
+        """About how many of `rows` rows have one of the keys with these numbers."""
         if len(keys) > _STEP_KEYS:
             return rows * len(keys) // len(self._keys)
         return sum(_cardinality(found) for found in self._bitmaps(keys))
 
+    @property
+    def table(self) -> FileTable:
+        """The file."""
+        return self._table
+
+    @property
+    def keys(self) -> pa.Array:
+        """The distinct values."""
+        return self._keys
+
     def find(self, node: Node) -> U64Array:
-        found = [ids for rows in self._bitmaps(self._matching(node)) for ids in _ids(rows)]
+        return self.rows_of(self._matching(node))
+
+    def rows_of(self, keys: npt.NDArray[np.int64]) -> U64Array:
+        """The rows of the keys with these numbers, in any order."""
+        found = [ids for rows in self._bitmaps(keys) for ids in ids_in(rows)]
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
         for key, rows in enumerate(self._bitmaps(np.arange(len(self._keys)))):
-            for ids in _ids(rows):
+            for ids in ids_in(rows):
                 values = self._keys.take(pa.array(np.full(len(ids), key, dtype=np.int64)))
                 yield pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW])
 
@@ -99,6 +117,17 @@ def build(
     entries: Iterable[pa.RecordBatch], kind: pa.DataType, output: IndexOutput, options: Mapping[str, Any]
 ) -> bytes:
     """Write the file of a segment from sorted entries."""
+    write_bitmaps(entries, kind, output, lambda: ({}, []))
+    return b""
+
+
+def write_bitmaps(
+    entries: Iterable[pa.RecordBatch],
+    kind: pa.DataType,
+    output: IndexOutput,
+    more: Callable[[], tuple[Mapping[str, str], Iterable[bytes]]],
+) -> None:
+    """Write sets of rows by value; `more` is asked at the end for more metadata, and for buffers."""
     schema = pa.schema([("keys", kind), ("bitmaps", pa.binary())])
     file = output.create(FILE, schema)
     pending = _Pending(schema)
@@ -113,8 +142,9 @@ def build(
             file.write(ready)
     ready = pending.take(last=True)
     file.write(ready)
-    file.finish({_STATISTICS: json.dumps({"num_bitmaps": written + ready.num_rows}, separators=(",", ":"))})
-    return b""
+    statistics = json.dumps({"num_bitmaps": written + ready.num_rows}, separators=(",", ":"))
+    metadata, buffers = more()
+    file.finish({**metadata, _STATISTICS: statistics}, buffers)
 
 
 class _Pending:
@@ -151,7 +181,8 @@ class _Pending:
         return pa.RecordBatch.from_arrays([pa.concat_arrays([none, *keys]), data], schema=self._schema)
 
 
-def _ids(rows: Rows) -> Iterator[U64Array]:
+def ids_in(rows: Rows) -> Iterator[U64Array]:
+    """The row ids of a set."""
     for high, lows in rows.items():
         if lows is None:
             raise UnsupportedFeatureError(

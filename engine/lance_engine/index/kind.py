@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.expr.statistics import ZoneMatch
-from lance_engine.expr.tree import Column, Node, walk
+from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or, walk
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.live_zones import ROWS_OPTION, ROWS_PER_ZONE, LiveZone, Zones
 
 U64Array = npt.NDArray[np.uint64]
+
+_PLAIN: Final = (And, Or, Not, Comparison, In, IsNull, Match, Literal, Column)
 
 #: Columns of the batches that row indices are made of.
 VALUE, ROW = "value", "row"
@@ -106,6 +108,20 @@ class IndexOutput(Protocol):
         ...
 
 
+def one_entry_per_row(ids: U64Array, values: pa.Array) -> pa.RecordBatch:
+    """The entries of rows that have one each: their value."""
+    return pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW])
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a predicate can be computed for any value: nothing in it fails for some of them."""
+    return all(isinstance(found, _PLAIN) for found in walk(node))
+
+
+def _same(kind: pa.DataType) -> pa.DataType:
+    return kind
+
+
 @dataclass(frozen=True, slots=True)
 class RowFinderKind:
     """A kind of index of rows.
@@ -120,7 +136,7 @@ class RowFinderKind:
     newest: int
     supports: Callable[[pa.DataType], bool]
     holds_addresses: Callable[[int], bool]
-    #: The version of new segments where row ids are stable; elsewhere it is 0.
+    #: The version of new segments where row ids are stable.
     stable_version: int
     open: Callable[[SegmentFiles], RowFinder]
     #: (sorted entries, type of the values, output, options) -> serialised details
@@ -129,6 +145,14 @@ class RowFinderKind:
     options: Mapping[str, int]
     #: The options that an existing segment was built with.
     built_with: Callable[[RowFinder], Mapping[str, int]]
+    #: The version of new segments where row ids are not stable.
+    version: int = 0
+    #: Which predicates on the column it answers.
+    answers: Callable[[Node], bool] = is_plain
+    #: (row ids, values of the column) -> what the index has of these rows
+    entries_of: Callable[[U64Array, pa.Array], pa.RecordBatch] = one_entry_per_row
+    #: The type of the values of entries, by the type of the column.
+    entry_type: Callable[[pa.DataType], pa.DataType] = _same
 
 
 def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
@@ -159,6 +183,8 @@ class ZoneFinderKind:
     build: Callable[[ZoneSource, IndexOutput], bytes]
     options: Mapping[str, int] = field(default_factory=lambda: {ROWS_OPTION: ROWS_PER_ZONE})
     built_with: Callable[[ZoneFinder], Mapping[str, int]] = _zone_rows
+    answers: Callable[[Node], bool] = is_plain
+    entry_type: Callable[[pa.DataType], pa.DataType] = _same
 
 
 IndexKind = RowFinderKind | ZoneFinderKind

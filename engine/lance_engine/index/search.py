@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.expr.statistics import ZoneMatch
-from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or, walk
+from lance_engine.expr.tree import And, Column, Function, In, Node, Not, Or
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
 from lance_engine.index.files import index_errors
-from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, ZoneFinder, column_of
+from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, ZoneFinder, column_of, is_plain
 from lance_engine.index.live_zones import Zones
 from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
 from lance_engine.index.registry import KINDS
@@ -73,7 +73,6 @@ _EXTRA_FACTOR: Final = 16
 # Lists of values that explanations spell out.
 _LISTED: Final = 8
 
-_PLAIN: Final = (And, Or, Not, Comparison, In, IsNull, Match, Literal, Column)
 _NOTHING: Final = FragmentMatches(EMPTY, True)
 
 Found = dict[int, FragmentMatches]
@@ -116,7 +115,7 @@ class _Searcher:
 
     def _plan(self, node: Node) -> _Plan | None:
         column = column_of(node)
-        if column is not None and _is_plain(node):
+        if column is not None and (is_plain(node) or isinstance(node, Function)):
             return self._lookup(column, node)
         if isinstance(node, And):
             parts, complete = _by_column(node)
@@ -131,7 +130,8 @@ class _Searcher:
 
     def _lookup(self, column: Column, node: Node) -> _Lookup | None:
         """The best index for a predicate on one column."""
-        for index in sorted(self._indices.get(column.parts, ()), key=_preference):
+        able = [index for index in self._indices.get(column.parts, ()) if index.kind.answers(node)]
+        for index in sorted(able, key=_preference):
             lookup = _Lookup(self, self._snapshot, index, node)
             if lookup.is_useful:
                 return lookup
@@ -165,7 +165,8 @@ class _Lookup:
             self._opened += [(segment, segment.open(index.kind)) for segment in index.segments]
         except UnsupportedFeatureError:
             return  # of an old release: what it covers is scanned
-        self.is_useful = all(_fits(finder.value_type, index.column_type) for _, finder in self._opened)
+        entry_type = index.kind.entry_type(index.column_type)
+        self.is_useful = all(_fits(finder.value_type, entry_type) for _, finder in self._opened)
         if self.is_useful:
             total = self._covered_rows()
             if isinstance(index.kind, RowFinderKind):
@@ -193,7 +194,7 @@ class _Lookup:
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
                 # Old releases left entries of rows that were updated since: those rows are tested again.
-                exact = not (self._index.kind.name == "bitmap" and self._snapshot.has_stable_row_ids)
+                exact = holds_addresses(self._snapshot, self._index.kind, segment.segment)
                 found |= _by_fragment(self._snapshot, segment, addresses, exact)
             else:
                 found |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])
@@ -284,11 +285,6 @@ def _both(left: FragmentMatches, right: FragmentMatches) -> FragmentMatches:
     return FragmentMatches(intersection(left.ranges, right.ranges), left.exact and right.exact)
 
 
-def _is_plain(node: Node) -> bool:
-    """Whether a predicate can be computed for any value: nothing in it fails for some of them."""
-    return all(isinstance(found, _PLAIN) for found in walk(node))
-
-
 def _by_column(node: And) -> tuple[list[Node], bool]:
     """The operands, those on the same column as one, and whether all can be served at all."""
     grouped: dict[tuple[str, ...], list[Node]] = {}
@@ -296,9 +292,9 @@ def _by_column(node: And) -> tuple[list[Node], bool]:
     complete = True
     for operand in node.operands:
         column = column_of(operand)
-        if column is not None and _is_plain(operand):
+        if column is not None and is_plain(operand):
             grouped.setdefault(column.parts, []).append(operand)
-        elif isinstance(operand, Or):
+        elif isinstance(operand, (Or, Function)):
             others.append(operand)
         else:
             complete = False
@@ -310,9 +306,9 @@ def _preference(index: TableIndex) -> int:
     return list(KINDS).index(index.kind.name)
 
 
-def _fits(kind: pa.DataType | None, column_type: pa.DataType) -> bool:
+def _fits(kind: pa.DataType | None, expected: pa.DataType) -> bool:
     """Whether an index has values of the type that the filter's constants have."""
-    return kind is None or value_type(kind) == value_type(column_type)
+    return kind is None or value_type(kind) == value_type(expected)
 
 
 def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array, exact: bool) -> Found:

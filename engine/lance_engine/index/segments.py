@@ -16,6 +16,7 @@ from lance_engine.index.kind import IndexKind, RowFinder, RowFinderKind, ZoneFin
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 from lance_engine.owned import OwnedValues
+from lance_engine.schema_tree import LISTS
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
@@ -105,7 +106,10 @@ def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
 
 
 def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.DataType]]:
-    """Path and type of the leaves outside of lists, by field id; not of JSON, which files order otherwise."""
+    """Path and type of the leaves outside of lists, and of lists of leaves, by field id.
+
+    Not of JSON, which files order otherwise.
+    """
     found: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
     pending: list[tuple[tuple[str, ...], Field]] = [
         ((field.name,), field) for field in snapshot.schema.fields
@@ -114,7 +118,9 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
         parts, field = pending.pop()
         if field.logical_type == "struct" and not field.is_packed:
             pending += [((*parts, child.name), child) for child in field.children]
-        elif field.is_leaf and not field.is_json:
+            continue
+        item = field.children[0] if field.logical_type in LISTS else field
+        if item.is_leaf and not item.is_json:
             found[field.id] = (parts, field.arrow_type)
     return found
 

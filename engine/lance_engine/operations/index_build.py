@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.kind import ROW, VALUE, IndexKind, RowFinder, RowFinderKind, ZoneFinder, ZoneSource
+from lance_engine.index.kind import ROW, IndexKind, RowFinder, RowFinderKind, ZoneFinder, ZoneSource
 from lance_engine.index.live_zones import ROWS_OPTION, live_zones
 from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
 from lance_engine.index.segments import CoveringSegment, holds_addresses
@@ -114,7 +114,9 @@ def rebuild_moved(
 
 def new_version(snapshot: Snapshot, kind: IndexKind) -> int:
     """The version of new segments of a kind."""
-    return kind.stable_version if snapshot.has_stable_row_ids and isinstance(kind, RowFinderKind) else 0
+    if not isinstance(kind, RowFinderKind):
+        return 0
+    return kind.stable_version if snapshot.has_stable_row_ids else kind.version
 
 
 def new_segment(
@@ -157,13 +159,14 @@ def _build_rows(
     identifier = ROW_ADDRESS if by_address else ROW_ID
     with ExternalSorter(memory) as sorter:
         for ids, values in _rows(snapshot, target, fragments, identifier, reporter):
-            sorter.add(pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW]))
+            sorter.add(kind.entries_of(ids, values))
         runs = [sorter.sorted()]
         for segment in carried:
             finder = cast(RowFinder, segment.open(kind))
             runs.append(_relocated(finder.entries(), _still_there(snapshot, kind, segment)))
         reporter.begin("writing the index")
-        return kind.build(_counted(merged(runs), reporter), target.column_type, folder, target.options)
+        entry_type = kind.entry_type(target.column_type)
+        return kind.build(_counted(merged(runs), reporter), entry_type, folder, target.options)
 
 
 def _build_zones(
@@ -202,7 +205,7 @@ def _rows(
 def _relocated(entries: Iterable[pa.RecordBatch], relocate: Relocate) -> Iterator[pa.RecordBatch]:
     for batch in entries:
         ids, kept = relocate(batch.column(1).to_numpy())
-        moved = pa.RecordBatch.from_arrays([batch.column(0), pa.array(ids)], [VALUE, ROW])
+        moved = batch.set_column(1, ROW, pa.array(ids))
         yield moved if kept.all() else moved.filter(pa.array(kept))
 
 
