@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import html
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
-from lance_engine.errors import LanceError, UnsupportedFeatureError
+from lance_engine.errors import LanceError, PositionOutOfRangeError, UnsupportedFeatureError
 from lance_engine.legible import legible_line, without_secrets
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted
+from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+    import polars as pl
 
 try:
     from duckdb._sources import ArrowScanSource
@@ -32,8 +39,10 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
-    column), not positions as pyarrow's does. Filters have SQL semantics throughout: an unknown (null)
-    comparison selects nothing, and NaN equals itself and is greater than every number.
+    column), not positions as pyarrow's does: positions are read with `take_positions`, ``ds[5]``,
+    ``ds[[1, 2]]`` and ``ds[10:20]``, and ``len(ds)`` is the number of rows. Filters have SQL semantics
+    throughout: an unknown (null) comparison selects nothing, and NaN equals itself and is greater than every
+    number.
 
     The rest is the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars, Ibis and pandas
     read it, and the scan source protocol of DuckDB (`rows`, `accepts`, `stream`), which tells its optimiser
@@ -108,6 +117,50 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         """The number of rows that pass `filter`; without one, known from metadata."""
         count: int = super().count_rows(filter)
         return count
+
+    def to_pandas(self, columns: Sequence[str] | None = None, filter: Any = None) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; see `scan`. pandas must be installed."""
+        return to_pandas(self.scan(columns, filter).to_table())
+
+    def to_polars(self, columns: Sequence[str] | None = None, filter: Any = None) -> pl.DataFrame:
+        """The rows as a Polars DataFrame; see `scan`. Polars must be installed."""
+        return to_polars(self.scan(columns, filter).to_table())
+
+    # rows by position
+
+    def __len__(self) -> int:
+        return self.count_rows()
+
+    def __bool__(self) -> bool:
+        return True  # a dataset without rows is one
+
+    def __getitem__(self, index: int | slice | npt.ArrayLike) -> Any:
+        """The row at a position as a dictionary; the rows of a slice or of several positions as a table.
+
+        Negative positions count from the end, if there is one position or a slice.
+        """
+        if isinstance(index, slice):
+            begin, end, step = index.indices(len(self))
+            if step == 1:
+                return self.scan(offset=begin, limit=max(0, end - begin)).to_table()
+            return self.take_positions(range(begin, end, step))
+        try:
+            position = operator.index(index)  # type: ignore[arg-type]
+        except TypeError:
+            return self.take_positions(index)
+        if not -len(self) <= position < len(self):
+            raise PositionOutOfRangeError(
+                f"position {position} is out of range: the dataset has {len(self)} rows",
+                path=self.uri,
+                version=self.version,
+            )
+        rows: list[dict[str, Any]] = self.take_positions([position % len(self)]).to_pylist()
+        return rows[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows as dictionaries, in the order of positions."""
+        for batch in self.scan().to_batches():
+            yield from batch.to_pylist()
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()

@@ -31,3 +31,7 @@ class EngineNotInstalledError(LanceError, ImportError):
     """The SQL engine asked for is unknown or its package is not installed."""
 
     __str__ = LanceError.__str__
+
+
+class PackageNotInstalledError(LanceError, ImportError):
+    """A package is missing that an answer in its own types needs, such as pandas."""

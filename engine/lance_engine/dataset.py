@@ -176,15 +176,32 @@ class DatasetVersion:
         missing: Literal["error", "skip"] = "error",
         metrics: ScanMetrics | None = None,
     ) -> pa.Table:
-        """The rows with these ids, in this order, repeated if asked.
+        """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if asked.
 
-        An id that does not exist or whose row was deleted is a RowNotFoundError that lists such ids, or left
-        out with ``missing="skip"``. Requests, bytes and times are added to `metrics`, if given. Threads may
-        take at the same time.
+        Row ids are not positions: see `take_positions`. An id that does not exist or whose row was deleted
+        is a RowNotFoundError that lists such ids, or left out with ``missing="skip"``.
+        Requests, bytes and times are added to `metrics`, if given. Threads may take at the same time.
         """
         from lance_engine.scan.take import take
 
         return take(self.snapshot, self._reader, row_ids, columns, missing=missing, metrics=metrics)
+
+    def take_positions(
+        self,
+        positions: npt.ArrayLike,
+        columns: Sequence[str] | None = None,
+        *,
+        metrics: ScanMetrics | None = None,
+    ) -> pa.Table:
+        """The rows at these positions, in this order, repeated if asked.
+
+        Position 0 is the first row that a scan without a filter gives; deleted rows do not count, so that a
+        position means another row after rows before it were deleted. A position that is not below the number
+        of rows is a PositionOutOfRangeError, which is an IndexError.
+        """
+        from lance_engine.scan.take import take_positions
+
+        return take_positions(self.snapshot, self._reader, positions, columns, metrics=metrics)
 
     def nearest(
         self,

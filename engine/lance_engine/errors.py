@@ -146,6 +146,14 @@ class RowNotFoundError(LanceError, LookupError):
     """A row id is unknown or its row was deleted."""
 
 
+class PositionOutOfRangeError(RowNotFoundError, IndexError):
+    """A position of a row is not below the number of rows."""
+
+
+class InvalidArgumentError(LanceError, ValueError, TypeError):
+    """An argument of the wrong type or form, such as a version that is not a number."""
+
+
 class CorruptFileError(LanceError, ValueError):
     """A file is truncated or contradicts itself."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
+from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.display.tables import html_table, text_table
 from lance_sql.engines.base import Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
@@ -17,6 +18,7 @@ from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.reporting import reported
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
     import polars as pl
 
@@ -62,15 +64,37 @@ class QueryResult:
         assert self._table is not None
         return self._table
 
-    def pl(self) -> pl.DataFrame:
-        """All rows as a Polars DataFrame; Polars must be installed."""
-        import polars
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a Polars DataFrame; the same as `pl`."""
+        return self.pl()
 
-        return polars.DataFrame(self.arrow())
+    @overload
+    def pl(self, lazy: Literal[False] = False) -> pl.DataFrame: ...
+    @overload
+    def pl(self, lazy: Literal[True]) -> pl.LazyFrame: ...
+    def pl(self, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
+        """All rows as a Polars DataFrame, or a LazyFrame over them if `lazy`; Polars must be installed."""
+        frame = to_polars(self.arrow())
+        return frame.lazy() if lazy else frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame; the same as `df`."""
+        return self.df()
+
+    def fetchdf(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame; the same as `df`."""
+        return self.df()
+
+    def fetchnumpy(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns as numpy arrays by name; a column with nulls is a masked array.
+
+        Of several columns with one name, the last is given.
+        """
+        return {name: _numpy(column) for name, column in zip(self.columns, self.arrow().columns, strict=True)}
 
     def df(self) -> pd.DataFrame:
-        """All rows as a pandas DataFrame."""
-        frame = self.arrow().to_pandas()
+        """All rows as a pandas DataFrame; pandas must be installed."""
+        frame = to_pandas(self.arrow())
         for number, convert in enumerate(self._query.converters()):
             if convert is not None:
                 # Whole numbers beyond 64 bits are floats in pandas, as DuckDB gives them.
@@ -174,6 +198,20 @@ class QueryResult:
             except LanceError as error:
                 self._error = error
             self._seconds = time.perf_counter() - begin
+
+
+def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    import numpy as np
+
+    filled: npt.NDArray[Any] = column.to_numpy()
+    if column.null_count == 0:
+        return filled
+    nulls = column.is_null().to_numpy()
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        # pyarrow makes floats and objects of these where there are nulls
+        filled = column.fill_null(False if pa.types.is_boolean(kind) else 0).to_numpy()
+    return np.ma.masked_array(filled, mask=nulls)
 
 
 class Stream:

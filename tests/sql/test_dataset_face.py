@@ -15,6 +15,7 @@ import sql_tables
 from lance_engine.errors import UnsupportedFeatureError
 
 import lance_sql
+from lance_sql.errors import PackageNotInstalledError
 
 
 @pytest.fixture
@@ -160,3 +161,24 @@ def test_a_python_variable_in_duckdb_once_other_connections_know_lance_names(dat
             assert either.sql("SELECT count(*) FROM dataset").fetchall() == [(12,)]
             assert either.execute("SELECT count(*) FROM dataset").fetchall() == [(12,)]
         assert installed.sql(f"SELECT count(*) FROM '{dataset.uri}'").fetchall() == [(12,)]
+
+
+def test_data_frames_by_their_usual_names(dataset):
+    expected = dataset.to_table(columns=["id", "label"]).to_pylist()
+    assert dataset.to_polars(["id", "label"]).to_dicts() == expected
+    frame = dataset.to_pandas(["id"], filter="id < 3")
+    assert list(frame["id"]) == [0, 1, 2]
+
+
+def test_a_data_frame_library_that_is_not_installed(dataset, monkeypatch):
+    for package in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, package, None)
+    result = lance_sql.sql("SELECT 1 AS a")
+    for ask, package in (
+        (dataset.to_pandas, "pandas"),
+        (dataset.to_polars, "polars"),
+        (result.df, "pandas"),
+        (result.pl, "polars"),
+    ):
+        with pytest.raises(PackageNotInstalledError, match=f"pip install {package}"):
+            ask()

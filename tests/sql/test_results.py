@@ -197,3 +197,26 @@ def test_the_user_interrupts(numbers, engine):
         [sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=60
     )
     assert (found.returncode, found.stderr, found.stdout) == (0, "", "[(400000,)]\n")
+
+
+def test_conventional_names(connection):
+    result = connection.sql("SELECT id, label FROM measurements WHERE id < 3 ORDER BY id")
+    assert result.to_pandas().equals(result.df())
+    assert result.fetchdf().equals(result.df())
+    assert result.to_polars().equals(result.pl())
+    assert result.pl(lazy=True).collect().equals(result.pl())
+
+
+def test_columns_as_numpy_arrays(connection):
+    found = connection.sql(
+        "SELECT 1 AS a, CAST(NULL AS INT) AS b, 'x' AS c, NULL = 1 AS d "
+        "UNION ALL SELECT 2, 3, NULL, TRUE ORDER BY a"
+    ).fetchnumpy()
+    assert list(found) == ["a", "b", "c", "d"]
+    assert found["a"].tolist() == [1, 2]
+    assert not np.ma.isMaskedArray(found["a"])
+    assert found["b"].tolist() == [None, 3]
+    assert found["b"].dtype.kind == "i"
+    assert found["c"].tolist() == ["x", None]
+    assert found["d"].tolist() == [None, True]
+    assert found["d"].dtype == bool

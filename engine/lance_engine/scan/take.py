@@ -1,4 +1,4 @@
-"""Looking up rows by id."""
+"""Looking up rows by id or by position."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.arrow_values import of_numpy
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.metrics import ScanMetrics, counting, current_metrics
@@ -23,6 +24,7 @@ from lance_engine.scan.layout import Names
 from lance_engine.scan.lookups import Lookup, lookups
 from lance_engine.scan.paths import arrow_field, nested_columns, top_level_fields
 from lance_engine.scan.pool import PARALLEL_ROWS, ordered_map
+from lance_engine.scan.positions import addresses_at, row_numbers
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -65,10 +67,39 @@ def take(
         metrics.add(rows_out=found.num_rows)
         return found
     if missing not in ("error", "skip"):
-        raise ValueError(f"missing must be 'error' or 'skip', not {missing!r}")
+        raise InvalidArgumentError(f"missing must be 'error' or 'skip', not {missing!r}")
     wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
     find = snapshot.resolve_row_ids if missing == "error" else snapshot.find_row_ids
-    addresses = find(row_ids)
+    return _rows_at(snapshot, reader_for, find(row_numbers(row_ids, "row ids")), wanted)
+
+
+def take_positions(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    positions: npt.ArrayLike,
+    columns: Sequence[str] | None = None,
+    *,
+    metrics: ScanMetrics | None = None,
+) -> pa.Table:
+    """The rows at these positions among the live rows, in scan order; otherwise as `take`.
+
+    PositionOutOfRangeError names a position that is not below the number of rows.
+    """
+    if metrics is not None:
+        with metrics.phase("total"), counting(metrics):
+            found = take_positions(snapshot, reader_for, positions, columns)
+        metrics.add(rows_out=found.num_rows)
+        return found
+    wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
+    return _rows_at(snapshot, reader_for, addresses_at(snapshot, row_numbers(positions, "positions")), wanted)
+
+
+def _rows_at(
+    snapshot: Snapshot,
+    reader_for: Callable[[int], FragmentReader],
+    addresses: npt.NDArray[np.uint64],
+    wanted: _Columns,
+) -> pa.Table:
     if len(addresses) == 0:
         return _finished(wanted.schema.empty_table(), wanted)
     order = None

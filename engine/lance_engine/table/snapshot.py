@@ -254,6 +254,7 @@ class Snapshot:
                 f"{len(missing)} row id(s) do not exist or were deleted: {shown}{more}",
                 path=self.uri,
                 version=self.version,
+                remedy="Row ids are values of the column _rowid; take_positions() reads rows by position",
             )
         return addresses
 
