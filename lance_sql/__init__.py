@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lance_sql.api import connect, open, sql, write
     from lance_sql.dataset import Dataset
     from lance_sql.errors import SqlError
+    from lance_sql.polars import scan_polars
     from lance_sql.session.connection import Connection
     from lance_sql.session.result import QueryResult
 
@@ -31,6 +32,7 @@ __all__ = [
     "duckdb",
     "memory_limit",
     "open",
+    "scan_polars",
     "set_cache",
     "set_memory_limit",
     "spark",
@@ -49,6 +51,7 @@ _LAZY = {
     "duckdb": ("lance_sql.duckdb", None),
     "memory_limit": ("lance_engine.cache", "memory_limit"),
     "open": ("lance_sql.api", "open"),
+    "scan_polars": ("lance_sql.polars", "scan_polars"),
     "set_cache": ("lance_engine.io.disk_cache", "set_cache"),
     "set_memory_limit": ("lance_engine.cache", "set_memory_limit"),
     "spark": ("lance_sql.spark", None),

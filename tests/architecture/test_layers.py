@@ -25,6 +25,7 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook
+        polars
         api  spark
         session
         dataset
