@@ -550,8 +550,9 @@ class DatasetVersion:
     ) -> Self:
         """Build an index on a column, or with ``a.b`` on a field of a struct.
 
-        `kind` is btree, bitmap, zonemap or bloomfilter, for lists label_list, for vectors IVF_FLAT, IVF_PQ,
-        IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`), or for texts INVERTED (see `search`).
+        `kind` is btree, bitmap, zonemap or bloomfilter, for lists label_list, for parts of texts ngram, for
+        vectors IVF_FLAT, IVF_PQ, IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`), or for texts INVERTED
+        (see `search`).
         `name` is ``<column>_idx`` unless given;
         IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
         scanned until `optimize_indices`.

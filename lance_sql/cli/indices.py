@@ -35,8 +35,8 @@ def index_command() -> None:
 @click.option(
     "--kind",
     default="btree",
-    help="Index type: btree (default), bitmap, zonemap, bloomfilter; for lists label_list; for vectors "
-    "ivf_flat, ivf_pq, ivf_sq, ivf_hnsw_flat, ivf_hnsw_sq.",
+    help="Index type: btree (default), bitmap, zonemap, bloomfilter; for lists label_list; for parts of "
+    "texts ngram; for vectors ivf_flat, ivf_pq, ivf_sq, ivf_hnsw_flat, ivf_hnsw_sq.",
 )
 @click.option(
     "--option",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from lance.file import LanceFileReader
 from lance_engine.dataset import DatasetVersion
 
-from tests.support.indices import addresses
+from tests.support.indices import addresses, taking_turns
 
 INDEXED = [
     "array_has(l, 1)",
@@ -82,23 +81,8 @@ def test_taking_turns(tmp_path: Path, by_pylance: bool, stable: bool) -> None:
         theirs.create_scalar_index("l", "LABEL_LIST")
     else:
         DatasetVersion.open(uri).create_index("l", "label_list")
-    steps: dict[str, Callable[[], object]] = {
-        "build": lambda: None,
-        "append": lambda: lance.write_dataset(rows(rng, 30, 200), uri, mode="append"),
-        "delete": lambda: DatasetVersion.open(uri).delete("id BETWEEN 20 AND 30"),
-        "update of another column": lambda: DatasetVersion.open(uri).update(
-            {"x": "'b'"}, "id BETWEEN 40 AND 45"
-        ),
-        "update": lambda: DatasetVersion.open(uri).update({"l": "[1, 9]"}, "id BETWEEN 50 AND 55"),
-        "compact": lambda: DatasetVersion.open(uri).compact(),
-        "optimize": lambda: DatasetVersion.open(uri).optimize_indices(),
-        "append again": lambda: lance.write_dataset(rows(rng, 30, 230), uri, mode="append"),
-        "update by pylance": lambda: lance.dataset(uri).update({"x": "'c'"}, "id BETWEEN 60 AND 65"),
-        "optimize by pylance": lambda: lance.dataset(uri).optimize.optimize_indices(),
-        "compact by pylance": lambda: lance.dataset(uri).optimize.compact_files(),
-        "optimize again": lambda: DatasetVersion.open(uri).optimize_indices(),
-    }
-    for name, step in steps.items():
+    turns = taking_turns(uri, lambda count, first: rows(rng, count, first), {"l": "[1, 9]"})
+    for name, step in turns.items():
         step()
         check(uri, name)
     assert DatasetVersion.open(uri).inspect.index_health()["unindexed_rows"].to_pylist() == [0]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance_engine.dataset import DatasetVersion
 from lance_engine.scan.scanner import Scanner
 
 KINDS = ["btree", "bitmap", "zonemap", "bloomfilter"]
@@ -22,3 +25,28 @@ def nullable(column: pa.Array, rng: np.random.Generator, share: float = 0.1) -> 
     """The column with some nulls."""
     null: Any = pa.array(rng.random(len(column)) < share)
     return pc.if_else(null, pa.scalar(None, column.type), column)
+
+
+def taking_turns(
+    uri: str, rows: Callable[[int, int], pa.Table], changed: dict[str, str]
+) -> dict[str, Callable[[], object]]:
+    """What both sides do to an indexed table of 200 rows with a number ``id`` and a column ``x``.
+
+    `rows` makes a count of rows from a first number on, `changed` sets the indexed column.
+    """
+    return {
+        "build": lambda: None,
+        "append": lambda: lance.write_dataset(rows(30, 200), uri, mode="append"),
+        "delete": lambda: DatasetVersion.open(uri).delete("id BETWEEN 20 AND 30"),
+        "update of another column": lambda: DatasetVersion.open(uri).update(
+            {"x": "'b'"}, "id BETWEEN 40 AND 45"
+        ),
+        "update": lambda: DatasetVersion.open(uri).update(changed, "id BETWEEN 50 AND 55"),
+        "compact": lambda: DatasetVersion.open(uri).compact(),
+        "optimize": lambda: DatasetVersion.open(uri).optimize_indices(),
+        "append again": lambda: lance.write_dataset(rows(30, 230), uri, mode="append"),
+        "update by pylance": lambda: lance.dataset(uri).update({"x": "'c'"}, "id BETWEEN 60 AND 65"),
+        "optimize by pylance": lambda: lance.dataset(uri).optimize.optimize_indices(),
+        "compact by pylance": lambda: lance.dataset(uri).optimize.compact_files(),
+        "optimize again": lambda: DatasetVersion.open(uri).optimize_indices(),
+    }

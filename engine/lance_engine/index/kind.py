@@ -153,6 +153,8 @@ class RowFinderKind:
     entries_of: Callable[[U64Array, pa.Array], pa.RecordBatch] = one_entry_per_row
     #: The type of the values of entries, by the type of the column.
     entry_type: Callable[[pa.DataType], pa.DataType] = _same
+    #: Whether exactly the rows that match are found; otherwise others too, and all are tested.
+    is_exact: bool = True
 
 
 def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:

@@ -194,7 +194,8 @@ class _Lookup:
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
                 # Old releases left entries of rows that were updated since: those rows are tested again.
-                exact = holds_addresses(self._snapshot, self._index.kind, segment.segment)
+                by_address = holds_addresses(self._snapshot, self._index.kind, segment.segment)
+                exact = self._index.kind.is_exact and by_address
                 found |= _by_fragment(self._snapshot, segment, addresses, exact)
             else:
                 found |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])

@@ -54,8 +54,8 @@ def create_index(
 ) -> Snapshot:
     """Build an index on a column, or with ``a.b`` on a field of a struct, over all rows of this version.
 
-    `kind` is btree, bitmap, zonemap, bloomfilter or label_list. `name` is ``<column>_idx`` unless given; an
-    index of this name is an error unless `replace` is set. Options: ``page_rows`` of a btree,
+    `kind` is btree, bitmap, zonemap, bloomfilter, ngram or label_list. `name` is ``<column>_idx`` unless
+    given; an index of this name is an error unless `replace` is set. Options: ``page_rows`` of a btree,
     ``rows_per_zone`` of a zonemap or bloomfilter. UnsupportedTypeError if the values have no order, or no
     hash.
     """
