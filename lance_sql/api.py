@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -79,10 +80,21 @@ def sql(
 ) -> QueryResult:
     """Run one SQL statement; tables are written as ``FROM 'path/to/sales.lance'``.
 
+    A name that is no table may be a variable of the caller: ``FROM ds`` reads a dataset, a pandas or Polars
+    data frame, an Arrow table or anything else that exports an Arrow stream. Such a variable is only read.
+
     `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call has a session of its
     own: use `connect` to keep tables and views between statements.
     """
-    return connect(engine=engine).sql(text, params)
+    from lance_sql.session.variables import execute
+    from lance_sql.text.script import split
+
+    session = connect(engine=engine)
+    frame = sys._getframe(1)
+    *before, last = split(text)
+    for statement in before:
+        execute(session, statement, None, frame)
+    return execute(session, last, params, frame)
 
 
 def connect(

@@ -109,10 +109,10 @@ def test_register(warehouse, engine, tmp_path):
         assert rows(connection, "SELECT count(*) FROM o") == [(2,)]
 
 
-def test_python_variables_are_no_tables(engine):
+def test_python_variables_are_no_tables_of_a_connection(engine):
     orders = pa.table({"x": [1]})
-    with pytest.raises(DatasetNotFoundError):
-        lance_sql.sql("SELECT * FROM orders", engine=engine)
+    with lance_sql.connect(engine=engine) as connection, pytest.raises(DatasetNotFoundError):
+        connection.sql("SELECT * FROM orders")
     assert orders.num_rows == 1
 
 

@@ -1,0 +1,64 @@
+"""Python variables as tables of a statement, where no table has the name."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.engines.base import Parameters
+from lance_sql.engines.plain_dataset import PlainDataset
+from lance_sql.engines.table import EngineTable
+from lance_sql.errors import TableNotFoundError
+from lance_sql.session.connection import Connection
+from lance_sql.session.result import QueryResult
+from lance_sql.text.statement import Statement
+
+#: First words of statements that only read, unless one of the others follows.
+_READS = {"select", "from", "with", "table", "describe", "summarize", "explain", "pivot", "unpivot"}
+_CHANGES = {"insert", "update", "delete", "merge"}
+
+
+def execute(session: Connection, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
+    """Run `statement`; a table that is not found may be a variable in reach of `frame`.
+
+    A dataset in a variable is only read: a statement that changes datasets names them by path.
+    """
+    found: set[str] = set()
+    while True:
+        try:
+            return session.execute(statement, params)
+        except TableNotFoundError as error:
+            name = error.name
+            value = None if name in found else _table(frame, name)
+            if value is None:
+                raise
+            if isinstance(value, SqlDataset) and not _only_reads(statement):
+                value = PlainDataset(EngineTable(value, name))
+            found.add(name)
+            session.register(name, value)
+
+
+def _only_reads(statement: Statement) -> bool:
+    words = [token.value.lower() for token in statement.tokens if token.kind == "word"]
+    return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(words)
+
+
+def _table(frame: FrameType, name: str) -> Any:
+    """The value of a variable if it is a table, else None."""
+    value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
+    if isinstance(value, pads.Dataset | pa.Table):
+        return value
+    kind: type = type(value)
+    library = kind.__module__.partition(".")[0]
+    if (library, kind.__name__) == ("pandas", "DataFrame"):
+        return pa.Table.from_pandas(value, preserve_index=False)
+    if (library, kind.__name__) == ("polars", "LazyFrame"):
+        value = value.collect()
+    if isinstance(value, pa.RecordBatch):
+        return pa.Table.from_batches([value])
+    exports = hasattr(value, "__arrow_c_stream__") and not isinstance(value, type)
+    return pa.table(value) if exports else None
