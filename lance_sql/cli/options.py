@@ -83,7 +83,7 @@ def dataset_options(command: Command) -> Command:
         storage_option,
         click.option("--branch", help="Branch to read. Default: main."),
         click.option("--tag", help="Tag to read."),
-        click.option("--at", "version", type=int, help="Version to read. Default: latest."),
+        click.option("--at", "--version", "version", type=int, help="Version to read. Default: latest."),
         click.argument("path"),
     ):
         command = option(command)

@@ -24,7 +24,12 @@ _format_option = click.option("--format", type=click.Choice(list(FORMATS)), defa
 @click.command("head")
 @dataset_options
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=10, help="Number of rows to show. Default: 10."
+    "-n",
+    "--limit",
+    "count",
+    type=click.IntRange(min=0),
+    default=10,
+    help="Number of rows to show. Default: 10.",
 )
 @click.option("--where", help='SQL filter, such as "price > 10".')
 @_columns_option

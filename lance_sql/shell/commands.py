@@ -22,8 +22,28 @@ COMMANDS = {
     "\\engine": "show or change the engine: \\engine [duckdb|datafusion]",
     "\\rows": "set the number of rows shown: \\rows [N]",
     "\\?": "show this help",
-    "\\q": "quit (also Ctrl-D)",
+    "\\q": "quit (also exit, quit and Ctrl-D)",
 }
+
+#: what people type who know other shells -> the command
+_WORDS = {
+    "exit": "\\q",
+    "quit": "\\q",
+    ".exit": "\\q",
+    ".quit": "\\q",
+    "help": "\\?",
+    ".help": "\\?",
+    ".tables": "\\d",
+}
+
+
+def as_command(text: str) -> str | None:
+    """The command that `text` is, None if it is SQL."""
+    text = text.strip()
+    word = text.rstrip("; ").lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    return text if text.startswith(("\\", ".")) else None
 
 
 def run_command(shell: Shell, text: str) -> bool:

@@ -20,7 +20,7 @@ from pygments.lexers.sql import SqlLexer
 
 from lance_sql.display.errors import show_error
 from lance_sql.display.tables import text_table
-from lance_sql.shell.commands import COMMANDS, run_command
+from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
 from lance_sql.text.tokens import tokenize
 
@@ -50,7 +50,7 @@ class Shell:
 
     def run(self) -> None:
         """Read and run until the end of input, or until ``\\q``."""
-        click.echo(f"lance-sql on {self.connection.engine}. Statements end with ; and \\? lists commands.")
+        click.echo(f"lance-sql on {self.connection.engine}. Statements end with ; and help lists commands.")
         while True:
             try:
                 text = self._session.prompt("lance> ").strip()
@@ -65,8 +65,9 @@ class Shell:
     def _run(self, text: str) -> bool:
         """Run one input; False to leave the shell."""
         try:
-            if text.startswith("\\"):
-                return run_command(self, text)
+            command = as_command(text)
+            if command is not None:
+                return run_command(self, command)
             begin = time.perf_counter()
             table = self.connection.sql(text).arrow()
             self.show(table)
@@ -118,7 +119,7 @@ class Shell:
 
 def is_complete(text: str) -> bool:
     """Whether `text` is a command, or ends with the semicolon of a statement."""
-    if text.lstrip().startswith("\\"):
+    if as_command(text) is not None:
         return True
     tokens = tokenize(text)
     quotes = {token.text for token in tokens if token.kind == "other"}

@@ -278,7 +278,7 @@ def test_tags(run):
         _list(_object(name=TEXT, version=WHOLE, branch=_maybe(TEXT))),
     )
     assert listed == [{"name": "prod", "version": 2, "branch": None}]
-    assert run("head", "things.lance", "--tag", "prod", "-n", "1").exit_code == 0
+    assert run("head", "things.lance", "--tag", "prod", "--limit", "1").exit_code == 0
     assert "prod was version 2" in run("tag", "delete", "things.lance", "prod").stdout
     assert run("tag", "delete", "things.lance", "prod").exit_code == 1
 

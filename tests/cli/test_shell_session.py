@@ -71,8 +71,14 @@ def test_a_session(shell, warehouse):
     shell.send(UP + UP + "\r")  # history
     shell.expect("engine is now datafusion")
     shell.send("\\?\r")
-    shell.expect("also Ctrl-D")
-    shell.send("\\q\r")
+    shell.expect("list tables with rows")
+    shell.send(".tables\r")
+    shell.expect("sales")
+    shell.send(".nonsense\r")
+    shell.expect("unknown command")
+    shell.send("HELP;\r")
+    shell.expect("also exit, quit and Ctrl-D")
+    shell.send("exit\r")
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0
@@ -109,6 +115,11 @@ def test_ctrl_c_stops_the_statement_and_keeps_the_shell(shell):
         ("SELECT 1; -- done", True),
         ("SELECT 1 -- ;", False),
         ("\\d", True),
+        ("exit", True),
+        (" quit ", True),
+        ("help;", True),
+        (".tables", True),
+        ("exit FROM t", False),
         ("", False),
     ],
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from lance_engine.errors import VersionNotFoundError
+from lance_engine.errors import InvalidArgumentError, VersionNotFoundError
 from lance_engine.io import Store, open_store
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
@@ -27,7 +28,9 @@ def select_snapshot(
     Versions and times are those of `branch`; None and "main" are the main history.
     """
     if sum(choice is not None for choice in (version, tag, as_of)) > 1:
-        raise ValueError("pass only one of version, tag and as_of")
+        raise InvalidArgumentError("pass only one of version, tag and as_of")
+    if version is not None:
+        version = _whole_number(version)
     root = open_store(uri, storage_options)
     branch = None if branch == "main" else branch
     if tag is not None:
@@ -48,6 +51,15 @@ def select_snapshot(
     if as_of is not None:
         version = version_as_of(store, as_of)
     return open_snapshot(store, version, storage_options=storage_options)
+
+
+def _whole_number(version: Any) -> int:
+    try:
+        return operator.index(version)
+    except TypeError:
+        raise InvalidArgumentError(
+            f"version must be a whole number, not {version!r}", remedy="Pass tag= to open a tagged version"
+        ) from None
 
 
 def _described(branch: str | None) -> str:
