@@ -25,9 +25,10 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook
-        polars
+        polars  torch
         api  spark
         session
+        sampling
         dataset
         statements
         duckdb  datafusion
