@@ -69,7 +69,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the data columns."""
+        """The Arrow schema of the data columns, with the extension types that scans give them."""
         schema: pa.Schema = super().schema
         return schema
 

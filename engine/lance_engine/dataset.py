@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import pyarrow as pa
 
 from lance_engine.io.external_access import AllowExternal, with_external_access
+from lance_engine.logical_types import with_extensions
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
@@ -91,10 +92,19 @@ class DatasetVersion:
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the data columns."""
+        """The Arrow schema of the data columns.
+
+        Columns have the extension types that scans give them: those that pyarrow or another package has
+        registered, such as UUID, JSON and tensors.
+        """
         if self._schema is None:
-            self._schema = self.snapshot.schema.to_arrow()
+            self._schema = with_extensions(self.storage_schema)
         return self._schema
+
+    @property
+    def storage_schema(self) -> pa.Schema:
+        """`schema` with the storage types in place of extension types, whose names are metadata."""
+        return self.snapshot.schema.to_arrow()
 
     @property
     def inspect(self) -> Inspector:

@@ -307,6 +307,14 @@ class _ArrowArray(ctypes.Structure):
     )
 
 
+def with_extensions(schema: pa.Schema) -> pa.Schema:
+    """The schema with the registered extension types that its metadata names, as imported batches have them."""
+    try:
+        return pa.Schema._import_from_c_capsule(schema.__arrow_c_schema__())
+    except pa.ArrowException:  # a name that its storage type contradicts
+        return schema
+
+
 def without_extensions(array: pa.Array) -> pa.Array:
     """The array with the storage of extension types instead of these, at any depth; nothing is copied."""
     plain = _storage_type(array.type)

@@ -41,7 +41,7 @@ class EngineTable:
         self.dataset = dataset
         self.name = name or dataset.uri
         self._batch_rows = batch_rows
-        own = dataset.schema
+        own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
         fields = [own.field(index) for index in range(len(own.names))]
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]

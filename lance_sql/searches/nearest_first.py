@@ -209,7 +209,7 @@ def nearest_first(
         vector = value(query)
         if is_single:
             vector = np.asarray(vector, dtype=np.float32).tolist()
-        if len(vector) != dataset.schema.field(column).type.list_size:
+        if len(vector) != dataset.storage_schema.field(column).type.list_size:
             return None
         if not np.isfinite(np.asarray(vector, dtype=np.float64)).all():
             return None
@@ -287,7 +287,7 @@ def _is_vector(dataset: SqlDataset, column: str) -> bool:
     """Whether a column holds vectors that the engine computes with as they are stored."""
     if column not in dataset.schema.names:
         return False
-    kind = dataset.schema.field(column).type
+    kind = dataset.storage_schema.field(column).type
     return bool(
         at.is_fixed_size_list(kind) and (at.is_float32(kind.value_type) or at.is_float64(kind.value_type))
     )
@@ -315,7 +315,7 @@ def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> s
                 return None
             parameter.replace(exp.convert(given))
         found: str = copied.sql(dialect="duckdb")
-        _parsed: Node = parse_sql(found, dataset.schema)
+        _parsed: Node = parse_sql(found, dataset.storage_schema)
     except LanceError:
         return None
     return found

@@ -126,7 +126,7 @@ class Searches:
         if found is None:
             return
         rows = found.rows
-        schema = _with_system_columns(rows.dataset.schema, [ROW_ID], self._system_columns)
+        schema = _with_system_columns(rows.dataset.storage_schema, [ROW_ID], self._system_columns)
         if set(self._system_columns) - {ROW_ID}:
             return
         name = f"lance_search_{next(_numbers)}"
@@ -271,7 +271,7 @@ class Searches:
         options = {name: self._value(value) for name, value in call.options.items()}
         options.pop("explain_verbose", None)
         if options.pop("prefilter", False) and options.get("filter") is None:
-            options["filter"] = condition_of(self._original, call, dataset.schema)
+            options["filter"] = condition_of(self._original, call, dataset.storage_schema)
         return options
 
     def _dataset(self, call: SearchCall) -> SqlDataset:
@@ -324,9 +324,9 @@ def _makes_view(statement: Statement) -> bool:
 
 def _fields(dataset: SqlDataset, columns: Any) -> list[pa.Field]:
     if columns is None:
-        return list(dataset.schema)
+        return list(dataset.storage_schema)
     names = [columns] if isinstance(columns, str) else list(columns)
-    return [dataset.schema.field(name) for name in names if name != _DISTANCE.name]
+    return [dataset.storage_schema.field(name) for name in names if name != _DISTANCE.name]
 
 
 def _with_system_columns(schema: pa.Schema, known: Sequence[str], asked: Sequence[str]) -> pa.Schema:

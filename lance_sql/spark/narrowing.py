@@ -130,7 +130,7 @@ def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
     ]
     if not needed:
         needed = [min(schema.fields, key=lambda field: _width(field.dataType))]
-    arrow = dataset.schema
+    arrow = dataset.storage_schema
     for field in SYSTEM_FIELDS.values():
         arrow = arrow.append(field)
     filter = _combined(use, arrow)

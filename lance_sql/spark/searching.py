@@ -128,7 +128,7 @@ def nearest_join(
     missing = [name for name in names if name not in dataset.schema.names]
     if missing:
         raise ColumnNotFoundError(f"Column '{missing[0]}' not found in the dataset", path=dataset.uri)
-    fields = [dataset.schema.field(name).with_name(prefix + name) for name in names]
+    fields = [dataset.storage_schema.field(name).with_name(prefix + name) for name in names]
     taken = {*left.columns, DISTANCE.name} & {field.name for field in fields}
     if taken or DISTANCE.name in left.columns:
         raise InvalidSearchError(

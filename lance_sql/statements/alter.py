@@ -44,7 +44,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     elif isinstance(first, exp.AlterRename):
         return _rename(session, dataset, statement, first)
     elif isinstance(first, exp.RenameColumn):
-        old = column_name(dataset.schema, first.this.name)
+        old = column_name(dataset.storage_schema, first.this.name)
         changed = dataset.rename_column(old, first.args["to"].name)
     elif isinstance(first, exp.AlterColumn):
         changed = _alter(dataset, first)
@@ -60,7 +60,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
 def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
     others = statement.args.get("options") or []
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
-        changed = dataset.rename_column(column_name(dataset.schema, action.this.name), others[0].this.name)
+        changed = dataset.rename_column(column_name(dataset.storage_schema, action.this.name), others[0].this.name)
         session.catalog.renew(changed)
         return done()
     name = action.this.name
@@ -94,7 +94,7 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
         expression = computed.this.sql(dialect="duckdb") if computed is not None else default
         kind = definition.args["kind"].sql(dialect="duckdb")
         if expression.upper() != "NULL":
-            values[field.name] = compile_value(f"CAST({expression} AS {kind})", dataset.schema)
+            values[field.name] = compile_value(f"CAST({expression} AS {kind})", dataset.storage_schema)
         fields.append(field)
     if not fields:
         return dataset
@@ -121,19 +121,19 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
         for column in action.args["tables"]:
             name = column.name
             if column.table:  # a field of a struct
-                name = f"{column_name(dataset.schema, column.table)}.{name}"
+                name = f"{column_name(dataset.storage_schema, column.table)}.{name}"
             elif action.args.get("exists"):
                 if name.lower() not in {known.lower() for known in dataset.schema.names}:
                     continue
-                name = column_name(dataset.schema, name)
+                name = column_name(dataset.storage_schema, name)
             else:
-                name = column_name(dataset.schema, name)
+                name = column_name(dataset.storage_schema, name)
             names.append(name)
     return dataset.drop_columns(names) if names else dataset
 
 
 def _alter(dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
-    name = column_name(dataset.schema, action.this.name)
+    name = column_name(dataset.storage_schema, action.this.name)
     options: dict[str, Any] = action.args
     if options.get("dtype"):
         if options.get("using"):
@@ -149,8 +149,8 @@ def _alter(dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
     default = options.get("default")
     text = default.sql(dialect="duckdb") if default else None
     if text is not None:  # what DuckDB does not understand is known now, not at the next INSERT
-        compile_value(text, dataset.schema)
-    metadata = with_default(dataset.schema.field(name), text).metadata or {}
+        compile_value(text, dataset.storage_schema)
+    metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
     value = metadata.get(DEFAULT_KEY)
     entry = {DEFAULT_KEY.decode(): None if value is None else value.decode()}
     return dataset.update_schema_metadata(entry, column=name)

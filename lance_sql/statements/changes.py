@@ -71,7 +71,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
-    schema = dataset.schema
+    schema = dataset.storage_schema
     values = assignments(schema, statement.expressions, name_of(table))
     if not values:
         raise SqlError(

@@ -36,6 +36,6 @@ def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
     if dataset is None:
         return None
     if column is not None:
-        column = column_name(dataset.schema, column)
+        column = column_name(dataset.storage_schema, column)
     session.catalog.renew(dataset.update_schema_metadata({COMMENT_KEY: value}, column=column))
     return done()

@@ -37,7 +37,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
                 remedy="Use MERGE INTO or CREATE OR REPLACE TABLE",
             )
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
-    schema = dataset.schema
+    schema = dataset.storage_schema
     if statement.args.get("default"):
         rows = default_row(session, schema)
     else:
@@ -138,7 +138,7 @@ def _copy_from(
     columns = [part.name for part in target.expressions] if table is not target else None
     query = _file_query(path, options)
     counter = Counter()
-    rows = fitted_query(session.computing(), query, dataset.schema, columns)
+    rows = fitted_query(session.computing(), query, dataset.storage_schema, columns)
     append(session, dataset, counter.through(rows))
     return counted(counter.rows)
 

@@ -50,9 +50,9 @@ def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Tabl
     dataset = find(session.catalog, statement.this)
     if dataset is None:
         return None
-    clauses = _clauses(session, statement, dataset.schema, params)
-    text = _query(statement, dataset.schema, clauses)
-    schema = dataset.schema
+    clauses = _clauses(session, statement, dataset.storage_schema, params)
+    text = _query(statement, dataset.storage_schema, clauses)
+    schema = dataset.storage_schema
     kept: list[pa.Table] = []
     total = [0]
 

@@ -133,7 +133,7 @@ def named_columns(
             matches = [name for name in names if name == wanted]
         else:
             matches = [name for name in names if name.lower() == token.value.lower()]
-        if len(matches) != 1 or not _is_ordered_alike(dataset.schema.field(matches[0]).type):
+        if len(matches) != 1 or not _is_ordered_alike(dataset.storage_schema.field(matches[0]).type):
             return None
         found.append((function, matches[0]))
     return found

@@ -123,6 +123,42 @@ def test_texts_among_binary_json(tmp_path: Path) -> None:
         assert ours.scan(["id"], filter="json_exists(j, '$.b')").to_table()["id"].to_pylist() == ids
 
 
+def test_vectors_of_nothing_but_nulls(tmp_path: Path) -> None:
+    uri = f"{kept('values/null-vectors-1.0.1', tmp_path)}/some.lance"
+    expected = [
+        {
+            "id": i,
+            "null": None,
+            "bits": None,
+            "items": [None, None] if i % 2 else None,
+            "inner": [None] * 3 if i % 2 else None,
+            "innermost": [None, [None, None], None] if i % 2 else None,
+            "struct": {"v": None} if i % 3 else None,
+            "list": [[None, None], None] * (i % 3) if i % 4 else None,
+            "structs": [{"v": None}] * (i % 3) if i % 4 else None,
+        }
+        for i in range(12)
+    ]
+    dataset = lance_sql.open(uri)
+    assert lance.dataset(uri).to_table().to_pylist() == expected
+    assert dataset.scan().to_table().to_pylist() == expected
+    assert dataset.take([11, 3, 8]).to_pylist() == [expected[11], expected[3], expected[8]]
+    assert dataset.scan(["items", "list"], filter="id > 8").to_table().to_pylist() == [
+        {"items": row["items"], "list": row["list"]} for row in expected[9:]
+    ]
+    assert dataset.verify(values=True).num_rows == 0
+
+
+def test_vectors_whose_items_are_null(tmp_path: Path) -> None:
+    """pylance 14 takes the lists for null, or fails."""
+    uri = f"{kept('values/null-vectors-1.0.1', tmp_path)}/all.lance"
+    row = {"items": [None] * 2, "inner": [None] * 3, "innermost": [[None, None]] * 3}
+    dataset = lance_sql.open(uri)
+    assert dataset.scan().to_table().to_pylist() == [row] * 12
+    assert dataset.take([7]).to_pylist() == [row]
+    assert lance.dataset(uri).to_table(["items", "inner"])["items"].null_count == 12
+
+
 def test_2_2_before_it_was_stable(tmp_path: Path) -> None:
     """pylance 14 refuses what pylance 1.0 wrote."""
     uri = kept("values/early-2.2-1.0.1", tmp_path)

@@ -64,6 +64,8 @@ Tests with pylance on the other side hold these:
   in scans and empty in look-ups.
 * Rows of fragments that share an id are all read, each fragment with its own deletions; pylance 14 mixes
   these.
+* Fixed-size lists of which every item is null and none is null itself are read as such from files of release
+  1.0; pylance 14 says that the lists are null, or fails.
 """
 
 

@@ -187,7 +187,7 @@ class FullZip : public Page {
     }
     for (size_t layer = d_.dims.size(); layer < type_.dims.size(); ++layer) {
       items *= type_.dims[layer];
-      out.item_validity[layer].append_valid(items);
+      out.item_validity[layer].append_null(items);  // the encoding ends above layers of nothing but nulls
     }
     if (type_.kind == LeafKind::kBits) {
       if (d_.bits_per_item)
@@ -217,6 +217,8 @@ class FullZip : public Page {
       bool visible = control_ == 0 || read_levels(bytes, at, def, scratch);
       ++entries;
       if (!visible) continue;
+      check(def != 0 || d_.bits_per_item != 0 || !type_.dims.empty(),
+            "a value that is not null stands in a page of nothing but nulls");
       append_fixed(bytes.sub(at, width), out.values);
       at += width;
       ++values;

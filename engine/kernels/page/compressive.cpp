@@ -265,6 +265,18 @@ void general_single(const Message& body, FullZipDescription& page) {
   page.codec = scheme_of(body) == Compression::kLz4 ? ZipCodec::kLz4 : ZipCodec::kZstd;
 }
 
+// ---- constants -----------------------------------------------------------------------------------------
+
+std::string describe_constant(const Message& body, unsigned) {
+  return body.has(1) ? "constant" : "constant(null)";
+}
+
+// Early releases write fixed-size lists so of which nothing is known but nulls: the lists, or all of their items.
+void constant_single(const Message& body, FullZipDescription& page) {
+  if (body.has(1)) unsupported("the encoding 'constant' with a value in a full-zip page");
+  page.bits_per_item = 0;
+}
+
 // ---- fixed-size lists ----------------------------------------------------------------------------------
 
 // Nested lists, outermost first; `bits_per_item` is 0 where every item is null.
@@ -390,11 +402,11 @@ void variable_packed_single(const Message& body, FullZipDescription& page) {
 // ---- the table -----------------------------------------------------------------------------------------
 
 // By the number of the alternative in CompressiveEncoding, from 1 on. A name alone has no decoder here:
-// constants occur inside of fixed-size lists only, dictionaries beside the values of a page.
+// dictionaries occur beside the values of a page only.
 constexpr Compressive kTable[] = {
     {"flat", describe_flat, flat_values, flat_block, flat_single, nullptr, own_bits},
     {"variable", describe_variable, variable_values, variable_block, nullptr, variable_single, nullptr},
-    {"constant", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+    {"constant", describe_constant, nullptr, nullptr, constant_single, nullptr, nullptr},
     {"out_of_line_bitpacking", describe_out_of_line, nullptr, out_of_line_block, nullptr, nullptr, own_bits},
     {"inline_bitpacking", bitpacked, inline_values, inline_block, nullptr, nullptr, own_bits},
     {"fsst", describe_fsst, fsst_values, nullptr, nullptr, fsst_single, nullptr},

@@ -38,7 +38,7 @@ _SAMPLED_ROWS, _SAMPLED_PLACES = 64, 64
 
 def is_small(dataset: DatasetVersion) -> bool:
     """Whether reading all of `dataset` takes no longer than deciding what to read."""
-    return dataset.count_rows() * estimated_row_bytes(dataset.schema) < _SMALL_BYTES
+    return dataset.count_rows() * estimated_row_bytes(dataset.storage_schema) < _SMALL_BYTES
 
 
 class _Pruned(NamedTuple):
