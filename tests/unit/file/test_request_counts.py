@@ -172,7 +172,7 @@ def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(reader, "parse_column_metadata", counted(reader.parse_column_metadata))
     for name in ("column_pages", "array_pages"):
         monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
-    opened = dataset.Dataset.open(store)
+    opened = dataset.DatasetVersion.open(store)
     assert opened.schema.names[5000] == "c5000"
     store.reset_counters()
     found = opened.scan(columns=names).to_table()
