@@ -308,7 +308,7 @@ class _ArrowArray(ctypes.Structure):
 
 
 def with_extensions(schema: pa.Schema) -> pa.Schema:
-    """The schema with the registered extension types that its metadata names, as imported batches have them."""
+    """The schema with the registered extension types that metadata names, as imported batches have them."""
     try:
         return pa.Schema._import_from_c_capsule(schema.__arrow_c_schema__())
     except pa.ArrowException:  # a name that its storage type contradicts

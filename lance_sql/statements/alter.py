@@ -60,7 +60,9 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
 def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
     others = statement.args.get("options") or []
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
-        changed = dataset.rename_column(column_name(dataset.storage_schema, action.this.name), others[0].this.name)
+        changed = dataset.rename_column(
+            column_name(dataset.storage_schema, action.this.name), others[0].this.name
+        )
         session.catalog.renew(changed)
         return done()
     name = action.this.name

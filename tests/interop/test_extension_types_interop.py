@@ -53,10 +53,12 @@ def test_the_schema_shows_them(tmp_path: Path, version: str) -> None:
     columns |= {name: array for name, array in ARRAYS.items() if name != "bfloat16 vectors"}
     blob = pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
     fields = [pa.field(name, array.type) for name, array in columns.items()]
-    table = pa.table([*columns.values(), pa.array([b"a", None], pa.large_binary())], pa.schema([*fields, blob]))
+    table = pa.table(
+        [*columns.values(), pa.array([b"a", None], pa.large_binary())], pa.schema([*fields, blob])
+    )
     lance.write_dataset(table, uri, data_storage_version=version)
     dataset, theirs = lance_sql.open(uri), lance.dataset(uri)
-    # pylance makes blobs of the second kind in 2.2 and shows the struct to write these; scans here give bytes.
+    # pylance makes blobs of the second kind in 2.2 and shows a struct for them; scans here give bytes.
     expected = theirs.schema.set(len(table.column_names) - 1, blob)
     assert version == "2.2" or expected.equals(theirs.schema, check_metadata=True)
     assert dataset.schema.equals(expected, check_metadata=True)
@@ -65,13 +67,10 @@ def test_the_schema_shows_them(tmp_path: Path, version: str) -> None:
     assert "uuid: extension<arrow.uuid>" in repr(dataset)
 
 
-
 def test_what_goes_by_the_schema(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
-    names = ["uuid", "bool8", "tensor"]
-    table = pa.table(
-        {"id": [1, 2], "json": pa.array(['{"a":1}', None], pa.json_()), **{name: ARRAYS[name] for name in names}}
-    )
+    columns = {name: ARRAYS[name] for name in ("uuid", "bool8", "tensor")}
+    table = pa.table({"id": [1, 2], "json": pa.array(['{"a":1}', None], pa.json_()), **columns})
     dataset = lance_sql.write(table, uri)
     lance_sql.write(pa.Table.from_batches(table[1:].to_batches(), dataset.schema), uri, mode="append")
     at = f"'{uri}'"
@@ -82,9 +81,7 @@ def test_what_goes_by_the_schema(tmp_path: Path) -> None:
     found = changed.scan(["id", "json"], filter="tensor IS NULL").to_table()
     assert found.to_pylist() == [{"id": 4, "json": "[]"}]
     assert changed.schema.equals(lance.dataset(uri).schema, check_metadata=True)
-    assert duckdb.sql("SELECT uuid FROM changed WHERE id = 9").fetchall() == [
-        (uuid.UUID(int=5),)
-    ]
+    assert duckdb.sql("SELECT uuid FROM changed WHERE id = 9").fetchall() == [(uuid.UUID(int=5),)]
     assert lance_sql.sql(f"SELECT count(uuid) FROM {at}", engine="datafusion").fetchall() == [(1,)]
 
 
