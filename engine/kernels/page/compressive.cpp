@@ -271,7 +271,7 @@ std::string describe_constant(const Message& body, unsigned) {
   return body.has(1) ? "constant" : "constant(null)";
 }
 
-// Early releases write fixed-size lists so of which nothing is known but nulls: the lists, or all of their items.
+// Early releases write this for fixed-size lists of which all are null, or all items of them are.
 void constant_single(const Message& body, FullZipDescription& page) {
   if (body.has(1)) unsupported("the encoding 'constant' with a value in a full-zip page");
   page.bits_per_item = 0;
