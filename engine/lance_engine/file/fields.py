@@ -38,6 +38,8 @@ class FieldBuilder:
 
     find: FindColumn
     rows: int
+    #: whether columns may have more rows, of which only the first count
+    may_have_more: bool = False
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
@@ -126,10 +128,10 @@ class FieldBuilder:
         expected = self.rows
         for dimension in per_row:
             expected *= dimension
-        # Of a file with more rows, the manifest says how many count.
-        if rows < expected:
+        if rows < expected or (rows > expected and not self.may_have_more):
+            whole = "fragment" if self.may_have_more else "table"
             raise CorruptFileError(
-                f"The column has {rows} rows, but its fragment has {expected}", path=reader.path, column=name
+                f"The column has {rows} rows, but its {whole} has {expected}", path=reader.path, column=name
             )
 
     # ---- 2.0: structs and lists have columns of their own ----------------------------------------------

@@ -118,7 +118,8 @@ class FragmentReader(RowsReader):
 
             # Each file has what is around its own leaves, lists that later files hold again as well.
             return LegacyFieldBuilder(self._legacy_file(next(field.leaves())), self.rows)
-        return FieldBuilder(self._place, self.rows)
+        # Where a file has more rows, the manifest says how many count.
+        return FieldBuilder(self._place, self.rows, may_have_more=True)
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
         for number, indices in columns.items():

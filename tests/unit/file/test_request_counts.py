@@ -191,7 +191,7 @@ def test_inspections_of_a_version_open_its_files_once(tmp_path: Path) -> None:
     store = CountingStore()
     for path in (tmp_path / "d").rglob("*.*"):
         store.put(str(path.relative_to(tmp_path / "d")), path.read_bytes())
-    inspect = dataset.Dataset.open(store).inspect
+    inspect = dataset.DatasetVersion.open(store).inspect
     store.reset_counters()
     columns = inspect.columns()
     assert columns["pages"].to_pylist() == [3, 3]
