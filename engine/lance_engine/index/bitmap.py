@@ -154,14 +154,15 @@ class _Pending:
         self._schema = schema
         self._keys: list[pa.Array] = []
         self._rows: list[dict[int, BitMap]] = []
-        self._last: Any = None
+        self._last = pa.nulls(0)
         self.bytes = 0
 
     def add(self, key: pa.Array, ids: U64Array) -> None:
         """Rows of a key, which is that of the last call or a greater one."""
         found = row_id_map(ids)
-        mark = sort_key(key)[0].as_py()
-        if self._keys and mark == self._last:
+        # Arrays are compared, since strings of a damaged file may not be made objects.
+        mark = sort_key(key)
+        if self._keys and mark.equals(self._last):
             for high, lows in found.items():
                 held = self._rows[-1].setdefault(high, lows)
                 held |= lows

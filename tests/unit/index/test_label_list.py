@@ -183,3 +183,15 @@ def test_the_lists_that_are_null(
             dataset.count_rows("array_has(l, 'a')")
     else:
         assert dataset.count_rows("array_has(l, 'a')") == 1
+
+
+def test_an_index_whose_keys_are_not_text_follows_its_rows(tmp_path: Path) -> None:
+    """Bytes of strings that were changed on disk do not stop a compaction."""
+    dataset = dataset_of(pa.array([["needle"], None] * 9), tmp_path).create_index("l", "label_list")
+    (path,) = Path(dataset.uri, "_indices").glob("*/*")
+    data = path.read_bytes()
+    assert b"needle" in data
+    path.write_bytes(data.replace(b"needle", b"\xbd" * 6))
+    compacted = DatasetVersion.open(dataset.uri).delete("l IS NULL").compact()
+    assert compacted.inspect.indices()["fragments"].to_pylist() == [1]
+    assert compacted.count_rows() == 9
