@@ -218,7 +218,7 @@ def _zone_section(pictures: Sequence[ZonePicture]) -> str:
 
 def _indices(segments: Sequence[dict[str, Any]]) -> str:
     if not segments:
-        return '<p class="note">There are none.</p>'
+        return '<p class="note">No indices.</p>'
     named: dict[str, list[dict[str, Any]]] = {}
     for segment in segments:
         named.setdefault(segment["name"], []).append(segment)

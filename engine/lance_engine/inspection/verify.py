@@ -92,13 +92,18 @@ class _Findings:
         self.rows.append(
             {
                 "check": check,
-                "problem": problem,
-                "path": place.get("path"),
+                "problem": _storable(problem),
+                "path": _storable(place.get("path")),
                 "fragment_id": place.get("fragment"),
-                "column": place.get("column"),
-                "remedy": remedy or None,
+                "column": _storable(place.get("column")),
+                "remedy": _storable(remedy or None),
             }
         )
+
+
+def _storable(text: str | None) -> str | None:
+    """`text` with escapes for halves of characters, which damaged files hold and Arrow does not store."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:

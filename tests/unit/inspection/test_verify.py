@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import CorruptFileError
 from lance_engine.format.deletion import encode_deletions
 from lance_engine.format.manifest import DeletionKind, Fragment, serialize_manifest_file
 from lance_engine.format.operations import Overwrite
@@ -19,6 +20,7 @@ from lance_engine.inspection.health import health
 from lance_engine.inspection.verify import verify
 from lance_engine.io import MemoryStore
 from lance_engine.io.store import Store
+from lance_engine.scan.fragment import FragmentReader
 from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
@@ -215,6 +217,16 @@ def test_fragments_out_of_order_are_found() -> None:
 
 def measures(dataset: DatasetVersion) -> dict[str, tuple[int, str | None]]:
     return {row["measure"]: (row["amount"], row["command"]) for row in dataset.health().to_pylist()}
+
+
+def test_texts_that_are_no_unicode_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: object) -> None:
+        raise CorruptFileError("Not a name: \ud800", column="c\udfff")
+
+    snapshot = create(MemoryStore())
+    monkeypatch.setattr(FragmentReader, "__init__", damaged)
+    found = verify(snapshot, values=True).to_pylist()
+    assert ("Not a name: \\ud800", "c\\udfff") in {(row["problem"], row["column"]) for row in found}
 
 
 def test_history_and_deletions(tmp_path: Path) -> None:
