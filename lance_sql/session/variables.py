@@ -6,12 +6,8 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
-from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
-from lance_sql.engines.plain_dataset import PlainDataset
-from lance_sql.engines.table import EngineTable
 from lance_sql.errors import TableNotFoundError
 from lance_sql.session.connection import Connection
 from lance_sql.session.result import QueryResult
@@ -36,10 +32,8 @@ def execute(session: Connection, statement: Statement, params: Parameters, frame
             value = None if name in found else _table(frame, name)
             if value is None:
                 raise
-            if isinstance(value, SqlDataset) and not _only_reads(statement):
-                value = PlainDataset(EngineTable(value, name))
             found.add(name)
-            session.register(name, value)
+            session.register(name, value if _only_reads(statement) else _read_only(value, name))
 
 
 def _only_reads(statement: Statement) -> bool:
@@ -47,8 +41,18 @@ def _only_reads(statement: Statement) -> bool:
     return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(words)
 
 
+def _read_only(value: Any, name: str) -> Any:
+    from lance_sql.catalog.dataset import SqlDataset
+    from lance_sql.engines.plain_dataset import PlainDataset
+    from lance_sql.engines.table import EngineTable
+
+    return PlainDataset(EngineTable(value, name)) if isinstance(value, SqlDataset) else value
+
+
 def _table(frame: FrameType, name: str) -> Any:
     """The value of a variable if it is a table, else None."""
+    import pyarrow.dataset as pads  # imports pandas: not needed where all tables are found
+
     value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
     if isinstance(value, pads.Dataset | pa.Table):
         return value

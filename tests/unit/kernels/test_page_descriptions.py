@@ -251,6 +251,11 @@ UNSUPPORTED = {
         "not in a mini-block layout",
         "blob",
     ),
+    "constant values": (
+        values(Encoding(constant=pb.Constant())),
+        "'constant' for the values of a mini-block page",
+        "mini-block > constant",
+    ),
 }
 
 
@@ -268,7 +273,6 @@ MISSING = {
     "no values": (values(Encoding()), "CompressiveEncoding of no kind"),
     "a kind of values of the future": (values(Encoding.FromString(FUTURE)), "CompressiveEncoding number 62"),
     "dictionary values": (values(Encoding(dictionary=pb.Dictionary())), "dictionary"),
-    "constant values": (values(Encoding(constant=pb.Constant())), "constant"),
     "sparse": (pb.PageLayout(sparse_layout=pb.SparseLayout()), "sparse_layout"),
     "nothing": (pb.PageLayout(), "PageLayout of no kind"),
     "a layout of the future": (FUTURE, "PageLayout number 62"),
