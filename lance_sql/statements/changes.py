@@ -79,13 +79,14 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         )
     where, others = statement.args.get("where"), statement.args.get("from_")
     returning = statement.args.get("returning")
+    types = dict(zip(schema.names, duckdb_types(schema), strict=True))
     simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
-    if others is None and returning is None and simple:
+    from_text = any(types[name] == "UUID" for name in values)  # which the filter language takes as bytes
+    if others is None and returning is None and simple and not from_text:
         try:
             return _update_in_place(session, dataset, values, where, name_of(table))
         except InvalidFilterError:  # beyond the filter language: DuckDB computes the rows
             pass
-    types = dict(zip(schema.names, duckdb_types(schema), strict=True))
     owner = quote(name_of(table))
     columns = [
         f"CAST({values[name].sql(dialect='duckdb')} AS {types[name]}) AS {quote(name)}"

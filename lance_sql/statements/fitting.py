@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
@@ -123,6 +124,8 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
             array = wanted.wrap_array(pc.cast(array, wanted.storage_type))
         elif pa.types.is_interval(array.type) and pa.types.is_duration(wanted):
             array = _lengths(array).cast(wanted)
+        elif pa.types.is_string(array.type) and wanted == _UUID:
+            array = _uuids(array)
         elif array.type != wanted:
             array = pc.cast(array, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -132,6 +135,11 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
     if array.null_count and not field.nullable:
         raise SchemaMismatchError("NULL value in a NOT NULL column", column=field.name)
     return array
+
+
+def _uuids(texts: pa.Array) -> pa.Array:
+    """UUIDs, which DuckDB hands over as text, as they are stored."""
+    return pa.array([None if text is None else uuid.UUID(text).bytes for text in texts.to_pylist()], _UUID)
 
 
 def _lengths(intervals: pa.Array) -> pa.Array:
@@ -145,3 +153,4 @@ def _lengths(intervals: pa.Array) -> pa.Array:
 
 
 _DAY = 86_400 * 10**9
+_UUID = pa.binary(16)

@@ -11,6 +11,7 @@ import lance
 import lance.arrow
 import pyarrow as pa
 import pytest
+from lance_engine.errors import LanceError
 from lance_engine.logical_types import with_extensions
 
 import lance_sql
@@ -83,6 +84,20 @@ def test_what_goes_by_the_schema(tmp_path: Path) -> None:
     assert changed.schema.equals(lance.dataset(uri).schema, check_metadata=True)
     assert duckdb.sql("SELECT uuid FROM changed WHERE id = 9").fetchall() == [(uuid.UUID(int=5),)]
     assert lance_sql.sql(f"SELECT count(uuid) FROM {at}", engine="datafusion").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_uuids_are_written_as_text_and_as_values(tmp_path: Path, engine: str) -> None:
+    uri = str(tmp_path / "t.lance")
+    lance_sql.write(pa.table({"id": [1], "u": pa.array([uuid.UUID(int=7).bytes], pa.uuid())}), uri)
+    lance_sql.sql(f"INSERT INTO '{uri}' VALUES (2, '{uuid.UUID(int=8)}'), (3, NULL)", engine)
+    lance_sql.sql(f"INSERT INTO '{uri}' SELECT id + 10, u FROM '{uri}' WHERE id < 3", engine)
+    lance_sql.sql(f"UPDATE '{uri}' SET u = '{uuid.UUID(int=9)}' WHERE id = 3", engine)
+    rows = {row["id"]: row["u"] for row in lance.dataset(uri).to_table().to_pylist()}
+    first, second, third = (uuid.UUID(int=number) for number in (7, 8, 9))
+    assert rows == {1: first, 2: second, 3: third, 11: first, 12: second}
+    with pytest.raises(LanceError, match="nonsense"):
+        lance_sql.sql(f"INSERT INTO '{uri}' VALUES (4, 'nonsense')", engine)
 
 
 def test_a_name_that_the_storage_contradicts() -> None:
