@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pytest
 import sql_tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.format.pb import table_pb2
 
 import lance_sql
 
@@ -207,3 +210,18 @@ def test_install_for_plain_connections(warehouse):
     with duckdb.connect() as connection:
         lance_sql.duckdb.install(connection)
         assert connection.sql(text).fetchall() == [(6,)]
+
+
+def test_a_dataset_without_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none.lance"
+    lance_sql.write(pa.table({"a": [1]}), path)
+    (manifest,) = (path / "_versions").glob("*.manifest")
+    content = manifest.read_bytes()
+    start = int.from_bytes(content[-16:-8], "little")
+    end = start + 4 + int.from_bytes(content[start : start + 4], "little")
+    message = table_pb2.Manifest.FromString(content[start + 4 : end])
+    del message.fields[:]
+    changed = message.SerializeToString()
+    manifest.write_bytes(content[:start] + len(changed).to_bytes(4, "little") + changed + content[end:])
+    with pytest.raises(UnsupportedFeatureError, match="no columns"):
+        lance_sql.sql(f"SELECT count(*) FROM '{path}'").fetchall()

@@ -129,7 +129,7 @@ def max_in_flight(options: Mapping[str, Any]) -> int | None:
     text = str(value).strip()
     if isinstance(value, bool) or not text.isdecimal() or not 1 <= int(text) <= MOST_IN_FLIGHT:
         raise UnsupportedFeatureError(
-            f"The storage option 'max_in_flight' is no number of requests: {value}",
+            f"The storage option 'max_in_flight' must be a number of requests: {value}",
             remedy=f"Write a number from 1 to {MOST_IN_FLIGHT}, or leave the option out: 64",
         )
     return int(text)

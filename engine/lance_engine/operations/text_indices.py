@@ -54,7 +54,7 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
     unknown = given.keys() - set(known)
     if unknown:
         raise TypeError(
-            f"'{min(unknown)}' is no option of an inverted index; its options: "
+            f"Unknown option '{min(unknown)}' of an inverted index. Choose from "
             + ", ".join(["with_position", *known])
         )
     return TextOptions(analysis_of(given), with_position)

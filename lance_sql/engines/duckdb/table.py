@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import InvalidFilterError
+from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
@@ -221,6 +221,13 @@ def source(
     """What DuckDB scans for `dataset` under a name; LanceError if nobody knows how many rows it has."""
     # DuckDB asks for the count as soon as it hears the name, and an error would then come as one of its own.
     _ = dataset.snapshot.num_rows
+    if not (system_columns or dataset.storage_schema.names):
+        raise UnsupportedFeatureError(
+            "The dataset has no columns, and DuckDB has no tables without columns",
+            path=dataset.uri,
+            version=dataset.version,
+            remedy="Restore a version that has columns",
+        )
     table = EngineTable(
         dataset,
         name,

@@ -52,7 +52,7 @@ class Analysis:
         """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
         if self.base_tokenizer not in _BASES:
             raise UnsupportedFeatureError(
-                f"There is no tokenizer {self.base_tokenizer!r}", remedy="Choose " + ", ".join(_BASES)
+                f"Unknown tokenizer {self.base_tokenizer!r}", remedy="Choose " + ", ".join(_BASES)
             )
         for name in ("lower_case", "stem", "remove_stop_words", "ascii_folding", "prefix_only"):
             if not isinstance(getattr(self, name), bool):
@@ -72,7 +72,7 @@ class Analysis:
             _stemmer(self.language)
         if self.remove_stop_words and words is None and self.language.lower() != "english":
             raise UnsupportedFeatureError(
-                f"There is no list of stop words of {self.language}",
+                f"No list of stop words for {self.language}",
                 remedy="Give custom_stop_words=[...], or remove_stop_words=False",
             )
 
@@ -247,7 +247,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
     name = language.lower()
     if name not in Stemmer.algorithms():
         raise UnsupportedFeatureError(
-            f"There is no stemming of {language!r}",
+            f"Unknown stemming language {language!r}",
             remedy="Choose a language of Snowball, or stem=False",
         )
     # Every token is stemmed once: a cache would only take memory.

@@ -58,9 +58,9 @@ class Layout(NamedTuple):
             or not all(type(number) is int and 0 <= number < 1 << 64 for number in partitions)
             or len(set(partitions)) != len(partitions)
         ):
-            raise CorruptFileError("The partitions of the index are no list of different numbers")
+            raise CorruptFileError("The partitions of the index are not distinct numbers")
         if not isinstance(params, dict):
-            raise CorruptFileError("The metadata 'params' of the index is no object")
+            raise CorruptFileError("The metadata 'params' of the index is not an object")
         block_size = metadata.get("posting_block_size", "128")
         if block_size not in ("128", "256"):
             raise UnsupportedFeatureError(f"The index has blocks of {block_size[:20]} documents")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 from pyroaring import BitMap
 
@@ -14,6 +13,7 @@ from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.inverted.segment import TextSegment
 from lance_engine.index.listing import all_segments
+from lance_engine.owned import OwnedValues
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -56,7 +56,7 @@ class InvertedIndex:
         return BitMap().union(*(segment.fragments for segment in self.segments))
 
 
-_KNOWN: WeakKeyDictionary[Snapshot, tuple[InvertedIndex, ...]] = WeakKeyDictionary()
+_KNOWN: OwnedValues[Snapshot, tuple[InvertedIndex, ...]] = OwnedValues()
 
 
 def is_inverted(segment: IndexSegment) -> bool:

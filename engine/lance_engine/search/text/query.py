@@ -112,7 +112,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
             check(query.negative, depth + 1)
         case _:
             raise InvalidSearchError(
-                f"A {type(query).__name__} is no query",
+                f"Expected a query, got {type(query).__name__}",
                 remedy="Give a text, or a query of lance_sql.full_text",
             )
 
