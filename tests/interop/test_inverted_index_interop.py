@@ -14,7 +14,7 @@ from lance.query import (
     Occur,
     PhraseQuery,
 )
-from lance_engine.index.inverted.listing import inverted_indices
+from lance_engine.index.inverted.kind import INVERTED
 
 import lance_sql
 from lance_sql.full_text import Boolean, Boost, Match, Phrase
@@ -140,7 +140,7 @@ def test_our_indices(tmp_path, options):
     ours = lance_sql.write(table(150, first=1000, seed=1), path, "append").delete("id % 5 = 3")
     same(path, queries)
     ours = ours.optimize_indices()
-    assert len(inverted_indices(ours.snapshot)[0].segments) == 2
+    assert len(INVERTED.indices(ours.snapshot)[0].segments) == 2
     same(path, queries)
     lance.write_dataset(table(50, first=2000, seed=2), path, mode="append")
     lance.dataset(path).optimize.optimize_indices()
@@ -154,7 +154,7 @@ def test_large_blocks(tmp_path, monkeypatch):
     path = str(tmp_path / "t")
     theirs = lance.write_dataset(table(1200), path)
     theirs.create_scalar_index("text", "INVERTED", with_position=True, block_size=256)
-    index = inverted_indices(lance_sql.open(path).snapshot)[0]
+    index = INVERTED.indices(lance_sql.open(path).snapshot)[0]
     assert index.segments[0].open().layout.block_size == 256
     same(path, {**QUERIES, **PHRASES})
 
@@ -164,7 +164,7 @@ def test_segments_are_merged(tmp_path):
     ours = lance_sql.write(table(200), path).create_index("text", "INVERTED", with_position=True)
     for part in range(1, 9):
         ours = lance_sql.write(table(30, first=1000 * part, seed=part), path, "append").optimize_indices()
-    assert len(inverted_indices(ours.snapshot)[0].segments) == 1
+    assert len(INVERTED.indices(ours.snapshot)[0].segments) == 1
     same(path, {**QUERIES, **PHRASES})
 
 

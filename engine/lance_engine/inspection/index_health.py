@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from lance_engine.errors import LanceError
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.files import SegmentFiles
-from lance_engine.index.inverted.listing import CoveringTexts, is_inverted
+from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.kind import is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
-from lance_engine.index.vector.listing import CoveringVectors, is_vector
+from lance_engine.index.vector.kind import VECTORS
 from lance_engine.table.snapshot import Snapshot
 
 INDEX_HEALTH_SCHEMA: Final = pa.schema(
@@ -77,18 +75,13 @@ def index_health(snapshot: Snapshot) -> pa.Table:
 
 def _kind(snapshot: Snapshot, segment: IndexSegment) -> str | None:
     """What a segment is, None where it is not read."""
-    if is_vector(segment):
-        try:
-            opened = CoveringVectors(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
-        except LanceError:
-            return None
-        return None if opened is None else opened.kind
-    if is_inverted(segment):
-        try:
-            texts = CoveringTexts(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
-        except LanceError:
-            return None
-        return None if texts is None else segment.kind
+    for searched in (VECTORS, INVERTED):
+        if searched.reads(segment):
+            try:
+                opened = searched.covering(snapshot, segment).open()
+            except LanceError:
+                return None
+            return None if opened is None else opened.kind
     kind = kind_of(segment.kind)
     return segment.kind if kind is not None and is_usable(segment, kind) else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.listing import all_segments, index_not_found
@@ -97,17 +96,15 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
 def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
     """What the files of a segment tell about it."""
     from lance_engine.index.files import SegmentFiles
-    from lance_engine.index.inverted.listing import CoveringTexts, is_inverted
+    from lance_engine.index.inverted.kind import INVERTED
     from lance_engine.index.kind import is_usable
     from lance_engine.index.registry import kind_of
-    from lance_engine.index.vector.listing import CoveringVectors, is_vector
+    from lance_engine.index.vector.kind import VECTORS
 
-    if is_vector(segment):
-        opened = CoveringVectors(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
-        return {} if opened is None else dict(opened.statistics)
-    if is_inverted(segment):
-        texts = CoveringTexts(segment, BitMap(), SegmentFiles(snapshot, segment)).open()
-        return {} if texts is None else dict(texts.statistics)
+    for searched in (VECTORS, INVERTED):
+        if searched.reads(segment):
+            opened = searched.covering(snapshot, segment).open()
+            return {} if opened is None else dict(opened.statistics)
     kind = kind_of(segment.kind)
     if kind is None or not is_usable(segment, kind):
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -19,13 +18,11 @@ from lance_engine.index.kind import ROW, IndexKind, RowFinder, RowFinderKind, Zo
 from lance_engine.index.live_zones import ROWS_OPTION, live_zones
 from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
 from lance_engine.index.segments import CoveringSegment, holds_addresses
-from lance_engine.io import delete_quietly
-from lance_engine.operations.index_files import IndexFolder
+from lance_engine.operations.index_files import IndexFolder, index_folder
 from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.tasks import Pool
 
 #: Row ids or addresses in; the ids for the new segment out, and which of the entries to keep.
 Relocate = Callable[[U64Array], tuple[U64Array, npt.NDArray[np.bool_]]]
@@ -57,24 +54,17 @@ def build_segment(
     Returns it with the paths of its files, which nothing refers to yet. Sorting takes about `memory` bytes
     and temporary files for what is more.
     """
-    with Pool(2, "lance-encode") as pool:
-        folder = IndexFolder(snapshot.store, pool, reporter)
-        try:
-            if isinstance(target.kind, RowFinderKind):
-                details = _build_rows(snapshot, target, fragments, carried, folder, reporter, memory)
-            else:
-                details = _build_zones(snapshot, target, fragments, carried, folder, reporter)
-        except BaseException:
-            folder.discard()
-            delete_quietly(snapshot.store, folder.paths())
-            raise
+    with index_folder(snapshot, reporter) as folder:
+        if isinstance(target.kind, RowFinderKind):
+            details = _build_rows(snapshot, target, fragments, carried, folder, reporter, memory)
+        else:
+            details = _build_zones(snapshot, target, fragments, carried, folder, reporter)
     covered = BitMap([fragment.id for fragment in fragments]).union(
         *(segment.fragments for segment in carried)
     )
-    segment = new_segment(
-        folder,
+    segment = folder.segment(
         target.name,
-        target.kind,
+        target.kind.message,
         (target.field_id,),
         snapshot.version,
         covered,
@@ -95,19 +85,11 @@ def rebuild_moved(
     """The segment with the rows of its entries elsewhere, as `relocate` tells; entries keep their order."""
     finder = cast(RowFinder, segment.open(kind))
     old = segment.segment
-    with Pool(2, "lance-encode") as pool:
-        folder = IndexFolder(snapshot.store, pool, reporter)
-        try:
-            entries = _relocated(finder.entries(), relocate)
-            details = kind.build(
-                entries, finder.value_type, folder, {**kind.options, **kind.built_with(finder)}
-            )
-        except BaseException:
-            folder.discard()
-            delete_quietly(snapshot.store, folder.paths())
-            raise
-    new = new_segment(
-        folder, old.name, kind, old.fields, old.dataset_version, covered, details, old.index_version
+    with index_folder(snapshot, reporter) as folder:
+        entries = _relocated(finder.entries(), relocate)
+        details = kind.build(entries, finder.value_type, folder, {**kind.options, **kind.built_with(finder)})
+    new = folder.segment(
+        old.name, kind.message, old.fields, old.dataset_version, covered, details, old.index_version
     )
     return new, folder.paths()
 
@@ -117,32 +99,6 @@ def new_version(snapshot: Snapshot, kind: IndexKind) -> int:
     if not isinstance(kind, RowFinderKind):
         return 0
     return kind.stable_version if snapshot.has_stable_row_ids else kind.version
-
-
-def new_segment(
-    folder: IndexFolder,
-    name: str,
-    kind: IndexKind,
-    fields: tuple[int, ...],
-    version: int,
-    covered: BitMap,
-    details: bytes,
-    index_version: int,
-) -> IndexSegment:
-    """The description of a segment whose files are in `folder`."""
-    return IndexSegment(
-        uuid=folder.uuid,
-        name=name,
-        fields=fields,
-        dataset_version=version,
-        kind=kind.message,
-        details=details,
-        fragment_ids=covered,
-        index_version=index_version,
-        created_at=time.time_ns() // 1_000_000,
-        base_id=None,
-        files=tuple(folder.files),
-    )
 
 
 def _build_rows(

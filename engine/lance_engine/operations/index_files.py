@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
+from pyroaring import BitMap
 
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.io import delete_quietly
 from lance_engine.io.store import Sink, Store
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
-from lance_engine.table.snapshot import INDICES
+from lance_engine.table.snapshot import INDICES, Snapshot
 from lance_engine.tasks import Pool
 from lance_engine.write.data_file import DataFileWriter
 from lance_engine.write.options import WriteOptions
@@ -53,6 +58,44 @@ class IndexFolder:
         for sink in self._open:
             sink.discard()
         self._open = []
+
+    def segment(
+        self,
+        name: str,
+        kind: str,
+        fields: tuple[int, ...],
+        version: int,
+        covered: BitMap,
+        details: bytes,
+        index_version: int,
+    ) -> IndexSegment:
+        """The description of the segment whose files these are."""
+        return IndexSegment(
+            uuid=self.uuid,
+            name=name,
+            fields=fields,
+            dataset_version=version,
+            kind=kind,
+            details=details,
+            fragment_ids=covered,
+            index_version=index_version,
+            created_at=time.time_ns() // 1_000_000,
+            base_id=None,
+            files=tuple(self.files),
+        )
+
+
+@contextmanager
+def index_folder(snapshot: Snapshot, reporter: Reporter) -> Iterator[IndexFolder]:
+    """A folder for the files of a segment, which are removed if writing them fails."""
+    with Pool(2, "lance-encode") as pool:
+        folder = IndexFolder(snapshot.store, pool, reporter)
+        try:
+            yield folder
+        except BaseException:
+            folder.discard()
+            delete_quietly(snapshot.store, folder.paths())
+            raise
 
 
 class _IndexFile:

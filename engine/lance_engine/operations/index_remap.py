@@ -12,24 +12,21 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import RewriteGroup, RewrittenIndex
 from lance_engine.index.files import SegmentFiles
-from lance_engine.index.inverted.listing import CoveringTexts, is_inverted
 from lance_engine.index.kind import RowFinderKind, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 from lance_engine.index.segments import CoveringSegment, holds_addresses
-from lance_engine.index.vector.listing import CoveringVectors, is_vector
 from lance_engine.io import delete_quietly
 from lance_engine.operations.index_build import Relocate, rebuild_moved
 from lance_engine.operations.rows import live_offsets
-from lance_engine.operations.text_indices import move_texts
-from lance_engine.operations.vector_indices import move_vectors
+from lance_engine.operations.searched_kinds import indices_of
 from lance_engine.progress import Reporter
 from lance_engine.table.snapshot import Snapshot, U64Array
 
 
 def follows_rows(snapshot: Snapshot, segment: IndexSegment) -> bool:
     """Whether the entries of a segment are row addresses that can be changed to others."""
-    if is_vector(segment) or is_inverted(segment):
+    if indices_of(segment) is not None:
         return segment.base_id is None and not snapshot.has_stable_row_ids
     kind = kind_of(segment.kind)
     return (
@@ -67,17 +64,13 @@ def remap_indices(
             reporter.begin(f"moving the rows of the index '{segment.name}'")
             relocate = _moves(snapshot, followed, old, covered)
             now_covered = (covered - old) | BitMap(moved)
-            place = SegmentFiles(snapshot, segment)
             if isinstance(kind, RowFinderKind):
-                covering = CoveringSegment(segment, covered, place)
+                covering = CoveringSegment(segment, covered, SegmentFiles(snapshot, segment))
                 new, files = rebuild_moved(snapshot, covering, kind, relocate, now_covered, reporter)
             else:
-                if is_inverted(segment):
-                    texts = CoveringTexts(segment, covered, place)
-                    found = move_texts(snapshot, texts, relocate, now_covered, reporter)
-                else:
-                    vectors = CoveringVectors(segment, covered, place)
-                    found = move_vectors(snapshot, segment, vectors, relocate, now_covered, reporter)
+                searched = indices_of(segment)
+                assert searched is not None
+                found = searched.move(snapshot, segment, relocate, now_covered, reporter)
                 if found is None:
                     continue
                 new, files = found

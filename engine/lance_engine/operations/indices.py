@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from lance_engine.errors import (
@@ -13,7 +14,6 @@ from lance_engine.errors import (
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
-from lance_engine.index.inverted.listing import inverted_indices
 from lance_engine.index.kind import RowFinderKind
 from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.index.registry import KINDS, kind_of
@@ -24,15 +24,15 @@ from lance_engine.index.segments import (
     holds_addresses,
     known_indices,
 )
-from lance_engine.index.vector.listing import vector_indices
 from lance_engine.index.vector.options import KINDS as VECTOR_KINDS
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Target, build_segment
 from lance_engine.operations.index_remap import is_readable
 from lance_engine.operations.retry import redo_on_conflict
+from lance_engine.operations.searched_kinds import SEARCHED
 from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
-from lance_engine.operations.text_indices import create_inverted_index, optimize_inverted_index
-from lance_engine.operations.vector_indices import create_vector_index, optimize_vector_index
+from lance_engine.operations.text_indices import create_inverted_index
+from lance_engine.operations.vector_indices import create_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
 
@@ -131,18 +131,10 @@ def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> 
             return _optimize(snapshot, name, reporter)
 
         snapshot = redo_on_conflict(snapshot, once)
-    for vectors in vector_indices(snapshot):
-
-        def extend(snapshot: Snapshot, name: str = vectors.name) -> Snapshot:
-            return optimize_vector_index(snapshot, name, reporter)
-
-        snapshot = redo_on_conflict(snapshot, extend)
-    for texts in inverted_indices(snapshot):
-
-        def extend_texts(snapshot: Snapshot, name: str = texts.name) -> Snapshot:
-            return optimize_inverted_index(snapshot, name, reporter)
-
-        snapshot = redo_on_conflict(snapshot, extend_texts)
+    for searched in SEARCHED:
+        for index in searched.kind.indices(snapshot):
+            extend = partial(searched.optimize, name=index.name, reporter=reporter)
+            snapshot = redo_on_conflict(snapshot, extend)
     return snapshot
 
 

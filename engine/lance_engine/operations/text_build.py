@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,20 +17,18 @@ from lance_engine import kernels
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.inverted.analysis import Analysis, TextAnalyzer
+from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.inverted.layout import details
-from lance_engine.index.inverted.listing import MESSAGE
 from lance_engine.index.inverted.partition import TextPartition
 from lance_engine.index.inverted.segment import TextSegment
 from lance_engine.index.inverted.writer import write_metadata, write_partition
-from lance_engine.io import delete_quietly
 from lance_engine.operations.index_build import Relocate
-from lance_engine.operations.index_files import IndexFolder
+from lance_engine.operations.index_files import IndexFolder, index_folder
 from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.text.column import TextColumn
 from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.tasks import Pool
 
 # The version of the segments that are written.
 _VERSION: Final = 2
@@ -67,35 +64,25 @@ def build_texts(
 
     Returns it with the paths of its files, which nothing refers to yet.
     """
-    with Pool(2, "lance-encode") as pool:
-        folder = IndexFolder(snapshot.store, pool, reporter)
-        try:
-            parts = _Partitions(options, folder, partition_bytes)
-            for opened, relocate in carried:
-                _carry(opened, relocate, parts)
-            _read(snapshot, column, fragments, parts, reporter)
-            reporter.begin("writing the index")
-            parts.finish()
-            write_metadata(
-                folder, options.analysis, with_position=options.with_position, partitions=parts.written
-            )
-            reporter.end()
-        except BaseException:
-            folder.discard()
-            delete_quietly(snapshot.store, folder.paths())
-            raise
-    segment = IndexSegment(
-        uuid=folder.uuid,
-        name=name,
-        fields=(column.field_id,),
-        dataset_version=snapshot.version,
-        kind=MESSAGE,
-        details=details(options.analysis, with_position=options.with_position),
-        fragment_ids=BitMap([fragment.id for fragment in fragments]) | (carried_fragments or BitMap()),
-        index_version=_VERSION,
-        created_at=time.time_ns() // 1_000_000,
-        base_id=None,
-        files=tuple(folder.files),
+    with index_folder(snapshot, reporter) as folder:
+        parts = _Partitions(options, folder, partition_bytes)
+        for opened, relocate in carried:
+            _carry(opened, relocate, parts)
+        _read(snapshot, column, fragments, parts, reporter)
+        reporter.begin("writing the index")
+        parts.finish()
+        write_metadata(
+            folder, options.analysis, with_position=options.with_position, partitions=parts.written
+        )
+        reporter.end()
+    segment = folder.segment(
+        name,
+        INVERTED.message,
+        (column.field_id,),
+        snapshot.version,
+        BitMap([fragment.id for fragment in fragments]) | (carried_fragments or BitMap()),
+        details(options.analysis, with_position=options.with_position),
+        _VERSION,
     )
     return segment, folder.paths()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
-import numpy as np
 from pyroaring import BitMap
 
 from lance_engine.errors import InvalidSearchError
@@ -14,19 +13,19 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
 from lance_engine.index.inverted.analysis import Analysis, analysis_of
-from lance_engine.index.inverted.listing import CoveringTexts, InvertedIndex, inverted_indices, is_inverted
+from lance_engine.index.inverted.kind import INVERTED
+from lance_engine.index.inverted.layout import Layout
 from lance_engine.index.inverted.segment import TextSegment
-from lance_engine.index.listing import all_segments
+from lance_engine.index.searched import Covering
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Relocate
+from lance_engine.operations.searched_indices import SearchedIndices
 from lance_engine.operations.text_build import TextOptions, build_texts
 from lance_engine.progress import Reporter
 from lance_engine.search.text.column import TextColumn, text_column
-from lance_engine.table.snapshot import Snapshot, U64Array
+from lance_engine.table.snapshot import Snapshot
 
 KINDS: Final = ("INVERTED", "FTS")
-# An index has no more segments than this: then they are merged into one.
-_MOST_SEGMENTS: Final = 8
 
 
 def create_inverted_index(
@@ -60,93 +59,46 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
     return TextOptions(analysis_of(given), with_position)
 
 
-def optimize_inverted_index(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
-    """Make an index cover the fragments that came after it; `snapshot` itself if it covers all.
+class _TextWriter:
+    """Writes segments that cut texts as one that exists does."""
 
-    New rows get a segment of their own. Many segments are merged; those that cut texts in another way are
-    built again from the texts.
-    """
-    index = next((index for index in inverted_indices(snapshot) if index.name == name), None)
-    if index is None or not index.segments:
-        return snapshot
-    missing = [fragment for fragment in snapshot.fragments if fragment.id not in index.covered]
-    if not missing and len(index.segments) <= _MOST_SEGMENTS:
-        return snapshot
-    place = _column_of(snapshot, index.field_id)
-    newest = index.segments[0].open()
-    if place is None or newest is None:
-        return snapshot  # of a kind that is not written: left alone
-    options = TextOptions(newest.layout.analysis, newest.layout.with_position)
-    if len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
-        segment, paths = build_texts(snapshot, name, place, options, missing, reporter)
-        return commit_change(snapshot, CreateIndex((segment,), ()), paths)
-    return _merge(snapshot, index, place, options, missing, reporter)
+    takes_rows = True
 
+    def __init__(
+        self, snapshot: Snapshot, name: str, place: TextColumn, layout: Layout, reporter: Reporter
+    ) -> None:
+        self._snapshot, self._name, self._place, self._reporter = snapshot, name, place, reporter
+        self._options = TextOptions(layout.analysis, layout.with_position)
 
-def _merge(
-    snapshot: Snapshot,
-    index: InvertedIndex,
-    place: TextColumn,
-    options: TextOptions,
-    missing: list[Fragment],
-    reporter: Reporter,
-) -> Snapshot:
-    """Make one segment of all."""
-    carried: list[tuple[TextSegment, Relocate]] = []
-    fragments = BitMap()
-    again = list(missing)
-    for covering in index.segments:
-        opened = covering.open()
-        here = covering.fragments
-        if opened is not None and _can_carry(opened, options):
-            here = here - opened.deleted_fragments
-            carried.append((opened, _still_there(snapshot, here)))
-            fragments |= here
-        again += [snapshot.fragment(number) for number in covering.fragments if number not in fragments]
-    again.sort(key=lambda fragment: fragment.id)
-    segment, paths = build_texts(snapshot, index.name, place, options, again, reporter, carried, fragments)
-    removed = tuple(
-        segment for segment in all_segments(snapshot) if segment.name == index.name and is_inverted(segment)
-    )
-    return commit_change(snapshot, CreateIndex((segment,), removed), paths)
+    def carried(self, opened: TextSegment, fragments: BitMap) -> BitMap:
+        """Those whose posting lists say what those of a new segment have to say."""
+        options = self._options
+        if opened.layout.analysis != options.analysis or (options.with_position and not opened.has_positions):
+            return BitMap()
+        return fragments - opened.deleted_fragments
+
+    def build(
+        self,
+        fragments: Sequence[Fragment],
+        carried: Sequence[tuple[TextSegment, Relocate]] = (),
+        carried_fragments: BitMap | None = None,
+    ) -> tuple[IndexSegment, list[str]]:
+        return build_texts(
+            self._snapshot, self._name, self._place, self._options, fragments, self._reporter,
+            carried, carried_fragments,
+        )  # fmt: skip
 
 
-def _can_carry(segment: TextSegment, options: TextOptions) -> bool:
-    """Whether the posting lists of a segment say what those of a new one have to say."""
-    layout = segment.layout
-    return layout.analysis == options.analysis and (segment.has_positions or not options.with_position)
-
-
-def move_texts(
-    snapshot: Snapshot, covering: CoveringTexts, relocate: Relocate, covered: BitMap, reporter: Reporter
-) -> tuple[IndexSegment, list[str]] | None:
-    """The segment with its rows elsewhere, as `relocate` tells; None if this kind is not written."""
+def _writer(snapshot: Snapshot, covering: Covering[TextSegment], reporter: Reporter) -> _TextWriter | None:
     opened = covering.open()
-    place = _column_of(snapshot, covering.segment.fields[0])
-    if opened is None or place is None or opened.deleted_fragments:
-        return None
-    options = TextOptions(opened.layout.analysis, opened.layout.with_position)
-    if not _can_carry(opened, options):
-        return None
-    old = covering.segment
-    new, paths = build_texts(snapshot, old.name, place, options, [], reporter, [(opened, relocate)])
-    return replace(new, dataset_version=old.dataset_version, fragment_ids=covered), paths
-
-
-def _column_of(snapshot: Snapshot, field: int) -> TextColumn | None:
-    path = snapshot.schema.paths_by_id().get(field)
+    path = snapshot.schema.paths_by_id().get(covering.segment.fields[0])
     try:
-        return None if path is None else text_column(snapshot, path)
+        place = None if path is None else text_column(snapshot, path)
     except InvalidSearchError:
         return None
+    if opened is None or place is None:
+        return None
+    return _TextWriter(snapshot, covering.segment.name, place, opened.layout, reporter)
 
 
-def _still_there(snapshot: Snapshot, fragments: BitMap) -> Relocate:
-    """Keeps the rows that exist in the fragments that a segment is asked for."""
-    covered = np.array(fragments, dtype=np.uint64)
-
-    def relocate(ids: U64Array) -> tuple[U64Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-        addresses, found = snapshot.locate_row_ids(ids)
-        return ids, found & np.isin(addresses >> np.uint64(32), covered)
-
-    return relocate
+INVERTED_INDICES: Final = SearchedIndices(INVERTED, _writer)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,18 +12,16 @@ from pyroaring import BitMap
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.vector.encoder import Encoder, train, usable
-from lance_engine.index.vector.listing import MESSAGE
+from lance_engine.index.vector.kind import VECTORS
 from lance_engine.index.vector.options import VectorOptions
 from lance_engine.index.vector.writer import EncodedRows, write_segment
-from lance_engine.io import delete_quietly
 from lance_engine.operations.index_build import Relocate
-from lance_engine.operations.index_files import IndexFolder
+from lance_engine.operations.index_files import index_folder
 from lance_engine.operations.rows import read_rows, scan, shared_readers
 from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.column import VectorColumn, vectors_in
 from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.tasks import Pool
 
 # The version of the segments that are written.
 _VERSION: Final = 1
@@ -58,51 +54,32 @@ def build_vectors(
     Returns it with the paths of its files, which nothing refers to yet.
     """
     options = encoder.options
-    with (
-        Pool(2, "lance-encode") as pool,
-        EncodedRows(encoder.coder.width) as rows,
-    ):
-        folder = IndexFolder(snapshot.store, pool, reporter)
-        try:
-            for partitions, relocate in carried:
-                for label, (ids, codes) in enumerate(partitions):
-                    moved, kept = relocate(ids)
-                    labels = np.full(int(kept.sum()), label, dtype=np.uint32)
-                    rows.add(moved[kept], labels, codes[kept])
-            reporter.begin("reading the column", sum(snapshot.live_rows(fragment) for fragment in fragments))
-            for ids, vectors, read in _vectors(snapshot, column, fragments, options):
-                labels, codes = encoder.encode(vectors)
-                rows.add(ids, labels, codes)
-                reporter.advance(read)
-            reporter.end()
-            write_segment(encoder, rows, folder, reporter)
-        except BaseException:
-            folder.discard()
-            delete_quietly(snapshot.store, folder.paths())
-            raise
-    covered = BitMap([fragment.id for fragment in fragments]) | (carried_fragments or BitMap())
-    segment = IndexSegment(
-        uuid=folder.uuid,
-        name=name,
-        fields=(column.field_id,),
-        dataset_version=snapshot.version,
-        kind=MESSAGE,
-        details=options.details(),
-        fragment_ids=covered,
-        index_version=_VERSION,
-        created_at=time.time_ns() // 1_000_000,
-        base_id=None,
-        files=tuple(folder.files),
+    with EncodedRows(encoder.coder.width) as rows, index_folder(snapshot, reporter) as folder:
+        for partitions, relocate in carried:
+            for label, (ids, codes) in enumerate(partitions):
+                moved, kept = relocate(ids)
+                labels = np.full(int(kept.sum()), label, dtype=np.uint32)
+                rows.add(moved[kept], labels, codes[kept])
+        reporter.begin("reading the column", sum(snapshot.live_rows(fragment) for fragment in fragments))
+        for ids, vectors, read in _vectors(snapshot, column, fragments, options):
+            labels, codes = encoder.encode(vectors)
+            rows.add(ids, labels, codes)
+            reporter.advance(read)
+        reporter.end()
+        write_segment(encoder, rows, folder, reporter)
+    segment = folder.segment(
+        name,
+        VECTORS.message,
+        (column.field_id,),
+        snapshot.version,
+        BitMap([fragment.id for fragment in fragments]) | (carried_fragments or BitMap()),
+        options.details(),
+        _VERSION,
     )
     return segment, folder.paths()
 
 
 EncodedPartitions = Iterator[tuple[U64Array, npt.NDArray[np.uint8]]]
-
-
-def moved_segment(segment: IndexSegment, old: IndexSegment, covered: BitMap) -> IndexSegment:
-    """A segment that takes the place of another one whose rows moved."""
-    return replace(segment, dataset_version=old.dataset_version, fragment_ids=covered)
 
 
 def _vectors(

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from lance_engine import kernels
 from lance_engine.distinct import distinct
 from lance_engine.expr.tree import Column, In, Node
-from lance_engine.index.vector.listing import vector_indices
+from lance_engine.index.vector.kind import VECTORS
 from lance_engine.index.vector.segment import VectorSegment
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.splits import ScanSplit
@@ -49,7 +49,7 @@ class OpenIndex(NamedTuple):
 
 def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric | None) -> OpenIndex | None:
     """The index on the column with this metric, or without one the first; None if none can be read."""
-    for index in vector_indices(snapshot):
+    for index in VECTORS.indices(snapshot):
         if index.field_id != column.field_id or column.is_multi:
             continue
         opened = [(segment.open(), frozenset(segment.fragments)) for segment in index.segments]

@@ -22,6 +22,8 @@ _LIST_ITEMS: Final = 3
 class TextSegment:
     """An opened segment. UnsupportedFeatureError if it is of a kind or layout that is not read."""
 
+    kind: Final = "Inverted"
+
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
         metadata = files.open(METADATA_FILE)

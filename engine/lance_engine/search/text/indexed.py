@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from lance_engine import kernels
 from lance_engine.index.inverted.analysis import Analysis
-from lance_engine.index.inverted.listing import inverted_indices
+from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.inverted.partition import TextPartition
 from lance_engine.index.inverted.segment import TextSegment
 from lance_engine.search.allowed import AllowedRows
@@ -53,7 +53,7 @@ class OpenTexts(NamedTuple):
 
 def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> OpenTexts | None:
     """The first index on a column that can be read, with the places of words if these are needed."""
-    for index in inverted_indices(snapshot):
+    for index in INVERTED.indices(snapshot):
         if index.field_id != column.field_id:
             continue
         opened = [(covering.open(), covering.fragments) for covering in index.segments]
@@ -72,7 +72,7 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
 def indexed_columns(snapshot: Snapshot) -> list[str]:
     """The names of the columns with an inverted index."""
     paths = snapshot.schema.paths_by_id()
-    found = [paths[index.field_id] for index in inverted_indices(snapshot) if index.field_id in paths]
+    found = [paths[index.field_id] for index in INVERTED.indices(snapshot) if index.field_id in paths]
     return list(dict.fromkeys(found))
 
 

@@ -1,0 +1,129 @@
+"""Indices that searches ask, of vectors and of texts: those of a version, and what they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from pyroaring import BitMap
+
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.index.cache import CACHE
+from lance_engine.index.files import SegmentFiles
+from lance_engine.index.listing import all_segments
+from lance_engine.owned import OwnedValues
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
+
+
+class Opened(Protocol):
+    """A segment whose files are read."""
+
+    @property
+    def kind(self) -> str:
+        """What the index is called."""
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """What its files tell about it."""
+
+
+Segment = TypeVar("Segment", bound=Opened)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covering(Generic[Segment]):
+    """A segment with the fragments of this version for which it is asked; segments share none."""
+
+    kind: SearchedKind[Segment]
+    segment: IndexSegment
+    fragments: BitMap
+    files: SegmentFiles
+
+    def open(self) -> Segment | None:
+        """The opened segment, kept in the cache; None if it is of a kind that is not read."""
+
+        def make() -> Segment | None:
+            try:
+                return self.kind.opener(self.files)
+            except UnsupportedFeatureError:
+                return None
+
+        return CACHE.get(
+            (self.files.key, self.kind.message), make, lambda found: found.nbytes if found else 64
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchedIndex(Generic[Segment]):
+    """An index on one column."""
+
+    name: str
+    field_id: int
+    segments: tuple[Covering[Segment], ...]
+
+    @property
+    def covered(self) -> BitMap:
+        """The fragments of this version that it covers."""
+        return BitMap().union(*(segment.fragments for segment in self.segments))
+
+
+class SearchedKind(Generic[Segment]):
+    """A kind of index: its message in the manifest, the newest version that is read, and what opens it."""
+
+    def __init__(self, message: str, newest: int, opener: Callable[[SegmentFiles], Segment]) -> None:
+        self.message, self.newest, self.opener = message, newest, opener
+        self._known: OwnedValues[Snapshot, tuple[SearchedIndex[Segment], ...]] = OwnedValues()
+
+    def reads(self, segment: IndexSegment) -> bool:
+        """Whether a segment is one of this kind that may be read, and tells what it covers."""
+        return (
+            segment.kind.lower() == self.message.lower()
+            and segment.index_version <= self.newest
+            and segment.fragment_ids is not None
+            and len(segment.fields) == 1
+        )
+
+    def covering(
+        self, snapshot: Snapshot, segment: IndexSegment, fragments: BitMap | None = None
+    ) -> Covering[Segment]:
+        """A segment of this kind, to be asked for some fragments."""
+        asked = BitMap() if fragments is None else fragments
+        return Covering(self, segment, asked, SegmentFiles(snapshot, segment))
+
+    def indices(self, snapshot: Snapshot) -> tuple[SearchedIndex[Segment], ...]:
+        """All of a version, those that cover nothing any more too; told by the manifest alone."""
+        found = self._known.get(snapshot)
+        if found is None:
+            found = self._known[snapshot] = tuple(self._listed(snapshot))
+        return found
+
+    def named(self, snapshot: Snapshot, name: str) -> SearchedIndex[Segment] | None:
+        """The index of this name."""
+        return next((index for index in self.indices(snapshot) if index.name == name), None)
+
+    def _listed(self, snapshot: Snapshot) -> list[SearchedIndex[Segment]]:
+        grouped: dict[tuple[str, int], list[IndexSegment]] = {}
+        for segment in all_segments(snapshot):
+            if self.reads(segment):
+                grouped.setdefault((segment.name, segment.fields[0]), []).append(segment)
+        present = BitMap([fragment.id for fragment in snapshot.fragments]) if grouped else BitMap()
+        found = []
+        for (name, field), segments in grouped.items():
+            free = present
+            covering = []
+            # Where segments overlap, the newest counts.
+            for segment in sorted(segments, key=lambda segment: segment.dataset_version, reverse=True):
+                fragments = BitMap(segment.fragment_ids) & free
+                free = free - fragments
+                if fragments:
+                    covering.append(self.covering(snapshot, segment, fragments))
+            found.append(SearchedIndex(name, field, tuple(covering)))
+        return found

@@ -1,0 +1,135 @@
+"""Extending the indices that searches ask, and moving them with their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import numpy as np
+from pyroaring import BitMap
+
+from lance_engine.format.fragment import Fragment
+from lance_engine.format.index_section import IndexSegment
+from lance_engine.format.operations import CreateIndex
+from lance_engine.index.listing import all_segments
+from lance_engine.index.searched import Covering, Opened, SearchedIndex, SearchedKind
+from lance_engine.operations.changes import commit_change
+from lance_engine.operations.index_build import Relocate
+from lance_engine.progress import Reporter
+from lance_engine.table.snapshot import Snapshot, U64Array
+
+# An index has no more segments than this: then they are merged into one.
+_MOST_SEGMENTS: Final = 8
+
+Segment = TypeVar("Segment", bound=Opened)
+Carried = TypeVar("Carried", bound=Opened, contravariant=True)
+
+
+class SegmentWriter(Protocol[Carried]):
+    """Writes segments of an index as one that exists is written."""
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether rows of the column can be added."""
+
+    def carried(self, opened: Carried, fragments: BitMap) -> BitMap:
+        """The fragments of which the entries of a segment can be taken over as they are."""
+
+    def build(
+        self,
+        fragments: Sequence[Fragment],
+        carried: Sequence[tuple[Carried, Relocate]] = (),
+        carried_fragments: BitMap | None = None,
+    ) -> tuple[IndexSegment, list[str]]:
+        """A segment over the rows of fragments and over entries of other segments; the paths of its files."""
+
+
+#: What writes more of the index of a segment; None if it is of a kind that is not written.
+WriterFor = Callable[[Snapshot, Covering[Segment], Reporter], SegmentWriter[Segment] | None]
+
+
+class SearchedIndices(Generic[Segment]):
+    """What is done with the indices of one kind."""
+
+    def __init__(self, kind: SearchedKind[Segment], writer_for: WriterFor[Segment]) -> None:
+        self.kind, self._writer_for = kind, writer_for
+
+    def optimize(self, snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
+        """Make an index cover the fragments that came after it; `snapshot` itself if it covers all.
+
+        New rows get a segment of their own, written as the newest one. Many segments are merged; those that
+        are written in another way are built again from the column.
+        """
+        index = self.kind.named(snapshot, name)
+        if index is None or not index.segments:
+            return snapshot
+        missing = [fragment for fragment in snapshot.fragments if fragment.id not in index.covered]
+        if not missing and len(index.segments) <= _MOST_SEGMENTS:
+            return snapshot
+        writer = self._writer_for(snapshot, index.segments[0], reporter)
+        if writer is None or not writer.takes_rows:
+            return snapshot  # left alone
+        if len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
+            segment, paths = writer.build(missing)
+            return commit_change(snapshot, CreateIndex((segment,), ()), paths)
+        return self._merge(snapshot, index, writer, missing)
+
+    def _merge(
+        self,
+        snapshot: Snapshot,
+        index: SearchedIndex[Segment],
+        writer: SegmentWriter[Segment],
+        missing: list[Fragment],
+    ) -> Snapshot:
+        """Make one segment of all."""
+        carried: list[tuple[Segment, Relocate]] = []
+        fragments = BitMap()
+        again = list(missing)
+        for covering in index.segments:
+            opened = covering.open()
+            here = BitMap() if opened is None else writer.carried(opened, covering.fragments)
+            if opened is not None and here:
+                carried.append((opened, _still_there(snapshot, here)))
+                fragments |= here
+            again += [snapshot.fragment(number) for number in covering.fragments - here]
+        again.sort(key=lambda fragment: fragment.id)
+        segment, paths = writer.build(again, carried, fragments)
+        removed = tuple(
+            segment
+            for segment in all_segments(snapshot)
+            if segment.name == index.name and self.kind.reads(segment)
+        )
+        return commit_change(snapshot, CreateIndex((segment,), removed), paths)
+
+    def move(
+        self,
+        snapshot: Snapshot,
+        segment: IndexSegment,
+        relocate: Relocate,
+        covered: BitMap,
+        reporter: Reporter,
+    ) -> tuple[IndexSegment, list[str]] | None:
+        """The segment with its rows elsewhere, as `relocate` tells; None if this kind is not written."""
+        covering = self.kind.covering(snapshot, segment, segment.fragment_ids)
+        opened = covering.open()
+        writer = self._writer_for(snapshot, covering, reporter)
+        if (
+            opened is None
+            or writer is None
+            or writer.carried(opened, covering.fragments) != covering.fragments
+        ):
+            return None
+        new, paths = writer.build([], [(opened, relocate)])
+        return replace(new, dataset_version=segment.dataset_version, fragment_ids=covered), paths
+
+
+def _still_there(snapshot: Snapshot, fragments: BitMap) -> Relocate:
+    """Keeps the rows that exist in the fragments that a segment is asked for."""
+    covered = np.array(fragments, dtype=np.uint64)
+
+    def relocate(ids: U64Array) -> tuple[U64Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+        addresses, found = snapshot.locate_row_ids(ids)
+        return ids, found & np.isin(addresses >> np.uint64(32), covered)
+
+    return relocate
