@@ -26,6 +26,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.options import Options
+from lance_sql.spark.procedures import call, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
 from lance_sql.spark.types import check_storable, spark_schema, stored_schema
@@ -232,9 +233,7 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
 
 def _delete(options: Options, command: Mapping[str, Any]) -> None:
     """Delete the rows that pass filters, or all rows where there are none."""
-    dataset = _open(options, command["path"])
-    if dataset is None:
-        raise DatasetNotFoundError("The table no longer exists", path=command["path"])
+    dataset = _existing(options, command["path"])
     pushed = json.loads(command["filters"])
     if not pushed:
         dataset.truncate()
@@ -243,6 +242,20 @@ def _delete(options: Options, command: Mapping[str, Any]) -> None:
     if filter is None:
         raise InvalidFilterError(f"Unsupported filters: {pushed}", path=dataset.uri)
     dataset.delete(str(filter))
+
+
+def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
+    *namespace, table = table_name(command["arguments"]["table"], command["catalog"])
+    path = _path(options, {"namespace": namespace, "table": table})
+    arguments = {name: value for name, value in command["arguments"].items() if name != "table"}
+    return call(_existing(options, path), command["procedure"], arguments)
+
+
+def _existing(options: Options, path: str) -> SqlDataset:
+    dataset = _open(options, path)
+    if dataset is None:
+        raise DatasetNotFoundError("There is no such table", path=path)
+    return dataset
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Options, Mapping[str, Any]], Mapping[str, Any] | None]]] = {
@@ -255,4 +268,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Options, Mapping[str, Any]], Mapping[str
     "rename": _rename,
     "alter": _alter,
     "delete": _delete,
+    "call": _call,
 }

@@ -42,12 +42,16 @@ final class CatalogCalls {
   }
 
   private static ObjectNode command(String what, String[] namespace) {
-    ObjectNode command = JsonNodeFactory.instance.objectNode().put("do", what);
+    ObjectNode command = command(what);
     ArrayNode parts = command.putArray("namespace");
     for (String part : namespace) {
       parts.add(part);
     }
     return command;
+  }
+
+  static ObjectNode command(String what) {
+    return JsonNodeFactory.instance.objectNode().put("do", what);
   }
 
   JsonNode ask(String what, String[] namespace) {

@@ -21,7 +21,9 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -30,10 +32,12 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
@@ -45,7 +49,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * and {@code spark.sql.catalog.lance.path = /data}. Folders are namespaces, {@code NAME.lance} is the
  * table NAME. What a statement does to a table, Python does.
  */
-public final class LanceCatalog implements TableCatalog, SupportsNamespaces {
+public final class LanceCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
+  private static final String PROCEDURES = "system";
+
   private String name;
   private CatalogCalls calls;
 
@@ -166,6 +172,26 @@ public final class LanceCatalog implements TableCatalog, SupportsNamespaces {
     if (answer.path("exists").asBoolean()) {
       throw new TableAlreadyExistsException(to);
     }
+  }
+
+  @Override
+  public UnboundProcedure loadProcedure(Identifier which) {
+    boolean ours = which.namespace().length == 1 && which.namespace()[0].equalsIgnoreCase(PROCEDURES);
+    UnboundProcedure found = ours ? LanceProcedure.find(which.name().toLowerCase(Locale.ROOT), name, calls) : null;
+    if (found == null) {
+      throw new UnsupportedOperationException(
+          "There is no procedure " + which + ": choose from " + String.join(", ", LanceProcedure.names())
+              + ", and write CALL " + name + "." + PROCEDURES + ".NAME(...)");
+    }
+    return found;
+  }
+
+  // Spark 4.0 does not ask.
+  @SuppressWarnings("override")
+  public Identifier[] listProcedures(String[] namespace) {
+    boolean ours = namespace.length == 0 || namespace.length == 1 && namespace[0].equalsIgnoreCase(PROCEDURES);
+    Stream<String> names = ours ? LanceProcedure.names().stream() : Stream.empty();
+    return names.map(procedure -> Identifier.of(new String[] {PROCEDURES}, procedure)).toArray(Identifier[]::new);
   }
 
   @Override

@@ -102,7 +102,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
 
   @Override
   public void deleteWhere(Filter[] filters) {
-    var command = com.fasterxml.jackson.databind.node.JsonNodeFactory.instance.objectNode().put("do", "delete");
+    var command = CatalogCalls.command("delete");
     command.put("path", options.get("path")).put("filters", PushedFilter.text(new ArrayList<>(List.of(filters))));
     calls.ask(command);
     changed();

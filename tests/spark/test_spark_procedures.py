@@ -1,0 +1,122 @@
+"""``CALL catalog.system.NAME(...)``: upkeep of tables in Spark SQL."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+from lance_engine.errors import InvalidArgumentError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import lance_sql
+from lance_sql.spark.procedures import table_name
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("javac") is None, reason="the catalog is built where there is a JDK (javac)"
+)
+
+Ask = Callable[[str], list[Any]]
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    """The table ``office.db.t``: 3 versions, 3 fragments."""
+    spark.conf.set("spark.sql.catalog.office", "lancesql.spark.LanceCatalog")
+    spark.conf.set("spark.sql.catalog.office.path", str(tmp_path))
+    (tmp_path / "db").mkdir()
+    path = str(tmp_path / "db" / "t.lance")
+    for part in range(3):
+        frame = (
+            spark.range(part * 100, part * 100 + 100).selectExpr("id", "concat('s', id % 7) AS s").coalesce(1)
+        )
+        frame.write.format("lance").mode("append").save(path)
+    return path
+
+
+@pytest.fixture
+def ask(spark: SparkSession) -> Ask:
+    # Spark remembers catalogs by name: their options are those of the first use.
+    fresh = spark.newSession()
+    for name in ("office", "office.path"):
+        fresh.conf.set(f"spark.sql.catalog.{name}", spark.conf.get(f"spark.sql.catalog.{name}"))
+    return lambda text: [row.asDict() for row in fresh.sql(text).collect()]
+
+
+def test_fragments_are_joined(path: str, ask: Ask) -> None:
+    assert ask("CALL office.system.optimize('db.t')") == [
+        {"fragments_before": 3, "fragments_after": 1, "version": 5}
+    ]
+    assert len(lance.dataset(path).get_fragments()) == 1
+    # Nothing is left to do: no version is made.
+    again = ask("CALL office.system.optimize(table => 'office.db.`t`', target_rows => 1000)")
+    assert again == [{"fragments_before": 1, "fragments_after": 1, "version": 5}]
+
+
+def test_indices_are_built_and_dropped(path: str, ask: Ask) -> None:
+    built = ask("CALL office.system.create_index('db.t', 'id', options => map('page_rows', '128'))")
+    assert built == [{"index": "id_idx", "version": 4}]
+    assert ask("CALL office.system.create_index('db.t', 's', 'bitmap', name => 'by_s')")[0]["index"] == "by_s"
+    names = lance_sql.open(path).inspect.indices().column("name").to_pylist()
+    assert sorted(names) == ["by_s", "id_idx"]
+    assert lance.dataset(path).scanner(filter="s = 's3'").count_rows() == 43
+    assert ask("CALL office.system.drop_index('db.t', 'by_s')") == [{"index": "by_s", "version": 6}]
+    assert lance_sql.open(path).inspect.indices().column("name").to_pylist() == ["id_idx"]
+
+
+def test_tags_and_restore(path: str, ask: Ask) -> None:
+    assert ask("CALL office.system.tag('db.t', 'two', 2)") == [{"tag": "two", "version": 2}]
+    assert ask("SELECT count(*) AS n FROM office.db.t VERSION AS OF 'two'") == [{"n": 200}]
+    with pytest.raises(AnalysisException, match="two"):
+        ask("CALL office.system.tag('db.t', 'two')")
+    assert ask("CALL office.system.restore('db.t', 'two')") == [{"restored": 2, "version": 4}]
+    assert ask("SELECT count(*) AS n FROM office.db.t") == [{"n": 200}]
+    assert ask("CALL office.system.tag('db.t', 'two', replace => true)") == [{"tag": "two", "version": 4}]
+    assert ask("CALL office.system.untag('db.t', 'two')") == [{"tag": "two"}]
+    assert lance_sql.open(path).tags.list() == []
+    assert ask("CALL office.system.restore('db.t', 1)") == [{"restored": 1, "version": 5}]
+
+
+def test_old_versions_are_removed(path: str, ask: Ask) -> None:
+    (kept,) = ask("CALL office.system.vacuum('db.t')")
+    assert (kept["versions"], kept["dry_run"]) == (0, False)
+    (planned,) = ask("CALL office.system.vacuum('db.t', retain_hours => 0, dry_run => true)")
+    assert (planned["versions"], planned["dry_run"]) == (2, True)
+    assert [version["version"] for version in lance.dataset(path).versions()] == [1, 2, 3]
+    assert ask("CALL office.system.vacuum('db.t', retain_hours => 0)")[0]["versions"] == 2
+    assert [version["version"] for version in lance.dataset(path).versions()] == [3]
+    assert ask("SELECT count(*) AS n FROM office.db.t") == [{"n": 300}]
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("CALL office.system.optimize('db.missing')", "no such table"),
+        ("CALL office.system.optimize('`../t`')", "cannot be the name"),
+        ("CALL office.system.optimize('db.t', 0)", "at least 1"),
+        ("CALL office.system.vacuum('db.t', -1)", "at least 0"),
+        ("CALL office.system.create_index('db.t', 'nothing')", "nothing"),
+        ("CALL office.system.create_index('db.t', 'id', options => map('rows', '1'))", "rows"),
+        ("CALL office.system.restore('db.t', 9)", "9"),
+        ("CALL office.system.tag()", "REQUIRED_PARAMETER_NOT_FOUND"),
+        ("CALL office.system.burn('db.t')", "FAILED_TO_LOAD_ROUTINE|burn"),
+    ],
+)
+def test_mistakes_change_nothing(path: str, ask: Ask, statement: str, words: str) -> None:
+    with pytest.raises(AnalysisException, match=words):
+        ask(statement)
+    assert lance_sql.open(path).version == 3
+
+
+def test_names_of_tables() -> None:
+    assert table_name("t", "office") == ["t"]
+    assert table_name("office", "office") == ["office"]
+    assert table_name("office.db.t", "office") == ["db", "t"]
+    assert table_name("db.`a.b ``c`", "office") == ["db", "a.b `c"]
+    for wrong in ("", "a..b", "a.", "`a"):
+        with pytest.raises(InvalidArgumentError, match="not the name of a table"):
+            table_name(wrong, "office")
