@@ -1,4 +1,4 @@
-"""``CALL catalog.system.NAME(...)``: upkeep of tables in Spark SQL. LanceProcedure.java declares the arguments."""
+"""``CALL catalog.system.NAME(...)``: upkeep of tables. LanceProcedure.java declares the arguments."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.operations.fragment_size import TARGET_ROWS
 
 from lance_sql.catalog.dataset import SqlDataset
 
@@ -43,13 +44,12 @@ def call(dataset: SqlDataset, procedure: str, arguments: Mapping[str, Any]) -> M
     return {"columns": columns, "rows": [list(row.values())]}
 
 
-def _optimize(dataset: SqlDataset, target_rows: int | None = None) -> Row:
-    if target_rows is not None and target_rows < 1:
+def _optimize(dataset: SqlDataset, target_rows: int = TARGET_ROWS) -> Row:
+    if target_rows < 1:
         raise InvalidArgumentError(f"target_rows cannot be {target_rows}", remedy="It must be at least 1")
     before = len(dataset.snapshot.fragments)
-    chosen = {} if target_rows is None else {"target_rows": target_rows}
     # Fragments that an index covers are not joined with others; and some indices do not follow their rows.
-    changed = dataset.optimize_indices().compact(**chosen).optimize_indices()
+    changed = dataset.optimize_indices().compact(target_rows=target_rows).optimize_indices()
     return {
         "fragments_before": before,
         "fragments_after": len(changed.snapshot.fragments),
@@ -78,7 +78,9 @@ def _create_index(
     name: str | None = None,
     options: Mapping[str, str | None] | None = None,
 ) -> Row:
-    values = {key: _constant(text) for key, text in (options or {}).items() if text is not None}
+    values: dict[str, Any] = {
+        key: _constant(text) for key, text in (options or {}).items() if text is not None
+    }
     try:
         changed = dataset.create_index(column, kind, name=name, replace=replace, **values)
     except TypeError as error:  # an option that this kind does not have
