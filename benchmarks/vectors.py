@@ -1,142 +1,173 @@
-"""Vector search against pylance, and exact search against faiss where that is installed.
+"""Vector search against pylance, faiss (exact search), and DuckDB's lance extension.
 
-Run it with ``python -m benchmarks.vectors --rows 1000000``. Peers take turns, so that what else the machine
-does meets all of them; times are medians in milliseconds.
+Run it with ``python -m benchmarks.vectors --rows 1000000``, after ``pip install 'lance-sql[bench]'``. Peers
+take turns, so that what else the machine does meets all of them; times are medians in milliseconds, and as
+multiples of the first. For the extension, give a Python that has it: ``--duckdb-python v15/bin/python``
+(``pip install duckdb==1.5.5 duckdb-extension-lance``).
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 import lance_sql
+from benchmarks.vector_memory import measured
+from benchmarks.vector_peers import Extension, Faiss, Found, Ours, OurSql, Pylance, UnavailableError, Vectors
 
-DIM = 128
-K = 10
-Search = Callable[[int], list[int]]
+DIM: Final = 128
+K: Final = 10
 
-#: Kind, options of the build and of the search.
-INDICES: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = (
-    ("IVF_PQ", {"num_sub_vectors": 16}, {"nprobes": 10, "refine_factor": 10}),
-    ("IVF_SQ", {}, {"nprobes": 10}),
-    ("IVF_HNSW_SQ", {"num_partitions": 1}, {"nprobes": 1, "ef": 100}),
+#: Kind, options of the build, and of searches; both peers get the same number of partitions.
+INDICES: Sequence[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = (
+    ("IVF_PQ", {"num_sub_vectors": 16}, [{"nprobes": 10}, {"nprobes": 10, "refine_factor": 10}]),
+    ("IVF_SQ", {}, [{"nprobes": 10}]),
+    ("IVF_HNSW_SQ", {"num_partitions": 1}, [{"nprobes": 1, "ef": 100}]),
 )
 
 
-def vectors(rows: int, seed: int) -> npt.NDArray[np.float32]:
+class Peer(Protocol):
+    """Who can search."""
+
+    name: str
+
+    def search(self, queries: Vectors, k: int, filter: str | None = None, **options: Any) -> Found:
+        """The ids of the k nearest rows of each query."""
+        ...
+
+
+def vectors(rows: int, seed: int) -> Vectors:
     """Points around a few hundred centres, the same for all seeds."""
-    centres = np.random.default_rng(0).normal(size=(300, DIM))
+    centres = np.random.default_rng(0).normal(size=(300, DIM)).astype(np.float32)
     random = np.random.default_rng(seed)
-    return (centres[random.integers(0, 300, rows)] + random.normal(size=(rows, DIM))).astype(np.float32)
+    return centres[random.integers(0, 300, rows)] + random.standard_normal((rows, DIM), dtype=np.float32)
 
 
-def medians(searches: Mapping[str, Search], count: int) -> dict[str, tuple[float, list[list[int]]]]:
-    """Per peer the median time of a search, and what each search found."""
-    seconds: dict[str, list[float]] = {name: [] for name in searches}
-    found: dict[str, list[list[int]]] = {name: [] for name in searches}
-    for number in range(count):
-        for name, search in searches.items():
-            begin = time.perf_counter()
-            rows = search(number)
-            seconds[name].append(time.perf_counter() - begin)
-            found[name].append(rows)
-    return {name: (1000 * statistics.median(seconds[name]), found[name]) for name in searches}
+def compare(
+    title: str,
+    peers: Sequence[Peer],
+    batches: Sequence[Vectors],
+    truth: list[list[int]] | None,
+    **options: Any,
+) -> list[list[int]]:
+    """Let peers search in turns, print times and recall; what the first one found."""
+    found: dict[str, list[Found]] = {peer.name: [] for peer in peers}
+    taking_part = list(peers)
+    for number, queries in enumerate([batches[0], *batches]):  # the first one warms up
+        for peer in list(taking_part):
+            try:
+                one = peer.search(queries, K, **options)
+            except UnavailableError as error:
+                taking_part.remove(peer)
+                if error.args:
+                    print(f"  {peer.name}: {error}")
+                continue
+            if number:
+                found[peer.name].append(one)
+    print(title, flush=True)
+    first: list[list[int]] = []
+    own = 0.0
+    for peer in taking_part:
+        took = statistics.median(one.milliseconds for one in found[peer.name])
+        ids = [row for one in found[peer.name] for row in one.ids]
+        first, own = first or ids, own or took
+        hits = [
+            len({*ours} & {*right}) / max(1, len(right))
+            for ours, right in zip(ids, truth or first, strict=True)
+        ]
+        print(
+            f"  {peer.name:<15} {took:9.2f} ms {took / own:7.2f}   recall@{K} {statistics.mean(hits):.3f}",
+            flush=True,
+        )
+    return first
 
 
-def exact(path: str, values: npt.NDArray[np.float32], queries: npt.NDArray[np.float32]) -> list[list[int]]:
-    """Compare exact searches; what they find."""
-    lance = importlib.import_module("lance")
-    ours, theirs = lance_sql.open(path), lance.dataset(path)
-
-    def by_pylance(number: int, **options: Any) -> list[int]:
-        nearest = {"column": "v", "q": queries[number], "k": K, "use_index": False}
-        table = theirs.to_table(columns=["id", "_distance"], nearest=nearest, **options)
-        return list(table["id"].to_pylist())
-
-    def by_us(number: int, **options: Any) -> list[int]:
-        table = ours.nearest("v", queries[number], K, columns=["id"], use_index=False, **options)
-        return list(table["id"].to_pylist())
-
-    searches: dict[str, Search] = {"lance-sql": by_us, "pylance": by_pylance}
-    try:
-        faiss = importlib.import_module("faiss")
-    except ImportError:
-        print("faiss is not installed")
-    else:
-        flat = faiss.IndexFlatL2(DIM)
-        flat.add(values)
-        searches["faiss"] = lambda number: list(flat.search(queries[number : number + 1], K)[1][0].tolist())
-    told = medians(searches, len(queries))
-    report("exact", told, told["lance-sql"][1])
-    rare = {
-        "lance-sql": lambda number: by_us(number, filter="id % 100 = 3"),
-        "pylance": lambda number: by_pylance(number, filter="id % 100 = 3", prefilter=True),
-    }
-    filtered = medians(rare, len(queries))
-    report("exact, filter of 1 %", filtered, filtered["lance-sql"][1])
-    return told["lance-sql"][1]
+def memory(title: str, paths: Mapping[str, str], work: str, options: Mapping[str, Any]) -> None:
+    """Print the peak of each peer."""
+    told = (f"{name} {measured(name, path, work, options) / 2**20:.0f} MB" for name, path in paths.items())
+    print(f"  memory, {title}: {', '.join(told)}", flush=True)
 
 
-def indexed(paths: Mapping[str, str], queries: npt.NDArray[np.float32], truth: list[list[int]]) -> None:
+def indexed(
+    ours: Ours,
+    theirs: Pylance,
+    others: Sequence[Peer],
+    paths: Mapping[str, str],
+    batches: Sequence[Vectors],
+    truth: list[list[int]],
+    with_memory: bool,
+) -> None:
     """Compare building and searching of indices, each peer with its own."""
-    lance = importlib.import_module("lance")
-    for kind, build, search in INDICES:
-        begin = time.perf_counter()
-        ours = lance_sql.open(paths["lance-sql"]).create_index("v", kind, replace=True, metric="l2", **build)
-        middle = time.perf_counter()
-        lance.dataset(paths["pylance"]).create_index("v", kind, replace=True, metric="l2", **build)
-        end = time.perf_counter()
-        theirs = lance.dataset(paths["pylance"])
-        print(f"{kind}: built in {middle - begin:.1f} s, by pylance in {end - middle:.1f} s")
-
-        def by_us(number: int, ours: Any = ours, search: Mapping[str, Any] = search) -> list[int]:
-            return list(ours.nearest("v", queries[number], K, columns=["id"], **search)["id"].to_pylist())
-
-        def by_pylance(number: int, theirs: Any = theirs, search: Mapping[str, Any] = search) -> list[int]:
-            nearest = {"column": "v", "q": queries[number], "k": K, **search}
-            table = theirs.to_table(columns=["id", "_distance"], nearest=nearest)
-            return list(table["id"].to_pylist())
-
-        searches: dict[str, Search] = {"lance-sql": by_us, "pylance": by_pylance}
-        for warm in searches.values():
-            warm(0)
-        report(f"{kind}, {dict(search)}", medians(searches, len(queries)), truth)
+    for kind, given, searches in INDICES:
+        build = {"num_partitions": max(1, ours.dataset.count_rows() // 8192), "metric": "l2", **given}
+        seconds = []
+        for peer in (ours, theirs):
+            begin = time.perf_counter()
+            peer.build(kind, **build)
+            seconds.append(time.perf_counter() - begin)
+        options = ", ".join(f"{name}={value}" for name, value in build.items())
+        print(f"{kind}({options}): built in {seconds[0]:.1f} s, by pylance in {seconds[1]:.1f} s")
+        for search in searches:
+            options = ", ".join(f"{name}={value}" for name, value in search.items())
+            compare(f"{kind}, {options}", [ours, theirs, *others], batches, truth, **search)
+        if with_memory:
+            memory(f"search {kind}", paths, "search", searches[0])
+            memory(f"build {kind}", paths, "build", {"index_type": kind, **build})
 
 
-def report(title: str, told: Mapping[str, tuple[float, list[list[int]]]], truth: list[list[int]]) -> None:
-    """Print times and the share of the nearest rows that were found."""
-    print(title)
-    for name, (milliseconds, found) in told.items():
-        pairs = zip(found, truth, strict=True)
-        recall = statistics.mean(len({*rows} & {*right}) / max(1, len(right)) for rows, right in pairs)
-        print(f"  {name:<10} {milliseconds:9.2f} ms   recall@{K} {recall:.3f}")
+def dataset(folder: str, rows: int) -> tuple[dict[str, str], Vectors]:
+    """The data, one dataset for each of the two who build indices."""
+    values = vectors(rows, 1)
+    paths = {name: str(Path(folder, f"{name}-{rows}.lance")) for name in ("lance-sql", "pylance")}
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), DIM)
+    table = pa.table({"id": pa.array(np.arange(rows)), "v": lists})
+    for path in paths.values():
+        if not Path(path).exists():
+            lance_sql.write(table, path)
+    return paths, values
 
 
 def main() -> None:
     """Write the data, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=50)
-    arguments = parser.parse_args()
-    values, queries = vectors(arguments.rows, 1), vectors(arguments.queries, 2)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), DIM)
-    table = pa.table({"id": pa.array(np.arange(arguments.rows)), "v": lists})
-    with tempfile.TemporaryDirectory() as folder:
-        paths = {name: str(Path(folder) / name) for name in ("lance-sql", "pylance")}
-        for path in paths.values():
-            lance_sql.write(table, path)
-        truth = exact(paths["lance-sql"], values, queries)
-        indexed(paths, queries, truth)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--folder", help="where to keep the data for the next run")
+    parser.add_argument("--duckdb-python", help="a Python with DuckDB's lance extension")
+    parser.add_argument(
+        "--memory", action="store_true", help="measure the peak memory of each search and build"
+    )
+    parser.add_argument("--exact-only", action="store_true")
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        folder = given.folder or stack.enter_context(tempfile.TemporaryDirectory())
+        paths, values = dataset(folder, given.rows)
+        queries = vectors(given.queries, 2)
+        ours, theirs = Ours(paths["lance-sql"]), Pylance(paths["pylance"])
+        through_sql: list[Peer] = [OurSql(paths["lance-sql"])]
+        if given.duckdb_python:
+            through_sql.append(stack.enter_context(closing(Extension(paths["pylance"], given.duckdb_python))))
+        exact: list[Peer] = [ours, theirs, Faiss(values), *through_sql]
+        singles = [queries[number : number + 1] for number in range(len(queries))]
+        truth = compare("exact", exact, singles, None, use_index=False)
+        compare("exact, 100 at once", exact[:3], [queries] * 3, None, use_index=False)
+        few = "id % 100 = 3"
+        compare("exact, filter of 1 %", exact, singles[:30], None, filter=few, use_index=False)
+        del exact
+        if given.memory:
+            memory("exact", paths, "search", {"use_index": False})
+            memory("exact, filter of 1 %", paths, "search", {"use_index": False, "filter": few})
+        if not given.exact_only:
+            indexed(ours, theirs, through_sql, paths, singles, truth, given.memory)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,20 @@ void code_l2(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t 
     for (size_t begin = 0; begin < dim; begin += 32768) {
       const size_t end = dim - begin < 32768 ? dim : begin + 32768;
       uint32_t sum = 0;
-      for (size_t d = begin; d < end; ++d) {
+      size_t d = begin;
+#ifdef __AVX2__
+      __m256i sums = _mm256_setzero_si256();
+      for (; d + 16 <= end; d += 16) {
+        const __m256i difference = _mm256_sub_epi16(
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(query + d))),
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + d))));
+        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(difference, difference));
+      }
+      uint32_t lanes[8];
+      std::memcpy(lanes, &sums, sizeof(lanes));
+      for (uint32_t lane : lanes) sum += lane;
+#endif
+      for (; d < end; ++d) {
         const int difference = static_cast<int>(query[d]) - static_cast<int>(row[d]);
         sum += static_cast<uint32_t>(difference * difference);
       }

@@ -39,16 +39,20 @@ class Graph {
 template <typename Visit>
 void Graph::search(const Scorer& scorer, size_t ef, Visit visit) const {
   if (rows_ == 0) return;
+  std::vector<uint32_t> next;
+  std::vector<float> found;
   uint32_t at = entry_;
   float nearest = scorer.one(at);
   for (size_t level = level_ends_.size() - 1; level > 0; --level) {
     for (bool moved = true; moved;) {
       moved = false;
-      for (uint32_t next : neighbours(level, at)) {
-        const float distance = scorer.one(next);
-        if (distance < nearest) {
-          nearest = distance;
-          at = next;
+      const std::span<const uint32_t> linked = neighbours(level, at);
+      found.resize(linked.size());
+      scorer.listed(linked, found.data());
+      for (size_t i = 0; i < linked.size(); ++i) {
+        if (found[i] < nearest) {
+          nearest = found[i];
+          at = linked[i];
           moved = true;
         }
       }
@@ -64,15 +68,20 @@ void Graph::search(const Scorer& scorer, size_t ef, Visit visit) const {
     const Neighbour current = open.back();
     open.pop_back();
     if (best.size() >= ef && current.distance > best.front().distance) break;
-    for (uint32_t next : neighbours(0, static_cast<uint32_t>(current.row))) {
-      if (seen[next]) continue;
-      seen[next] = true;
-      const float distance = scorer.one(next);
-      visit(next, distance);
-      if (best.size() >= ef && !(distance < best.front().distance)) continue;
-      open.push_back({distance, next});
+    next.clear();
+    for (uint32_t row : neighbours(0, static_cast<uint32_t>(current.row))) {
+      if (seen[row]) continue;
+      seen[row] = true;
+      next.push_back(row);
+    }
+    found.resize(next.size());
+    scorer.listed(next, found.data());
+    for (size_t i = 0; i < next.size(); ++i) {
+      visit(next[i], found[i]);
+      if (best.size() >= ef && !(found[i] < best.front().distance)) continue;
+      open.push_back({found[i], next[i]});
       std::push_heap(open.begin(), open.end(), farther);
-      best.push_back({distance, next});
+      best.push_back({found[i], next[i]});
       std::push_heap(best.begin(), best.end());
       if (best.size() > ef) {
         std::pop_heap(best.begin(), best.end());

@@ -28,6 +28,14 @@ class FlatScorer : public Scorer {
     query_.distances(vectors_ + begin * query_.row_bytes(), end - begin, out);
   }
 
+  void listed(std::span<const uint32_t> rows, float* out) const override {
+    const size_t width = query_.row_bytes();
+    std::vector<uint8_t> gathered(rows.size() * width);
+    for (size_t i = 0; i < rows.size(); ++i)
+      std::memcpy(gathered.data() + i * width, vectors_ + rows[i] * width, width);
+    query_.distances(gathered.data(), rows.size(), out);
+  }
+
  private:
   VectorQuery query_;
   const uint8_t* vectors_;
@@ -108,6 +116,12 @@ class ScalarStorage::L2 : public Scorer {
     distances().code_l2(query_.data(), storage_.codes_.data() + begin * dim, end - begin, dim, out);
     const float scale = storage_.scale_ * storage_.scale_;
     for (size_t i = 0; i < end - begin; ++i) out[i] *= scale;
+  }
+
+  void listed(std::span<const uint32_t> rows, float* out) const override {
+    const uint8_t* codes = storage_.codes_.data();
+    for (uint32_t row : rows) __builtin_prefetch(codes + row * storage_.dim_);
+    Scorer::listed(rows, out);
   }
 
  private:

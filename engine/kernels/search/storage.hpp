@@ -15,6 +15,10 @@ class Scorer {
   virtual ~Scorer() = default;
   // Of rows [begin, end).
   virtual void range(size_t begin, size_t end, float* out) const = 0;
+  // Of rows here and there, which exist.
+  virtual void listed(std::span<const uint32_t> rows, float* out) const {
+    for (size_t i = 0; i < rows.size(); ++i) range(rows[i], rows[i] + 1, out + i);
+  }
   // Of the row `row`, which exists.
   float one(uint32_t row) const {
     float distance;

@@ -43,6 +43,19 @@ with np.errstate(invalid="ignore"):
     expected = 1 - halves.astype(np.float32)[:, 0]
 distances = found("DOT", "FLOAT16", np.ones((1, 1), np.float32), halves)
 assert np.array_equal(distances[0], expected, equal_nan=True)
+for dim in (1, 15, 16, 17, 40, 100):
+    codes = random.integers(0, 256, size=(50, dim)).astype(np.uint8)
+    wanted = random.integers(0, 256, size=dim).astype(np.uint8)
+    ids = np.arange(50, dtype=np.uint64)
+    # One byte in front here too.
+    shifted = np.frombuffer(b"x" + codes.tobytes(), np.uint8)[1:]
+    stored = kernels.Partition.scalar(kernels.Metric.L2, dim, 0.0, 255.0, ids, shifted)
+    nearest = kernels.Nearest(1, 50, float("nan"), float("nan"))
+    everything = kernels.RowSet(ids[:1], ids[-1:] + 1)
+    nearest.search(0, [stored], wanted.astype(np.float32), everything, False, 10)
+    _, rows, distances = nearest.result()
+    expected = ((codes.astype(np.int64) - wanted.astype(np.int64)) ** 2).sum(axis=1)
+    assert np.array_equal(distances, expected[rows.astype(np.int64)]), dim
 print(kernels.simd_level())
 """
 

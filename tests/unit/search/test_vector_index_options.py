@@ -41,6 +41,14 @@ def test_what_makes_no_sense_is_refused(ds, error, column, kind, options):
     assert ds.inspect.indices().num_rows == 0
 
 
+@pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_HNSW_SQ"])
+def test_the_last_partition_may_fill_a_batch(ds, kind, monkeypatch):
+    monkeypatch.setattr("lance_engine.index.vector.writer._BATCH_BYTES", 100)
+    ds = ds.create_index("v", kind, num_partitions=2)
+    found = ds.nearest("v", clustered(1)[0], columns=["id"], nprobes=2, refine_factor=60, ef=600)
+    assert found.equals(ds.nearest("v", clustered(1)[0], columns=["id"], use_index=False))
+
+
 def test_an_index_of_the_name_is_not_replaced_unless_asked(ds):
     ds = ds.create_index("v", "ivf_flat")
     with pytest.raises(IndexExistsError):

@@ -115,7 +115,8 @@ def write_segment(encoder: Encoder, rows: EncodedRows, output: IndexOutput, stag
             vectors.write(pa.concat_batches(pending))
             pending = []
         stages.advance(1)
-    vectors.write(pa.concat_batches(pending) if pending else schema.empty_table().to_batches()[0])
+    if pending:
+        vectors.write(pa.concat_batches(pending))
     storage, buffers = coder.metadata()
     vectors.finish(
         {
