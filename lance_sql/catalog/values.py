@@ -9,6 +9,8 @@ import pyarrow as pa
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.interrupts import load
 
+from lance_sql.scratch import scratch
+
 
 def compile_value(
     text: str, schema: pa.Schema, *, whole_quotients: bool = False
@@ -65,7 +67,7 @@ def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatc
     import duckdb
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
-        with duckdb.connect() as connection:
+        with scratch() as connection:
             if whole_quotients:
                 connection.execute("SET integer_division = true")
             connection.register("batch", _without_halves(pa.Table.from_batches([batch])))

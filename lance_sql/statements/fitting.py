@@ -27,16 +27,20 @@ def fitted_query(
     *,
     by_name: bool = False,
     params: Parameters = None,
+    width: int | None = None,
 ) -> pa.RecordBatchReader:
     """The rows of `query` as rows of a dataset with `schema`.
 
-    Its columns are those named in `columns`, in that order, by default all columns of the dataset; or with
-    `by_name` those with the same names. Columns that it does not give a value have their default, or null.
-    ColumnNotFoundError for unknown names, SqlError for a wrong number of columns, SchemaMismatchError for a
-    missing column that allows no nulls, and while reading for values that do not fit.
+    `width` is the number of its columns, if that is known. They are those named in `columns`, in that order,
+    by default all columns of the dataset; or with `by_name` those with the same names. Columns that it does
+    not give a value have their default, or null. ColumnNotFoundError for unknown names, SqlError for a wrong
+    number of columns, SchemaMismatchError for a missing column that allows no nulls, and while reading for
+    values that do not fit.
     """
-    if session.capabilities.computes_statements:
-        source: pa.RecordBatchReader | None = None
+    source: pa.RecordBatchReader | None = None
+    if width is not None and not by_name:
+        offered = [""] * width
+    elif session.capabilities.computes_statements:
         offered = session.select(f"SELECT * FROM ({query}) AS {_SOURCE} LIMIT 0", params).arrow().schema.names
     else:
         source = session.select(query, params).reader()

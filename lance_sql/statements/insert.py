@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +42,15 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     if statement.args.get("default"):
         rows = default_row(session, schema)
     else:
+        values = statement.expression if isinstance(statement.expression, exp.Values) else None
         rows = fitted_query(
-            session.computing() if isinstance(statement.expression, exp.Values) else session,
+            session if values is None else session.computing(),
             _query(statement, schema, columns),
             schema,
             columns,
             by_name=bool(statement.args.get("by_name")),
             params=params,
+            width=None if values is None else len(values.expressions[0].expressions),
         )
     returning = statement.args.get("returning")
     counter = Counter(keep=returning is not None)
@@ -69,13 +72,14 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
     """The text of the rows to insert, with what stood before INSERT."""
     from sqlglot import exp
 
-    query = statement.expression.copy()
+    query = statement.expression
     if isinstance(query, exp.Values):
         _fit_values(query, schema, columns or schema.names)
     before = statement.args.get("with_")
     if before is not None:
+        query = query.copy()
         query.set("with_", before.copy())
-    return str(query.sql(dialect="duckdb"))
+    return str(query.sql(dialect="duckdb", copy=False))
 
 
 def _fit_values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> None:
@@ -84,16 +88,23 @@ def _fit_values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> 
 
     known = {name.lower(): field for name, field in zip(schema.names, schema, strict=True)}
     fields = [known.get(name.lower()) for name in names]
-    kinds = dict(zip(schema.names, duckdb_types(schema), strict=True))
+    kinds = dict(zip(schema.names, map(_data_type, duckdb_types(schema)), strict=True))
     for row in values.expressions:
         for field, value in zip(fields, row.expressions, strict=False):
             if field is None:
                 continue
+            cast = exp.Cast(to=kinds[field.name].copy())
+            value.replace(cast)
             if isinstance(value, exp.Var) and value.name.upper() == "DEFAULT":
-                default = parse_one(default_of(field) or "NULL", dialect="duckdb")
-                value.replace(default)
-                value = default
-            value.replace(exp.cast(value.copy(), kinds[field.name], dialect="duckdb"))
+                value = parse_one(default_of(field) or "NULL", dialect="duckdb")
+            cast.set("this", value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _data_type(kind: str) -> exp.DataType:
+    from sqlglot import exp
+
+    return exp.DataType.build(kind, dialect="duckdb")
 
 
 def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
@@ -9,6 +11,7 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
+from lance_sql.scratch import scratch
 from lance_sql.statements.refusals import refuse_types
 from lance_sql.statements.session import Session
 
@@ -20,12 +23,24 @@ DEFAULT_KEY = b"lance-sql:default"
 
 def duckdb_types(schema: pa.Schema) -> list[str]:
     """How DuckDB calls the types of the columns."""
-    import duckdb
+    return [_duckdb_type(declared_type(field.type), *_extension(field)) for field in schema]
 
-    fields = [field.with_type(declared_type(field.type)) for field in schema]
-    with duckdb.connect() as connection:
-        relation = connection.from_arrow(pa.schema(fields).empty_table())
-        return [str(kind) for kind in relation.types]
+
+def _extension(field: pa.Field) -> tuple[bytes | None, ...]:
+    """What the metadata of a field says of its type: JSON is declared as text that is called so."""
+    metadata = field.metadata or {}
+    return tuple(metadata.get(key) for key in _EXTENSION)
+
+
+_EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")
+
+
+@functools.lru_cache(maxsize=1024)
+def _duckdb_type(kind: pa.DataType, *extension: bytes | None) -> str:
+    metadata = {key: value for key, value in zip(_EXTENSION, extension, strict=True) if value is not None}
+    with scratch() as connection:
+        schema = pa.schema([pa.field("value", kind, metadata=metadata)])
+        return str(connection.from_arrow(schema.empty_table()).types[0])
 
 
 def default_of(field: pa.Field) -> str | None:
@@ -42,9 +57,9 @@ def declared_schema(columns: str) -> pa.Schema:
     """
     import duckdb
 
-    with duckdb.connect() as connection:
+    with scratch() as connection:
         try:
-            connection.execute(f"CREATE TABLE declared ({columns})")
+            connection.execute(f"CREATE TEMP TABLE declared ({columns})")
         except duckdb.Error as error:
             raise translated(error, DUCKDB) from None
         described = connection.execute(
@@ -56,9 +71,6 @@ def declared_schema(columns: str) -> pa.Schema:
             "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
         ).fetchall()
         schema = connection.table("declared").to_arrow_table().schema
-        # So DuckDB tells JSON from text; other types are plainer without.
-        connection.execute("SET arrow_lossless_conversion = true")
-        lossless = connection.table("declared").to_arrow_table().schema
     if constraints:
         raise UnsupportedFeatureError(
             f"datasets cannot enforce {constraints[0][0]}",
@@ -66,9 +78,9 @@ def declared_schema(columns: str) -> pa.Schema:
         )
     refuse_types([(name, kind) for _, _, name, kind in described])
     fields = []
-    for field, exact, (nullable, default, _, _) in zip(schema, lossless, described, strict=True):
+    for field, (nullable, default, _, called) in zip(schema, described, strict=True):
         # Inside of lists and structs JSON stays text, whose empty arrays pyarrow cannot make otherwise.
-        kind = JSON if isinstance(exact.type, pa.JsonType) else field.type
+        kind = JSON if called == "JSON" else field.type
         field = field.with_type(kind).with_nullable(nullable)
         fields.append(with_default(field, default))
     return pa.schema(fields)

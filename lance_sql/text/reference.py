@@ -10,6 +10,8 @@ from typing import Any
 
 from lance_engine.errors import InvalidFilterError
 
+from lance_sql.scratch import scratch
+
 
 @dataclass(frozen=True, slots=True)
 class VersionChoice:
@@ -99,7 +101,7 @@ def moment(expression: str) -> datetime.datetime:
 def _computed(expression: str) -> datetime.datetime:
     import duckdb
 
-    with duckdb.connect() as connection:
+    with scratch() as connection:
         try:
             text = f"SELECT epoch_us(CAST(({expression}) AS TIMESTAMPTZ))"
             found = connection.execute(text).fetchone()

@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+#: Constants of a list behind IN, so many that one token each would take longer than the statement.
+_CONSTANT = r"(?:-?\d[\w.]*+|'(?:[^']|'')*+')"
+_BEHIND_IN = r"(?:(?<=[iI][nN]\()|(?<=[iI][nN]\ \())"
+_CONSTANTS = rf"{_BEHIND_IN}\s*+(?:{_CONSTANT}\s*+,\s*+){{32,}}+{_CONSTANT}(?=\s*+\))"
+
 _TOKENS = re.compile(
-    r"""
-    (?P<space>\s+|--[^\n]*|/\*.*?\*/)
+    rf"""
+    (?P<constants>{_CONSTANTS})
+  | (?P<space>\s+|--[^\n]*|/\*.*?\*/)
   | (?P<string>'(?:[^']|'')*')
   | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
   | (?P<quoted>"(?:[^"]|"")*")
@@ -19,6 +25,9 @@ _TOKENS = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+
+
+_NO_KEYWORDS = {"string", "quoted", "constants"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Token:
     @property
     def upper(self) -> str:
         """The keyword a bare word may be; empty for everything else but punctuation."""
-        return "" if self.kind in ("string", "quoted") else self.text.upper()
+        return "" if self.kind in _NO_KEYWORDS else self.text.upper()
 
 
 def tokenize(text: str) -> list[Token]:

@@ -38,7 +38,7 @@ FLOORS = {
         engines
         catalog
         text
-        display  progress  full_text
+        display  progress  full_text  scratch
         errors
     """,
     "lance_engine": """

@@ -138,6 +138,8 @@ class FragmentList(Sequence[Fragment]):
         return (self[position] for position in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, FragmentList) and self.stored == other.stored:
+            return True
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]

@@ -144,17 +144,24 @@ def open_snapshot(
     version is gone or never was, UnsupportedFeatureError if its feature flags ask for something unknown.
     """
     store = open_store(uri, storage_options)
-    if version is None:
-        latest = read_latest(store)
-        if latest is None:
-            raise dataset_not_found(store)
-        stored = latest
-    else:
-        stored = _read_explicit(store, version)
-    snapshot = Snapshot(
-        store, stored.manifest, index_section=stored.index_section, storage_options=storage_options
+    if version is not None:
+        return _snapshot(store, _read_explicit(store, version), storage_options)
+    latest = find_snapshot(store, storage_options)
+    if latest is None:
+        raise dataset_not_found(store)
+    return latest
+
+
+def find_snapshot(store: Store, storage_options: Mapping[str, Any] | None = None) -> Snapshot | None:
+    """The newest version, None when there is no dataset."""
+    latest = read_latest(store)
+    return None if latest is None else _snapshot(store, latest, storage_options)
+
+
+def _snapshot(store: Store, stored: StoredVersion, storage_options: Mapping[str, Any] | None) -> Snapshot:
+    return with_row_counts(
+        Snapshot(store, stored.manifest, index_section=stored.index_section, storage_options=storage_options)
     )
-    return with_row_counts(snapshot)
 
 
 def version_as_of(store: Store, moment: datetime.datetime) -> int:

@@ -24,7 +24,7 @@ from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_snapshot
+from lance_engine.table.versions import find_snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneMapForm
@@ -69,7 +69,7 @@ def write_dataset(
     if branch is not None:
         read_branch(store, branch)
         store = branch_store(store, branch)
-    current = _current(store, storage_options)
+    current = find_snapshot(store, storage_options)
     reporter = Reporter(progress)
 
     def told(rows: int, size: int) -> None:
@@ -128,13 +128,6 @@ def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
             remedy="Omit data_storage_version, or overwrite the dataset",
         )
     return wanted or known or DEFAULT_VERSION
-
-
-def _current(store: Store, storage_options: Mapping[str, Any] | None) -> Snapshot | None:
-    try:
-        return open_snapshot(store, storage_options=storage_options)
-    except DatasetNotFoundError:
-        return None
 
 
 def _commit(
