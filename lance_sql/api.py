@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from lance_engine.io.external_access import AllowExternal, with_external_access
 
 if TYPE_CHECKING:
+    from lance_engine.progress import ProgressOption
+
     from lance_sql.dataset import Dataset
     from lance_sql.session.connection import Connection
     from lance_sql.session.result import QueryResult
@@ -55,22 +57,72 @@ def write(
     data: Any,
     uri: str | os.PathLike[str],
     mode: Literal["create", "append", "overwrite"] = "create",
-    **options: Any,
+    *,
+    data_storage_version: Literal["2.0", "2.1", "2.2"] | None = None,
+    max_rows_per_file: int = 1 << 20,
+    max_bytes_per_file: int = 90 << 30,
+    zone_maps: bool = True,
+    zone_rows: int = 8192,
+    zone_index: Literal["compatible", "strict"] = "compatible",
+    profile: Literal["size", "speed", "balanced"] = "balanced",
+    branch: str | None = None,
+    stable_row_ids: bool = False,
+    progress: ProgressOption = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Write `data` as a new version of the dataset at `uri` and return the dataset at that version.
 
-    `data` is a pyarrow Table, RecordBatch or RecordBatchReader, an iterable of record batches, anything that
-    exports an Arrow stream (Polars, DuckDB and DataFusion results, pandas 3 frames, a `QueryResult`), or a
-    pandas DataFrame. `options` are those of `lance_engine.write.dataset.write_dataset`, for example
-    ``data_storage_version``, ``max_rows_per_file``, ``stable_row_ids``, ``progress`` and ``storage_options``.
-    Raises `DatasetExistsError`, `SchemaMismatchError` and `UnsupportedTypeError`; after an error nothing of
-    the new version is visible.
+    `data` is one of
+
+    - Arrow: a pyarrow Table, RecordBatch, RecordBatchReader, Dataset or Scanner, an iterable of record
+      batches, or any object with ``__arrow_c_stream__``, such as a `QueryResult` or a DuckDB relation;
+    - a data frame: pandas (an index with a name becomes a column), Polars, also lazy;
+    - Python values: a dict of columns, or a list of dicts;
+    - files: the path of a Parquet, CSV, NDJSON or Arrow file, a glob such as ``"data/*.parquet"``, or a
+      directory of such files. The first file decides on the columns.
+
+    ``mode="create"`` raises `DatasetExistsError` if there is a dataset, ``"append"`` raises
+    `DatasetNotFoundError` if there is none, ``"overwrite"`` replaces schema and rows, or creates.
+
+    - `data_storage_version` is the version of new files: by default that of the dataset to append to,
+      otherwise 2.1, or 2.2 if a column needs it (maps).
+    - `max_rows_per_file` and `max_bytes_per_file` limit a file, which ends at whichever comes first.
+    - `zone_maps` stores min, max and null count for every `zone_rows` rows; `zone_index` is ``"compatible"``
+      or, for files of version 2.0 that pylance need not read, ``"strict"``.
+    - `profile` says what matters most: ``"size"``, ``"speed"`` (of scans) or ``"balanced"``.
+    - `branch` is an existing branch to write to.
+    - `stable_row_ids` keeps the ids of rows when they are updated or compacted. It applies to new datasets.
+    - `progress` is True for a progress bar, or a function that takes a `ProgressEvent`.
+    - `storage_options` are those of the object store.
+
+    Raises `InvalidArgumentError` for data of another kind, `SchemaMismatchError` and `UnsupportedTypeError`
+    for data that does not fit. After an error nothing of the new version is visible.
     """
     from lance_engine.write.dataset import write_dataset
+    from lance_engine.write.files import is_dataset_path
 
     from lance_sql.dataset import Dataset
 
-    return Dataset(write_dataset(data, os.fspath(uri), mode, **options))
+    if isinstance(data, str | os.PathLike) and is_dataset_path(os.fspath(data)):
+        data = open(data, storage_options=storage_options)
+    return Dataset(
+        write_dataset(
+            data,
+            os.fspath(uri),
+            mode,
+            data_storage_version=data_storage_version,
+            max_rows_per_file=max_rows_per_file,
+            max_bytes_per_file=max_bytes_per_file,
+            zone_maps=zone_maps,
+            zone_rows=zone_rows,
+            zone_index=zone_index,
+            profile=profile,
+            branch=branch,
+            stable_row_ids=stable_row_ids,
+            progress=progress,
+            storage_options=storage_options,
+        )
+    )
 
 
 def sql(

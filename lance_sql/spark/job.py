@@ -68,10 +68,12 @@ class WriteJob:
         self._added: pa.Schema | None = None
         if extended is None:
             created = with_fixed_sizes(stored_schema(schema), options.fixed_size_lists or {})
-            self._schema = Schema.from_arrow(with_compression(created, options.compression))
+            created = with_compression(created, options.compression)
+            self._schema = Schema.from_arrow(created)
         else:
+            created = None
             self._schema = self._extended(extended, offered)
-        self._storage_version = storage_version_for(options.data_storage_version, extended)
+        self._storage_version = storage_version_for(options.data_storage_version, extended, created)
         check_fits(offered, self._schema)
         check_writable(self._schema, self._write_options().version)
 

@@ -73,6 +73,9 @@ def test_types_without_a_counterpart_are_refused(spark: SparkSession, tmp_path: 
     assert not list(tmp_path.iterdir()), caught.value
 
 
-def test_maps_need_version_22(spark: SparkSession, tmp_path: Path) -> None:
+def test_maps_choose_version_22(spark: SparkSession, tmp_path: Path) -> None:
+    maps = spark.sql("SELECT map('k', 1) AS m")
+    write(maps, tmp_path / "t.lance")
+    assert lance_sql.open(tmp_path / "t.lance").to_table().to_pylist() == [{"m": [("k", 1)]}]
     with pytest.raises(PySparkException, match=r"Maps are not supported in file version 2\.1.*column: m"):
-        write(spark.sql("SELECT map('k', 1) AS m"), tmp_path / "t.lance")
+        write(maps, tmp_path / "other.lance", data_storage_version="2.1")

@@ -20,7 +20,6 @@ import lance_engine.operations.merge
 import lance_engine.operations.tags
 import lance_engine.progress
 import lance_engine.scan.scanner
-import lance_engine.write.dataset
 
 import lance_sql
 import lance_sql.datafusion
@@ -52,7 +51,6 @@ def page() -> str:
     parts = [_HEAD]
     functions = [(name, getattr(lance_sql, name)) for name in lance_sql.__all__]
     parts += _section("Functions", [pair for pair in functions if inspect.isfunction(pair[1])])
-    parts += _section("Options of write", [("write_dataset", lance_engine.write.dataset.write_dataset)])
     parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.DatasetVersion)
     parts += _class("Scanner", lance_engine.scan.scanner.Scanner)
     parts += _class("MergeBuilder", lance_engine.operations.merge.MergeBuilder)

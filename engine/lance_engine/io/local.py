@@ -9,14 +9,14 @@ import io
 import os
 import stat
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.external_access import ExternalAccess
 from lance_engine.io.local_files import LocalErrors, check_is_file, reachable
-from lance_engine.io.store import Sink, checked_path, checked_range
+from lance_engine.io.store import Sink, Store, checked_path, checked_range
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 # os.write and os.pread transfer a little less than 2 GiB at a time on Linux.
@@ -193,6 +193,23 @@ def write_in_place(path: str, data: bytes) -> None:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def removing_new_folders(store: Store) -> Iterator[None]:
+    """Where the block fails, the empty folders of a dataset that did not exist before are removed."""
+    data = store.local_path("data")
+    root = None if data is None else os.path.dirname(data)
+    if root is None or os.path.lexists(root):
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        for folder, _, _ in os.walk(root, topdown=False):
+            with contextlib.suppress(OSError):  # it holds what somebody else wrote
+                os.rmdir(folder)
+        raise
+
+
 class _LocalSink(Sink):
     """Writes to a temporary name in the target's folder, so that publishing is one rename or link."""
 
@@ -205,11 +222,20 @@ class _LocalSink(Sink):
         try:
             self._file = open(self._staging, "xb")  # noqa: SIM115 - closed by close() or discard()
         except FileNotFoundError:
+            self._file = self._open_in_new_folder(folder)
+
+    def _open_in_new_folder(self, folder: str) -> io.BufferedWriter:
+        for attempt in range(3):
             try:
                 os.makedirs(folder, exist_ok=True)
             except FileExistsError as error:  # which would say that the file itself is taken
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
-            self._file = open(self._staging, "xb")  # noqa: SIM115
+            try:
+                return open(self._staging, "xb")
+            except FileNotFoundError:  # another writer failed, and removed the empty folder
+                if attempt == 2:
+                    raise
+        raise AssertionError("unreachable")
 
     def write(self, data: bytes | bytearray | memoryview, /) -> int:
         with LocalErrors(self._target):

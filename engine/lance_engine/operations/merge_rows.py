@@ -42,7 +42,8 @@ from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import data_paths
-from lance_engine.write.source import check_compatible, conform, open_source
+from lance_engine.write.inputs import open_source
+from lance_engine.write.source import check_compatible, conform
 
 # Rows that are put together at once.
 _STEP_ROWS: Final = 1 << 14
@@ -88,7 +89,7 @@ def merge(
     progress: ProgressOption,
 ) -> Snapshot:
     """The version after a merge; see `MergeBuilder.execute`."""
-    arrow, batches = open_source(source)
+    arrow, batches = open_source(source, snapshot.schema.to_arrow())
     columns = _source_columns(snapshot.schema, arrow, on, clauses)
     with SourceRows(columns.to_arrow(), conform(batches, columns), memory_bytes) as rows:
         keys = Keys(on, [rows.column(name) for name in on])

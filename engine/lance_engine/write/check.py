@@ -9,8 +9,25 @@ from lance_engine.encodings.values import is_variable
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.schema_limits import check_limits
 from lance_engine.schema_tree import NO_PARENT, Field, Schema
+from lance_engine.write.blob_schema import with_blobs_v2
+from lance_engine.write.options import DEFAULT_VERSION, NEXT_VERSION, VERSIONS
 
 _LISTS = ("list", "large_list", "map")
+
+
+def version_for(schema: pa.Schema) -> str:
+    """The default version, or the one after it where only that can hold all columns, such as maps."""
+    if _holds(schema, DEFAULT_VERSION):
+        return DEFAULT_VERSION
+    return NEXT_VERSION if _holds(with_blobs_v2(schema), NEXT_VERSION) else DEFAULT_VERSION
+
+
+def _holds(schema: pa.Schema, version: str) -> bool:
+    try:
+        check_writable(Schema.from_arrow(schema), VERSIONS[version])
+    except UnsupportedTypeError:
+        return False
+    return True
 
 
 def check_writable(schema: Schema, version: tuple[int, int]) -> None:
@@ -32,7 +49,7 @@ def _check(field: Field, path: str, version: tuple[int, int], in_list: bool = Fa
         raise UnsupportedTypeError(
             f"Maps are not supported in file version {name}",
             column=path,
-            remedy="Cast the column to a list of structs",
+            remedy='Use data_storage_version="2.2", or cast the column to a list of structs',
         )
     if field.logical_type.startswith("fixed_size_list:"):
         if field.children:

@@ -11,10 +11,12 @@ from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
+    InvalidArgumentError,
     UnsupportedFeatureError,
 )
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.transaction import Append, Overwrite
+from lance_engine.io.local import removing_new_folders
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
 from lance_engine.progress import ProgressOption, Reporter
@@ -26,9 +28,11 @@ from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import find_snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
+from lance_engine.write.check import version_for
 from lance_engine.write.fragments import data_paths, write_fragments
+from lance_engine.write.inputs import open_source
 from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneMapForm
-from lance_engine.write.source import check_compatible, open_source
+from lance_engine.write.source import check_compatible
 
 WriteMode = Literal["create", "append", "overwrite"]
 
@@ -55,16 +59,17 @@ def write_dataset(
     `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
     ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
-    that of the dataset for ``append`` and 2.1 otherwise. `zone_maps`, `zone_rows`, `zone_index` and
-    `profile` are those of `WriteOptions`. `branch` names an existing branch to
-    write to instead of the main history. A dataset created with `stable_row_ids` keeps the ids of its rows
+    that of the dataset for ``append``, otherwise 2.1, or 2.2 if a column needs it (maps).
+    `zone_maps`, `zone_rows`, `zone_index` and `profile` are those of `WriteOptions`. `branch`
+    names an existing branch to write to instead of the main history. A dataset created with
+    `stable_row_ids` keeps the ids of its rows
     when they are updated or compacted; one that exists stays as it was created. `progress` is that of
     operations (see `lance_engine.progress`).
 
     When anything fails nothing is committed and no data file is left behind.
     """
     if mode not in ("create", "append", "overwrite"):
-        raise ValueError(f'mode must be "create", "append" or "overwrite", not {mode!r}')
+        raise InvalidArgumentError(f'mode must be "create", "append" or "overwrite", not {mode!r}')
     store = open_store(uri, storage_options)
     if branch is not None:
         read_branch(store, branch)
@@ -76,8 +81,17 @@ def write_dataset(
         reporter.bytes = size
         reporter.update(rows, total_rows)
 
+    if mode == "create" and current is not None:
+        raise DatasetExistsError(
+            "A dataset already exists", path=store.uri, remedy='Use mode="append" or mode="overwrite"'
+        )
+    if mode == "append" and current is None:
+        raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
+    extended = current if mode == "append" else None
+    arrow_schema, batches = open_source(data, None if extended is None else extended.schema.to_arrow())
+    total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
     options = WriteOptions(
-        data_storage_version=storage_version_for(data_storage_version, current if mode == "append" else None),
+        data_storage_version=storage_version_for(data_storage_version, extended, arrow_schema),
         max_rows_per_file=max_rows_per_file,
         max_bytes_per_file=max_bytes_per_file,
         zone_maps=zone_maps,
@@ -86,24 +100,17 @@ def write_dataset(
         profile=profile,
         progress=None if reporter.is_silent else told,
     )
-    if mode == "create" and current is not None:
-        raise DatasetExistsError(
-            "A dataset already exists", path=store.uri, remedy='Use mode="append" or mode="overwrite"'
-        )
-    if mode == "append" and current is None:
-        raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
-    arrow_schema, batches = open_source(data)
-    total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
     reporter.begin("writing rows", total_rows)
-    if mode == "append" and current is not None:
-        return _append(store, current, arrow_schema, batches, options)
+    if extended is not None:
+        return _append(store, extended, arrow_schema, batches, options)
     if options.version >= (2, 2):
         arrow_schema = with_blobs_v2(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
-    fragments = write_fragments(store, schema, batches, options)
     created = CreateOptions(storage_version=options.data_storage_version, stable_row_ids=stable_row_ids)
-    operation = Overwrite(tuple(fragments), schema)
-    return _commit(store, operation, fragments, current, storage_options, created)
+    with removing_new_folders(store):
+        fragments = write_fragments(store, schema, batches, options)
+        operation = Overwrite(tuple(fragments), schema)
+        return _commit(store, operation, fragments, current, storage_options, created)
 
 
 def _append(
@@ -119,15 +126,20 @@ def _append(
     return _commit(store, operation, fragments, current, current.storage_options)
 
 
-def storage_version_for(wanted: str | None, extended: Snapshot | None) -> str:
-    """Files of one dataset share a version; `extended` is the dataset to append to."""
+def storage_version_for(
+    wanted: str | None, extended: Snapshot | None, schema: pa.Schema | None = None
+) -> str:
+    """The version of new files: what is `wanted`, or `extended` (a dataset) has, or `schema` needs.
+
+    Files of one dataset share a version.
+    """
     known = extended.manifest.storage_version if extended is not None else None
     if wanted is not None and known is not None and wanted != known:
         raise UnsupportedFeatureError(
             f"The dataset has files of version {known}, but version {wanted} was requested",
             remedy="Omit data_storage_version, or overwrite the dataset",
         )
-    return wanted or known or DEFAULT_VERSION
+    return wanted or known or (DEFAULT_VERSION if schema is None else version_for(schema))
 
 
 def _commit(

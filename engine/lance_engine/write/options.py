@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lance_engine.encodings.profile import PROFILES, ProfileName
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
 
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
@@ -15,8 +15,10 @@ Progress = Callable[[int, int], None]
 ZoneMapForm = Literal["compatible", "strict"]
 
 DEFAULT_VERSION = "2.1"
+# Used by itself where a column needs it.
+NEXT_VERSION = "2.2"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
-_VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
+VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,19 @@ class WriteOptions:
     def __post_init__(self) -> None:
         for name in _COUNTS:
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise InvalidArgumentError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.zone_rows >= 1 << 32:
-            raise ValueError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
+            raise InvalidArgumentError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
         if self.zone_index not in get_args(ZoneMapForm):
-            raise ValueError(f'zone_index must be "compatible" or "strict", not {self.zone_index!r}')
+            raise InvalidArgumentError(
+                f'zone_index must be "compatible" or "strict", not {self.zone_index!r}'
+            )
         if self.profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")
-        if self.data_storage_version not in _VERSIONS:
+            raise InvalidArgumentError(f"profile must be one of {', '.join(PROFILES)}, not {self.profile!r}")
+        if self.data_storage_version not in VERSIONS:
             raise UnsupportedFeatureError(
                 f"Writing data files of version {self.data_storage_version} is not supported",
-                remedy="Choose data_storage_version " + " or ".join(f'"{name}"' for name in _VERSIONS),
+                remedy="Choose data_storage_version " + " or ".join(f'"{name}"' for name in VERSIONS),
             )
 
         if self.zone_index == "strict" and self.version != (2, 0):
@@ -71,4 +75,4 @@ class WriteOptions:
     @property
     def version(self) -> tuple[int, int]:
         """Major and minor number of the file version."""
-        return _VERSIONS[self.data_storage_version]
+        return VERSIONS[self.data_storage_version]

@@ -1,10 +1,8 @@
-"""Whatever holds Arrow data, as a schema and a stream of batches; batches fitted to a dataset's schema."""
+"""Batches fitted to the schema of a dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,48 +12,6 @@ from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.logical_types import EXTENSION_NAME, JSON_TEXT_EXTENSION, without_extensions
 from lance_engine.schema_tree import BLOB_ENCODING, Schema
-
-
-def open_source(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The Arrow schema and the batches of `data`.
-
-    `data` is a Table, RecordBatch, RecordBatchReader, any object with ``__arrow_c_stream__``, or a non-empty
-    iterable of batches or tables with equal schemas.
-    """
-    if isinstance(data, pa.RecordBatch):
-        return data.schema, iter([data])
-    if isinstance(data, pa.Table):
-        return data.schema, iter(data.to_batches())
-    if isinstance(data, pa.RecordBatchReader):
-        return data.schema, iter(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        return reader.schema, iter(reader)
-    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, dict)):
-        raise TypeError(
-            f"cannot write {type(data).__name__}: pass a pyarrow Table, RecordBatch, RecordBatchReader, an "
-            "iterable of RecordBatch, or an object with __arrow_c_stream__"
-        )
-    items = iter(data)
-    first = next(items, None)
-    if first is None:
-        raise SchemaMismatchError(
-            "Cannot infer the schema of an empty iterable",
-            remedy="Pass a RecordBatchReader or an empty Table",
-        )
-    if not isinstance(first, (pa.RecordBatch, pa.Table)):
-        raise TypeError(f"expected RecordBatches, but the source yielded {type(first).__name__}")
-    return first.schema, _batches(chain([first], items))
-
-
-def _batches(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    for item in items:
-        if isinstance(item, pa.Table):
-            yield from item.to_batches()
-        elif isinstance(item, pa.RecordBatch):
-            yield item
-        else:
-            raise TypeError(f"expected a RecordBatch, but the source yielded {type(item).__name__}")
 
 
 def conform(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""What can be written, and how batches are fitted to a schema."""
+"""Batches are fitted to a schema."""
 
 from __future__ import annotations
 
@@ -6,40 +6,9 @@ import pyarrow as pa
 import pytest
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.schema_tree import Schema
-from lance_engine.write.source import conform, open_source
+from lance_engine.write.source import conform
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", "y", None]})
-
-
-class Stream:
-    """An object that only knows the Arrow C stream interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return TABLE.__arrow_c_stream__(requested_schema)
-
-
-SOURCES = {
-    "table": lambda: TABLE,
-    "batch": lambda: TABLE.to_batches()[0],
-    "reader": TABLE.to_reader,
-    "c stream": Stream,
-    "list of batches": lambda: [TABLE.slice(0, 1).to_batches()[0], TABLE.slice(1).to_batches()[0]],
-    "generator of tables": lambda: (TABLE.slice(row, 1) for row in range(3)),
-    "chunked table": lambda: pa.concat_tables([TABLE.slice(0, 2), TABLE.slice(2)]),
-}
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_everything_that_holds_arrow_data(name: str) -> None:
-    schema, batches = open_source(SOURCES[name]())
-    assert schema == TABLE.schema
-    assert pa.Table.from_batches(list(batches)) == TABLE
-
-
-def test_a_source_without_rows_has_a_schema() -> None:
-    schema, batches = open_source(TABLE.slice(0, 0))
-    assert schema == TABLE.schema
-    assert sum(batch.num_rows for batch in batches) == 0
 
 
 def fit(offered: pa.Table, target: pa.Schema) -> pa.Table:

@@ -1,0 +1,83 @@
+"""The Python of the README and the docs passes `mypy --strict`, as the program of a user would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documentation import code_blocks
+
+ROOT = Path(__file__).parents[2]
+#: Not checked: the stubs of the libraries named are not complete enough for these.
+UNTYPED = ("integrations.md", "spark.md")
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if page.name not in UNTYPED and any(block.language == "python" for block in code_blocks(page))
+]
+#: Not of concern here; some have no types.
+LIBRARIES = ("pyarrow", "duckdb", "datafusion", "pyspark", "polars", "pandas", "sqlglot", "IPython")
+CONFIG = """[mypy]
+strict = true
+follow_imports = silent
+# Examples use names again for other values, and show expressions without using them.
+allow_redefinition = true
+disable_error_code = no-redef
+"""
+
+
+def check(folder: Path, *programs: Path) -> str:
+    """What mypy says of the programs, "" if nothing."""
+    (folder / "mypy.ini").write_text(
+        CONFIG
+        + "".join(
+            f"[mypy-{library}.*]\nignore_missing_imports = true\nfollow_imports = skip\n"
+            for library in LIBRARIES
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(folder / "cache"), *map(str, programs)],
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": f"{ROOT}{os.pathsep}{ROOT / 'engine'}"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return "" if done.returncode == 0 else done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("typed")
+
+
+def test_the_examples_are_typed(folder: Path) -> None:
+    programs = []
+    for page in PAGES:
+        lines: list[str] = []
+        for block in code_blocks(page):
+            if block.language == "python":
+                # Errors have the line numbers of the page.
+                lines += [""] * (block.line - 1 - len(lines)) + block.code.splitlines()
+        programs.append(folder / f"{page.stem.replace('-', '_').lower()}_page.py")
+        programs[-1].write_text("\n".join(lines) + "\n")
+    assert check(folder, *programs) == ""
+
+
+def test_a_wrong_option_is_found(folder: Path) -> None:
+    program = folder / "wrong.py"
+    program.write_text(
+        "import lance_sql\n"
+        "lance_sql.write({'a': [1]}, 'a.lance', max_row_per_file=10)\n"
+        "lance_sql.write({'a': [1]}, 'a.lance', mode='apend')\n"
+        "lance_sql.open('a.lance', version='1')\n"
+        "reveal_type(lance_sql.write({'a': [1]}, 'a.lance').count_rows())\n"
+    )
+    found = check(folder, program)
+    assert [line.split(":")[1] for line in found.splitlines() if "error:" in line] == ["2", "3", "4"]
+    assert 'Revealed type is "builtins.int"' in found or 'Revealed type is "int"' in found
