@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 from lance_engine.io import open_store
+from lance_engine.operations.retry import latest
 from lance_engine.table.refs import root_store
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.transaction import Matches, Transaction
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
 
@@ -27,6 +30,8 @@ class Catalog:
         self.storage_options = storage_options
         self._registered: dict[str, SqlDataset | str] = {}
         self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
+        #: the open transaction: names mean datasets as it sees them
+        self.transaction: Transaction | None = None
         if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
                 "the directory does not exist",
@@ -52,6 +57,9 @@ class Catalog:
 
     def renew(self, dataset: SqlDataset) -> None:
         """A statement made `dataset`: names that mean an object for an earlier version now mean this one."""
+        if self.transaction is not None:
+            self.transaction.changed(dataset)
+            return
         for name, known in self._registered.items():
             if isinstance(known, SqlDataset) and known.uri == dataset.uri:
                 self._registered[name] = dataset
@@ -93,7 +101,35 @@ class Catalog:
         """The dataset that `reference` names, None if it is no name of one; errors as in `resolve`."""
         return self._find(reference, self.tables())
 
+    def open_to_change(self, reference: Reference) -> SqlDataset | None:
+        """The newest version of the dataset that `reference` names, None if it is no name of one.
+
+        In a transaction it has what the transaction changed, and what is made of it is the transaction's.
+        """
+        dataset = self._found(reference, self.tables())
+        if dataset is None:
+            return None
+        if self.transaction is not None:
+            return self.transaction.target(dataset)
+        return type(dataset)(latest(dataset.snapshot))
+
+    def changing(self) -> AbstractContextManager[None]:
+        """What is read in the block decides what a statement changes."""
+        return nullcontext() if self.transaction is None else self.transaction.changing()
+
+    def looked_for(self, dataset: SqlDataset, matches: Matches) -> None:
+        """A statement changed the rows of `dataset` that `matches` tells."""
+        if self.transaction is not None:
+            self.transaction.looked_for(dataset, matches)
+
     def _find(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
+        found = self._found(reference, tables)
+        # Other words of the statement may happen to be names of datasets.
+        if found is not None and reference.certain and self.transaction is not None:
+            self.transaction.met(found)
+        return found
+
+    def _found(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
         choices = [(reference.location, reference.choice)]
         suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
         if suffix is not None:
@@ -102,7 +138,7 @@ class Catalog:
             known = _lookup(self._registered, location)
             if isinstance(known, SqlDataset):
                 if not choice:
-                    return known
+                    return known if self.transaction is None else self.transaction.own(known)
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
             if known is None:
                 known = _lookup(tables, location)
@@ -143,6 +179,12 @@ class Catalog:
 
     def _open(self, location: str, choice: VersionChoice) -> SqlDataset:
         """The dataset as it is now; if nothing changed the one opened before, with its metadata at hand."""
+        newest = self._open_now(location, choice)
+        if self.transaction is not None and choice.is_newest:
+            return self.transaction.view(newest)
+        return newest
+
+    def _open_now(self, location: str, choice: VersionChoice) -> SqlDataset:
         dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.storage_options)
         known = self._opened.get((location, choice))
         if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:

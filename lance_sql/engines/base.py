@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
@@ -115,6 +115,12 @@ class Engine(Protocol):
 
     def begin(self) -> StatementRun:
         """A run of a statement, which a query is then asked for rows with."""
+
+    def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
+        """Begin or end a transaction of the engine's own tables, if it has transactions."""
+
+    def check_transaction(self) -> None:
+        """LanceError if the open transaction of the engine's own tables can only be rolled back."""
 
     def cursor(self) -> Engine:
         """A session of the same database for another thread.

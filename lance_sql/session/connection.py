@@ -28,6 +28,7 @@ from lance_sql.session.explanation import Explanation
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
+from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
@@ -73,6 +74,9 @@ class Connection:
         self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
+        #: whether what queries read counts when the transactions that follow are committed
+        self.serializable = False
+        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.unsettle)
 
     def cursor(self) -> Connection:
         """A connection to the same database for another thread, to be closed on its own.
@@ -85,6 +89,31 @@ class Connection:
         catalog = self.catalog if shared else self.catalog.copy()
         cursor._set_up(catalog, self._engine.cursor(), self._binding if shared else None)
         return cursor
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction was begun and has not ended yet."""
+        return self.catalog.transaction is not None
+
+    def begin(self) -> None:
+        """Begin a transaction, as ``BEGIN`` does: what statements change takes effect with `commit`."""
+        self._check_open()
+        self._finish_streams()
+        self._transactions.begin(serializable=self.serializable)
+
+    def commit(self) -> None:
+        """Commit the open transaction, each dataset that it changed as one version.
+
+        CommitConflictError names the version of another writer that it conflicts with; nothing is left of
+        the transaction then, but for datasets that it had committed before, which the error names.
+        """
+        self._check_open()
+        self._transactions.commit()
+
+    def rollback(self) -> None:
+        """Undo the open transaction: nothing is left of its changes."""
+        self._check_open()
+        self._transactions.rollback()
 
     @property
     def engine(self) -> str:
@@ -243,8 +272,12 @@ class Connection:
 
     def _settle(self) -> None:
         """Before a name changes its meaning, run what was planned under the old one."""
-        if self.capabilities.runs_statements_side_by_side:
-            return
+        if not self.capabilities.runs_statements_side_by_side:
+            self._run_planned()
+
+    def _run_planned(self) -> None:
+        """Run the queries that were planned and not asked for rows yet."""
+        self._finish_streams()
         for result in list(self._results):
             result.run()
 
@@ -287,6 +320,8 @@ class Connection:
         """End the session. What was read of its results stays valid; unread results are lost."""
         if not self._closed:
             self._finish_streams()
+            if self._transactions.is_open:
+                self.rollback()
             self._closed = True
             self._engine.close()
             if self._beside is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from lance_engine.progress import ProgressOption
 
 from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.display.tables import html_table, text_table
-from lance_sql.engines.base import Engine, Query, whole_number
+from lance_sql.engines.base import Convert, Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.reporting import reported
@@ -54,6 +54,7 @@ class QueryResult:
         self._opened = opened
         self._table: pa.Table | None = None
         self._error: LanceError | None = None
+        self._converters: Sequence[Convert | None] = ()
         self._cursor = 0
 
     def arrow(self) -> pa.Table:
@@ -95,7 +96,7 @@ class QueryResult:
     def df(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame; pandas must be installed."""
         frame = to_pandas(self.arrow())
-        for number, convert in enumerate(self._query.converters()):
+        for number, convert in enumerate(self._converters):
             if convert is not None:
                 # Whole numbers beyond 64 bits are floats in pandas, as DuckDB gives them.
                 values = frame.iloc[:, number]
@@ -141,7 +142,7 @@ class QueryResult:
         if table.num_columns == 0:
             return []
         columns = [column.to_pylist() for column in table.columns]
-        for number, convert in enumerate(self._query.converters()):
+        for number, convert in enumerate(self._converters):
             if convert is not None:
                 columns[number] = list(map(convert, columns[number]))
         return list(zip(*columns, strict=True))
@@ -194,7 +195,9 @@ class QueryResult:
             begin = time.perf_counter()
             try:
                 with reported(self._progress, run):
-                    self._table = self._query.to_table(run)
+                    table = self._query.to_table(run)
+                # Asked now: tables of the statement may be gone when the rows are.
+                self._converters, self._table = self._query.converters(), table
             except LanceError as error:
                 self._error = error
             self._seconds = time.perf_counter() - begin

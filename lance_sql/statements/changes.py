@@ -38,15 +38,18 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     if where is None and not using:
         rows = dataset.scan().to_table() if returning is not None else None
         count = dataset.count_rows()
+        session.catalog.looked_for(dataset, _any_row)
         session.catalog.renew(dataset.truncate())
         return counted(count) if rows is None else returned(session, returning, rows, name_of(table))
     if not using and returning is None and is_simple(where.this):
         before = dataset.count_rows()
+        condition = own_text(where.this, name_of(table))
         try:
-            changed = dataset.delete(own_text(where.this, name_of(table)))
+            changed = dataset.delete(condition)
         except InvalidFilterError:  # beyond the filter language: DuckDB finds the rows
             pass
         else:
+            session.catalog.looked_for(dataset, lambda part: part.count_rows(condition) > 0)
             session.catalog.renew(changed)
             return counted(before - changed.count_rows())
     columns = list(dataset.schema.names) if returning is not None else []
@@ -58,8 +61,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         found["rows"] = rows.drop_columns([ROW_ADDRESS])
         return RowChanges(addresses(rows), _NONE, ())
 
-    committed = commit(session, dataset, rows_of)
-    session.catalog.renew(committed)
+    session.catalog.renew(commit(session, dataset, rows_of))
     if returning is not None:
         return returned(session, returning, found["rows"], name_of(table))
     return counted(found["rows"].num_rows)
@@ -123,7 +125,9 @@ def _update_in_place(
     def told(event: Any) -> None:
         counts.append(event.rows)
 
-    session.catalog.renew(dataset.update(new_values, condition, progress=told))
+    changed = dataset.update(new_values, condition, progress=told)
+    session.catalog.looked_for(dataset, lambda part: part.count_rows(condition) > 0)
+    session.catalog.renew(changed)
     return counted(counts[-1] if counts else 0)
 
 
@@ -212,6 +216,10 @@ def computed(session: Session, target: SqlDataset, text: str, params: Parameters
         return computing.select(text.replace(LENT, lent), params).arrow()
 
 
+def _any_row(part: SqlDataset) -> bool:
+    return part.count_rows() > 0
+
+
 def _distinct(rows: pa.Table) -> pa.Table:
     """The rows by address, one of each."""
     rows = rows.take(pc.sort_indices(rows, [(ROW_ADDRESS, "ascending")]))
@@ -235,4 +243,10 @@ def commit(session: Session, dataset: SqlDataset, rows_of: Callable[[SqlDataset]
         nothing = not len(changes.deleted) and not len(changes.replaced) and not list(changes.rows)
         return snapshot if nothing else change_rows(snapshot, changes)
 
-    return kind(redo_on_conflict(dataset.snapshot, once))
+    def matches(part: SqlDataset) -> bool:
+        changes = rows_of(part)
+        return bool(len(changes.deleted) or len(changes.replaced))
+
+    changed = kind(redo_on_conflict(dataset.snapshot, once))
+    session.catalog.looked_for(dataset, matches)
+    return changed

@@ -13,6 +13,7 @@ from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, is_engine_table, location
+from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
 
@@ -34,6 +35,7 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     place = location(session.catalog, table)
     if place is None:
         return None
+    refuse_in_transaction(session, "CREATE TABLE")
     refuse_definitions(statement)
     _check_free(session, table)
     query = statement.expression
@@ -67,6 +69,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     found = [dataset for dataset in datasets if dataset is not None]
     if not found:
         return None  # a table of the engine, or one that it does not know either
+    refuse_in_transaction(session, "DROP TABLE")
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is None and (must_exist or is_engine_table(session, table)):
             raise TableNotFoundError(
@@ -85,5 +88,6 @@ def truncate(session: Session, statement: exp.TruncateTable) -> pa.Table | None:
     if dataset is None:
         return None
     rows = dataset.count_rows()
+    session.catalog.looked_for(dataset, lambda part: part.count_rows() > 0)
     session.catalog.renew(dataset.truncate())
     return counted(rows)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.interrupts import load
 
 from lance_sql.engines.base import Parameters
+from lance_sql.statements import transactions
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
     refuse_by_words,
@@ -29,7 +29,6 @@ _OURS = {
     "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "VACUUM",
     "WITH",
 }  # fmt: skip
-_TRANSACTIONS = {"ABORT", "BEGIN", "COMMIT", "ROLLBACK", "START"}
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "PREPARE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
@@ -37,15 +36,12 @@ _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
     """The answer of one statement, None if the engine shall run it.
 
-    Every statement that changes a dataset is one commit; without effect nothing is committed.
+    Every statement that changes a dataset is one commit, unless a transaction is open.
     """
     tokens = statement.tokens
     first = tokens[0].upper if tokens else ""
-    if first in _TRANSACTIONS:
-        raise UnsupportedFeatureError(
-            "multi-statement transactions are not supported: each statement is one atomic commit",
-            remedy="Combine related changes in one statement, such as MERGE INTO",
-        )
+    if first in transactions.FIRST_WORDS:
+        return transactions.transaction(session, tokens)
     if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
         return None
     refuse_by_words(session, tokens)
@@ -55,9 +51,15 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
         by_index = index_setting(tokens)
         if by_index is not None:
             session.searching.by_index = by_index
-        return None if by_index is None else done()
+        serializable = transactions.isolation_setting(tokens)
+        if serializable is not None:
+            session.serializable = serializable
+        return None if by_index is None and serializable is None else done()
     own = _own(session, first, statement)
-    return _parsed(session, statement, params) if own is None else own
+    if own is not None:
+        return own
+    with session.catalog.changing():
+        return _parsed(session, statement, params)
 
 
 def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:

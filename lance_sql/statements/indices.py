@@ -12,6 +12,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, find_named
+from lance_sql.statements.transactions import refuse_in_transaction
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -26,6 +27,7 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     dataset = find(session.catalog, index.args["table"])
     if dataset is None:
         return None
+    refuse_in_transaction(session, "CREATE INDEX")
     parameters = index.args["params"]
     columns = [
         ".".join(name.name for name in part.this.parts) for part in parameters.args.get("columns") or ()
@@ -84,6 +86,7 @@ def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:
     if len(owners) != 1:
         what = "no dataset in this session has" if not owners else "several datasets have"
         raise IndexNotFoundError(f"{what} an index {name}", remedy=f"Write DROP INDEX {name} ON table")
+    refuse_in_transaction(session, "DROP INDEX")
     session.catalog.renew(owners[0].drop_index(name))
     return done()
 

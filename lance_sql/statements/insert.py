@@ -16,6 +16,7 @@ from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import default_of, duckdb_types
 from lance_sql.statements.writing import write_options, write_query
 
@@ -123,6 +124,7 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
         if session.capabilities.computes_statements:
             return None
         return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
+    refuse_in_transaction(session, "COPY TO a dataset")
     mode = options.pop("mode", None)
     query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
     if query.find(exp.Placeholder) is None:

@@ -199,12 +199,10 @@ def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> s
         (False, True): "LEFT JOIN",
         (True, True): "FULL JOIN",
     }["source" in situations, "target" in situations]
-    rows = using.copy()
-    rows.set("alias", None)
     return (
         f"{_with(statement)}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
         f"{', '.join(columns)} FROM {LENT} AS {target} "
-        f"{join} (SELECT *, true AS {_PRESENT} FROM {rows.sql(dialect='duckdb')}) AS {source} "
+        f"{join} (SELECT *, true AS {_PRESENT} FROM {using.sql(dialect='duckdb')}) AS {source} "
         f"ON {_condition(statement, target, source)} WHERE {_CLAUSE} IS NOT NULL"
     )
 

@@ -55,6 +55,18 @@ class Session(Protocol):
     def catalog(self) -> Catalog:
         """Finds the datasets that a statement names."""
 
+    #: whether what queries read counts when the transactions that follow are committed
+    serializable: bool
+
+    def begin(self) -> None:
+        """Begin a transaction: changes of datasets and of tables of the engine take effect with `commit`."""
+
+    def commit(self) -> None:
+        """Commit the open transaction."""
+
+    def rollback(self) -> None:
+        """Undo the open transaction."""
+
     def table_names(self) -> list[str]:
         """The names that a statement may use: of datasets, and of the engine's own tables and views."""
 

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.operations.retry import latest
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
@@ -40,8 +39,7 @@ def find_named(
             f"{name} is an old version and is read-only",
             remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) to bring that version back",
         )
-    dataset = catalog.open(Reference(name, name, certain=must_exist, quoted=quoted))
-    return None if dataset is None else type(dataset)(latest(dataset.snapshot))
+    return catalog.open_to_change(Reference(name, name, certain=must_exist, quoted=quoted))
 
 
 def location(catalog: Catalog, table: exp.Table) -> str | None:

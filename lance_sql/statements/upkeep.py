@@ -17,7 +17,9 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find_named
+from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.text.metadata_tables import METADATA_TABLES
+from lance_sql.text.reference import Reference
 from lance_sql.text.tokens import Token
 
 #: How long VACUUM keeps versions unless told.
@@ -33,6 +35,7 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     dataset = _find(session, name)
     if dataset is None:
         return None
+    refuse_in_transaction(session, "OPTIMIZE")
     before = len(dataset.snapshot.fragments)
     # Fragments that an index covers are not joined with others; and some indices do not follow their rows.
     changed = dataset.optimize_indices().compact().optimize_indices()
@@ -49,6 +52,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     dataset = _find(session, name)
     if dataset is None:
         return None
+    refuse_in_transaction(session, "VACUUM")
     retained, dry_run = _RETAINED, False
     words = [token.upper for token in rest]
     if words[:1] == ["RETAIN"] and len(words) >= 3 and words[1].isdecimal():
@@ -77,7 +81,8 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     rest = tokens[3:] if tokens[2].upper in ("FROM", "IN", "OF", "ON") else tokens[2:]
     name, rest = _table(rest)
     _finished(rest, f"SHOW {what} FROM t")
-    dataset = _find(session, name)
+    reference = Reference(name.value, name.value, certain=True, quoted=name.kind != "word")
+    dataset = session.catalog.open(reference)
     if dataset is None:
         raise TableNotFoundError(name.value)
     return metadata_table(dataset, part)
@@ -115,6 +120,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     dataset = find_named(session.catalog, str(given.pop("table")))
     if dataset is None:
         raise DatasetNotFoundError("dataset not found", remedy=_usage(name))
+    refuse_in_transaction(session, f"CALL {name}")
     try:
         changed = procedure[1](dataset, **given)
     except TypeError:

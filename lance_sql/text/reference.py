@@ -25,6 +25,11 @@ class VersionChoice:
     def __bool__(self) -> bool:
         return self != NEWEST
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether it means whatever version is the newest."""
+        return self.version is None and self.tag is None and self.as_of is None
+
     def __str__(self) -> str:
         """As it stands behind ``@`` in a name."""
         at = self.as_of.isoformat() if self.as_of is not None else self.tag

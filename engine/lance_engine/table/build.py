@@ -88,11 +88,7 @@ def build_version(
         case Rewrite():
             changed = _rewrite(base, operation)
         case Merge():
-            changed = dataclasses.replace(
-                base,
-                schema=operation.schema,
-                fragments=_without_unused_files(operation.fragments, operation.schema),
-            )
+            changed = _merge(base, operation)
         case Project():
             schema = Schema(operation.schema.fields, base.schema.metadata)
             fragments = _without_unused_files(base.fragments, schema)
@@ -200,6 +196,22 @@ def _overwrite(base: Manifest, operation: Overwrite, options: CreateOptions) -> 
         storage_version=storage_version or base.storage_version or DEFAULT_STORAGE_VERSION,
     )
     return _with_fragments(emptied, (), operation.fragments)
+
+
+def _merge(base: Manifest, operation: Merge) -> Manifest:
+    """Other columns; fragments that did not exist are numbered already, their new rows are not."""
+    max_id, next_row_id = _max_fragment_id(base), base.next_row_id
+    fragments = []
+    for fragment in _without_unused_files(operation.fragments, operation.schema):
+        if fragment.id > _max_fragment_id(base):
+            max_id = max(max_id, fragment.id)
+            if _has_stable_row_ids(base):
+                fragment, next_row_id = _with_row_ids(fragment, next_row_id, base.version + 1)
+        fragments.append(fragment)
+    changed = dataclasses.replace(
+        base, schema=operation.schema, fragments=tuple(fragments), next_row_id=next_row_id
+    )
+    return _with_max_fragment_id(changed, max_id)
 
 
 def _rewrite(base: Manifest, operation: Rewrite) -> Manifest:

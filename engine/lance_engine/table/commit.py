@@ -8,8 +8,8 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from lance_engine.errors import (
     CommitConflictError,
@@ -39,6 +39,9 @@ from lance_engine.table.versions import (
     read_version,
 )
 
+#: What others committed: versions and transactions, ascending.
+Others: TypeAlias = Sequence[tuple[int, Transaction]]
+
 MAX_ATTEMPTS: Final = 20
 # In seconds; and in slots, where one takes long, as on object stores.
 _LONGEST_PAUSE, _LONGEST_SLOTS = 5.0, 16
@@ -57,6 +60,7 @@ def commit(
     files: Sequence[str] = (),
     max_attempts: int = MAX_ATTEMPTS,
     transaction_id: str | None = None,
+    validate: Callable[[Snapshot, Others], None] | None = None,
 ) -> Snapshot:
     """Commit an operation and return the new version.
 
@@ -67,7 +71,9 @@ def commit(
     written for the operation; they are removed if the commit fails in a way that rules out that it took
     place. An error of storage while the manifest is put, such as a lost connection, leaves that open: then
     they stay. Of several commits with the same `transaction_id` (a UUID, random unless given) that begin with
-    the same `read_version`, one takes place; the others return the version that it made.
+    the same `read_version`, one takes place; the others return the version that it made. `validate` gets the
+    latest version and what others committed since `read_version`, if there is anything, before each attempt,
+    and raises where the operation may not be committed after that.
 
     CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it no
     longer applies. Both name the version and the operation that won. DatasetExistsError: `read_version`
@@ -77,6 +83,7 @@ def commit(
     identifier = transaction_id or str(uuid.uuid4())
     transaction = Transaction(read_version, identifier, operation, dict(properties or {}))
     attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options, taken, read)
+    attempt.validate = validate
     try:
         slot = 0.0
         for number in range(max_attempts):
@@ -116,6 +123,8 @@ class _Attempt:
     ) -> None:
         self._read = read
         self._store = store
+        self.validate: Callable[[Snapshot, Others], None] | None = None
+        self._others: list[tuple[int, Transaction]] = []
         self._transaction = transaction
         self._options = options
         self._storage_options = storage_options
@@ -142,6 +151,8 @@ class _Attempt:
         own = self._check_conflicts(stored, scheme)
         if own is not None:
             return self._snapshot(own.manifest, own.index_section)
+        if self.validate is not None and self._others:
+            self.validate(self._snapshot(stored.manifest, stored.index_section), self._others)
         if self._overlapping is not None:
             self._rebase(self._snapshot(stored.manifest, stored.index_section), *self._overlapping)
         content = VersionContent(stored.manifest, stored.index_section)
@@ -245,6 +256,7 @@ class _Attempt:
             if theirs.uuid == self._transaction.uuid:
                 return stored
             self._check_conflict(theirs.operation, version)
+            self._others.append((version, theirs))
             self.checked = version
         return None
 

@@ -22,6 +22,7 @@ from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragm
 from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
 from lance_engine.io import Store, SubStore, files_uri, open_store
 from lance_engine.io.external_access import external_access, is_below, local_folder
+from lance_engine.io.staged_store import StagedStore
 from lance_engine.schema_tree import Schema
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
@@ -424,5 +425,6 @@ class Snapshot:
 
     def _root(self) -> tuple[Store, str]:
         """The store of the whole dataset, and where its files are."""
-        root = self.store.base if isinstance(self.store, SubStore) else self.store
+        files = self.store.base if isinstance(self.store, StagedStore) else self.store
+        root = files.base if isinstance(files, SubStore) else files
         return root, files_uri(root).rstrip("/")

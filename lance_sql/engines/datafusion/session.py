@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
@@ -168,6 +168,12 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             f"{kind}\n{body}" for kind, body in zip(*(column.to_pylist() for column in plan), strict=True)
         ]
         return "\n".join(parts), scans
+
+    def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
+        pass  # tables of DataFusion change at once
+
+    def check_transaction(self) -> None:
+        pass
 
     def cursor(self) -> DataFusionEngine:
         engine = DataFusionEngine(self.context, self._materialize_bytes)

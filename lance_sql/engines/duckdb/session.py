@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
@@ -185,6 +185,15 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     tuple(dict.fromkeys(noted.decisions)),
                 )
                 return
+
+    def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
+        with self.running(self.begin()):
+            self.connection.execute(statement)
+        self._counted.clear()
+
+    def check_transaction(self) -> None:
+        with self.running(self.begin()):
+            self.connection.execute("SELECT 1").fetchall()
 
     def cursor(self) -> DuckDBEngine:
         engine = DuckDBEngine(self.connection.cursor(), owned=True)

@@ -1,0 +1,172 @@
+"""Datasets as a transaction sees them: at the versions that it began with, and with its own changes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from lance_engine.errors import CommitConflictError, LanceError
+from lance_engine.operations.retry import latest
+
+from lance_sql.catalog.dataset import SqlDataset
+
+if TYPE_CHECKING:
+    from lance_engine.format.operations import Operation
+    from lance_engine.format.transaction import Transaction as Committed
+    from lance_engine.operations.staged import StagedChanges
+    from lance_engine.table.commit import Others
+    from lance_engine.table.snapshot import Snapshot
+
+#: Whether rows of a dataset are among those that a statement looked for.
+Matches = Callable[[SqlDataset], bool]
+
+#: Property of the commits of transactions that read rows of the dataset which they only added rows to.
+_READS: Final = "lance_sql.reads"
+
+#: Operations that leave the rows of a dataset as they are.
+_LEAVES_ROWS: Final = frozenset(
+    ["create_index", "reserve_fragments", "rewrite", "update_bases", "update_config"]
+)
+
+
+class Transaction:
+    """What the statements between BEGIN and COMMIT did to datasets.
+
+    The newest version of a dataset is the one that was the newest when the transaction first met it. With
+    `serializable`, what queries read counts at COMMIT as well as what statements that change rows read.
+    """
+
+    def __init__(self, *, serializable: bool = False) -> None:
+        self._serializable = serializable
+        self._changing = False
+        #: by location
+        self._seen: dict[str, SqlDataset] = {}
+        self._staged: dict[str, StagedChanges] = {}
+        self._views: dict[str, SqlDataset] = {}
+        #: by location: what was looked for; None stands for all rows
+        self._read: dict[str, list[Matches | None]] = {}
+
+    def view(self, dataset: SqlDataset) -> SqlDataset:
+        """The dataset of which `dataset` is the newest version, for queries."""
+        return self._views.get(dataset.uri) or self._seen.setdefault(dataset.uri, dataset)
+
+    def own(self, dataset: SqlDataset) -> SqlDataset:
+        """`dataset`, a version that was given a name, or what the transaction made of its dataset."""
+        return self._views.get(dataset.uri, dataset)
+
+    def target(self, dataset: SqlDataset) -> SqlDataset:
+        """The dataset of which `dataset` is a version, for a statement that changes it."""
+        from lance_engine.operations.staged import StagedChanges  # takes longer to import than a query
+
+        uri = dataset.uri
+        staged = self._staged.get(uri)
+        if staged is None:
+            base = self._seen[uri].snapshot if uri in self._seen else latest(dataset.snapshot)
+            self._seen.setdefault(uri, type(dataset)(base))
+            staged = self._staged[uri] = StagedChanges(base)
+        return type(dataset)(staged.snapshot)
+
+    def changed(self, dataset: SqlDataset) -> None:
+        """A statement made `dataset` of what `target` gave it."""
+        staged = self._staged[dataset.uri]
+        staged.advance(dataset.snapshot)
+        self._views[dataset.uri] = type(dataset)(staged.view())
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """What is read in the block decides what a statement changes."""
+        before, self._changing = self._changing, True
+        try:
+            yield
+        finally:
+            self._changing = before
+
+    def met(self, dataset: SqlDataset) -> None:
+        """A statement reads any rows of `dataset`: that matters if others may make a newer version of it."""
+        uri = dataset.uri
+        is_newest = dataset is self._views.get(uri) or dataset is self._seen.get(uri)
+        if is_newest and (self._changing or self._serializable):
+            self._read.setdefault(uri, []).append(None)
+
+    def looked_for(self, dataset: SqlDataset, matches: Matches) -> None:
+        """A statement changed the rows of `dataset` that `matches` tells."""
+        self._read.setdefault(dataset.uri, []).append(matches)
+
+    def commit(self) -> list[SqlDataset]:
+        """Commit the changes of one dataset after the other, in the order in which they were first changed.
+
+        When one fails, those before it stay committed, which the error says; nothing is left of the others.
+        """
+        committed: list[SqlDataset] = []
+        try:
+            for uri, staged in self._staged.items():
+                if staged.is_changed:
+                    read = self._read.get(uri, [])
+                    snapshot = staged.commit(
+                        partial(_check, staged.base, read), {_READS: "rows"} if read else None
+                    )
+                    committed.append(SqlDataset(snapshot))
+        except LanceError as error:
+            if committed:
+                done = ", ".join(f"{dataset.uri} as version {dataset.version}" for dataset in committed)
+                error.message = f"{error.message}. Already committed by the same transaction: {done}"
+            raise
+        finally:
+            self.rollback()
+        return committed
+
+    def rollback(self) -> None:
+        """Leave nothing of the changes behind that were not committed."""
+        for staged in self._staged.values():
+            staged.discard()
+        self._staged.clear()
+
+
+def _check(base: Snapshot, read: list[Matches | None], newest: Snapshot, others: Others) -> None:
+    """CommitConflictError if what a transaction did would have been otherwise after what others committed.
+
+    Others that only added rows, and looked at none, may as well have come after the transaction.
+    """
+    readers = [version for version, transaction in others if _reads(transaction)]
+    if not read or not readers:
+        return
+    if None in read:
+        raise _conflict(base, readers[0])
+    last = base.manifest.max_fragment_id
+    added = [fragment for fragment in newest.fragments if last is None or fragment.id > last]
+    if added:
+        manifest = dataclasses.replace(newest.manifest, fragments=tuple(added))
+        part = SqlDataset(newest.with_manifest(manifest))
+        if any(_finds(matches, part) for matches in read if matches is not None):
+            raise _conflict(base, readers[0])
+
+
+def _finds(matches: Matches, part: SqlDataset) -> bool:
+    try:
+        return matches(part)
+    except LanceError:  # its columns may be gone
+        return True
+
+
+def _reads(transaction: Committed) -> bool:
+    """Whether a commit may depend on rows that its author read."""
+    if transaction.operation.kind.value == "append":
+        return _READS in transaction.properties
+    return _changes_rows(transaction.operation)
+
+
+def _changes_rows(operation: Operation) -> bool:
+    return operation.kind.value not in _LEAVES_ROWS
+
+
+def _conflict(base: Snapshot, version: int) -> CommitConflictError:
+    return CommitConflictError(
+        f"the transaction, which began with version {base.version}, read rows that another writer changed in "
+        f"version {version}",
+        path=base.uri,
+        version=version,
+        remedy="Run the transaction again",
+    )

@@ -1,0 +1,88 @@
+"""The transactions of a session: of datasets, and with them of the tables of its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lance_engine.errors import LanceError
+
+from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.transaction import Transaction
+from lance_sql.engines.base import Engine
+from lance_sql.errors import SqlError
+
+
+class SessionTransactions:
+    """Begins and ends the transactions of `catalog` and `engine` together.
+
+    `settle` is called before one ends: it runs what was planned over datasets that are gone afterwards; and
+    `unsettle` after it, when names mean something else.
+    """
+
+    def __init__(
+        self, catalog: Catalog, engine: Engine, settle: Callable[[], None], unsettle: Callable[[], None]
+    ) -> None:
+        self._catalog = catalog
+        self._engine = engine
+        self._settle = settle
+        self._unsettle = unsettle
+        self._begun: Transaction | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one was begun here that has not ended."""
+        return self._begun is not None and self._catalog.transaction is self._begun
+
+    def begin(self, *, serializable: bool) -> None:
+        """Begin one."""
+        if self._catalog.transaction is not None:
+            raise SqlError("a transaction is already open", remedy="End it with COMMIT or ROLLBACK first")
+        self._engine.transact("BEGIN")
+        self._begun = self._catalog.transaction = Transaction(serializable=serializable)
+
+    def commit(self) -> None:
+        """Commit the datasets one after the other, then the tables of the engine.
+
+        After an error nothing more is committed; the transaction is over.
+        """
+        transaction = self._open()
+        self._settle()
+        try:
+            self._engine.check_transaction()
+        except LanceError:
+            self.rollback()
+            raise
+        self._catalog.transaction = None
+        try:
+            committed = transaction.commit()
+        except BaseException:
+            self._engine.transact("ROLLBACK")
+            raise
+        finally:
+            self._unsettle()
+        for dataset in committed:
+            self._catalog.renew(dataset)
+        try:
+            self._engine.transact("COMMIT")
+        except LanceError as error:
+            if committed:
+                done = ", ".join(f"{dataset.uri} as version {dataset.version}" for dataset in committed)
+                error.message = f"{error.message}. Already committed by the same transaction: {done}"
+            raise
+
+    def rollback(self) -> None:
+        """Undo what was changed since the transaction began."""
+        transaction = self._open()
+        self._settle()
+        self._catalog.transaction = None
+        try:
+            transaction.rollback()
+        finally:
+            self._unsettle()
+            self._engine.transact("ROLLBACK")
+
+    def _open(self) -> Transaction:
+        transaction = self._catalog.transaction
+        if transaction is None:
+            raise SqlError("no transaction is open", remedy="Begin one with BEGIN")
+        return transaction

@@ -1,0 +1,200 @@
+"""BEGIN, COMMIT and ROLLBACK: one version or nothing, beside other writers and with tables of the engine."""
+
+from __future__ import annotations
+
+import datetime
+
+import lance
+import pyarrow as pa
+import pytest
+from lance_engine.errors import CommitConflictError, LanceError
+
+import lance_sql
+
+ENGINES = ("duckdb", "datafusion")
+
+
+@pytest.fixture(params=[False, True], ids=["addresses", "stable ids"])
+def folder(request, tmp_path):
+    """Two datasets of four rows in two fragments."""
+    rows = pa.table({"id": [1, 2, 3, 4], "v": [10, 20, 30, 40]})
+    for name in ("t", "u"):
+        lance_sql.write(rows, tmp_path / f"{name}.lance", max_rows_per_file=2, stable_row_ids=request.param)
+    return tmp_path
+
+
+def files(folder):
+    """All files but the hints, which say which version is the latest."""
+    return {path for path in folder.rglob("*") if path.is_file() and "hint" not in path.name}
+
+
+def rows(folder, name="t"):
+    """As pylance reads them; ours must be the same, and sound."""
+    dataset = lance_sql.open(folder / f"{name}.lance")
+    assert dataset.verify(values=True).num_rows == 0
+    found = lance.dataset(folder / f"{name}.lance").to_table().to_pylist()
+    assert found == dataset.to_table().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+CHANGES = [
+    "INSERT INTO t VALUES (5, 50), (6, 60)",
+    "UPDATE t SET v = v + 1 WHERE id IN (1, 5)",
+    "DELETE FROM t WHERE id IN (2, 6)",
+    "MERGE INTO t USING (VALUES (5, 55), (7, 77)) s(id, v) ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)",
+    "UPDATE t SET v = 0 WHERE v > 54",
+]
+CHANGED = [(1, 11), (3, 30), (4, 40), (5, 0), (7, 0)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_changes_are_seen_inside_and_become_one_version(folder, engine):
+    with lance_sql.connect(folder, engine) as session, lance_sql.connect(folder) as other:
+        session.begin()
+        for change in CHANGES:
+            session.sql(change)
+        assert sorted(session.sql("SELECT * FROM t").fetchall()) == CHANGED
+        assert session.sql("SELECT count(*), max(v) FROM t").fetchone() == (5, 40)
+        assert other.sql("SELECT count(*) FROM t").fetchone() == (4,)
+        session.commit()
+        assert not session.in_transaction
+        assert sorted(other.sql("SELECT * FROM t").fetchall()) == CHANGED
+    assert rows(folder) == CHANGED
+    assert lance_sql.open(folder / "t.lance").version == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("end", ["rollback", "close"])
+def test_nothing_is_left_of_what_is_undone(folder, engine, end):
+    before = files(folder)
+    session = lance_sql.connect(folder, engine)
+    session.sql("BEGIN")
+    for change in [*CHANGES, "ALTER TABLE t ADD COLUMN w INT DEFAULT 3"]:
+        session.sql(change)
+    assert files(folder) > before
+    getattr(session, end)()
+    assert files(folder) == before
+    assert rows(folder) == [(1, 10), (2, 20), (3, 30), (4, 40)]
+    session.close()
+
+
+def test_only_the_files_of_the_version_are_left(folder):
+    with lance_sql.connect(folder) as session:
+        session.sql("BEGIN; " + "; ".join(CHANGES) + "; COMMIT")
+    before = files(folder)
+    report = lance_sql.open(folder / "t.lance").cleanup(
+        older_than=datetime.timedelta(days=7), delete_unverified=True
+    )
+    assert report.versions == ()
+    assert files(folder) == before
+
+
+def test_rows_that_others_add_or_change_meanwhile_stay(folder):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql("BEGIN")
+        for change in CHANGES:
+            session.sql(change)
+        other.sql("INSERT INTO t VALUES (100, 1)")
+        other.sql("UPDATE t SET v = 33 WHERE id = 3")
+        other.sql("DELETE FROM t WHERE id = 4")
+        session.sql("COMMIT")
+    assert rows(folder) == [(1, 11), (3, 33), (5, 0), (7, 0), (100, 1)]
+
+
+def test_a_version_of_another_writer_that_conflicts_is_named(folder):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        before = files(folder / "u.lance")
+        session.sql("BEGIN; INSERT INTO u VALUES (9, 9); UPDATE u SET v = 1 WHERE id = 1; UPDATE t SET v = 1")
+        other.sql("INSERT INTO t VALUES (8, 8)")
+        other.sql("UPDATE t SET v = 2 WHERE id = 1")
+        with pytest.raises(CommitConflictError, match=r"version 3.*Already committed.*u\.lance as version 2"):
+            session.sql("COMMIT")
+        assert not session.in_transaction
+        session.sql("BEGIN; UPDATE u SET v = 1 WHERE id = 2")
+        theirs = other.sql("UPDATE u SET v = 2 WHERE id = 2").fetchone()
+        kept = files(folder / "u.lance")
+        with pytest.raises(CommitConflictError) as caught:
+            session.sql("COMMIT")
+        assert theirs == (1,)
+        assert caught.value.place["version"] == 3
+        assert len(files(folder / "u.lance")) < len(kept)
+        assert before < files(folder / "u.lance")
+    assert rows(folder, "u") == [(1, 1), (2, 2), (3, 30), (4, 40), (9, 9)]
+
+
+def test_versions_are_those_of_the_first_look(folder):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql("BEGIN")
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (4,)
+        other.sql("INSERT INTO t VALUES (5, 50)")
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (4,)
+        session.sql("INSERT INTO t VALUES (6, 60)")
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (5,)
+        session.sql("COMMIT")
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (6,)
+
+
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+def test_what_queries_read_counts_if_asked(folder, isolation):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql(f"SET lance_isolation = '{isolation}'")
+        session.sql("BEGIN")
+        total = session.sql("SELECT sum(v) FROM t").fetchone()
+        session.sql("UPDATE t SET v = ? WHERE id = 1", list(total))
+        other.sql("UPDATE t SET v = 0 WHERE id = 2")
+        if isolation == "snapshot":
+            session.sql("COMMIT")
+        else:
+            with pytest.raises(
+                CommitConflictError, match="read rows that another writer changed in version 2"
+            ):
+                session.sql("COMMIT")
+    assert rows(folder)[0] == (1, 100 if isolation == "snapshot" else 10)
+
+
+def test_tables_of_duckdb_take_part(folder):
+    with lance_sql.connect(folder) as session:
+        session.sql("CREATE TEMP TABLE done (id INT PRIMARY KEY)")
+        session.sql("BEGIN; INSERT INTO done VALUES (1); INSERT INTO t VALUES (5, 50); ROLLBACK")
+        assert session.sql("SELECT count(*) FROM done").fetchone() == (0,)
+        session.sql("BEGIN; INSERT INTO done VALUES (1); INSERT INTO t SELECT id + 8, 0 FROM done; COMMIT")
+        assert session.sql("SELECT t.id FROM done, t WHERE t.id = done.id + 8").fetchall() == [(9,)]
+        session.sql("BEGIN; INSERT INTO t VALUES (6, 60)")
+        with pytest.raises(LanceError):
+            session.sql("INSERT INTO done VALUES (1)")  # DuckDB's transaction can only be undone now
+        with pytest.raises(LanceError, match="aborted"):
+            session.sql("COMMIT")
+        assert not session.in_transaction
+    assert (6, 60) not in rows(folder)
+
+
+def test_registered_datasets_and_pending_results(folder):
+    dataset = lance_sql.open(folder / "t.lance")
+    with lance_sql.connect() as session:
+        session.register("n", dataset)
+        session.sql("BEGIN; INSERT INTO n VALUES (5, 50)")
+        pending = session.sql("SELECT count(*) FROM n")
+        session.sql("ROLLBACK")
+        assert pending.fetchone() == (5,)  # planned inside, asked for rows outside
+        assert session.sql("SELECT count(*) FROM n").fetchone() == (4,)
+        session.sql("BEGIN; INSERT INTO n VALUES (5, 50); COMMIT")
+        assert session.sql("SELECT count(*) FROM n").fetchone() == (5,)
+
+
+def test_row_ids_stay_where_they_are_stable(tmp_path):
+    data = pa.table({"id": range(6)})
+    lance_sql.write(data, tmp_path / "t.lance", max_rows_per_file=3, stable_row_ids=True)
+    with lance_sql.connect(tmp_path) as session:
+        session.sql(
+            "BEGIN; INSERT INTO t VALUES (10), (11); UPDATE t SET id = id + 100 WHERE id IN (1, 4, 10)"
+        )
+        session.sql("UPDATE t SET id = id + 100 WHERE id >= 100; DELETE FROM t WHERE id IN (0, 11)")
+        session.sql("INSERT INTO t VALUES (12); COMMIT")
+        found = dict(session.sql("SELECT id, _rowid FROM t").fetchall())
+        assert {number: found[number] for number in (2, 3, 5, 201, 204)} == {2: 2, 3: 3, 5: 5, 201: 1, 204: 4}
+        assert len(set(found.values())) == len(found) == 7
+        session.sql("INSERT INTO t VALUES (13)")
+        again = session.sql("SELECT count(DISTINCT _rowid), count(*) FROM t").fetchone()
+        assert again == (8, 8)
+    assert lance_sql.open(tmp_path / "t.lance").verify(values=True).num_rows == 0
