@@ -118,6 +118,14 @@ class BufferView {
   Py_buffer view_{};
 };
 
+nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>> new_buffer(size_t length) {
+  auto bytes = std::make_unique<Bytes>();
+  uint8_t* data = bytes->extend(length);
+  nb::capsule owner(bytes.get(), [](void* memory) noexcept { delete static_cast<Bytes*>(memory); });
+  bytes.release();
+  return {data, {length}, owner};
+}
+
 void bind_sources(nb::module_& m) {
   nb::class_<Source>(m, "Source")
       .def_prop_ro("size", &Source::size)
@@ -371,6 +379,7 @@ void bind_unpack(nb::module_& m) {
     return levels;
   });
   m.def("cached_bytes", &cached_bytes);
+  m.def("new_buffer", &new_buffer, "length"_a, "Bytes to be filled in, in memory that is used again later.");
   m.def("set_cache_limit", &set_cache_limit, "bytes"_a, "most"_a);
 }
 

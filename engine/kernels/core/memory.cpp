@@ -82,10 +82,10 @@ class RecentPeak {
 
 // Memory that was used before and waits to be used again.
 //
-// What is in use and what waits are together bounded by the most that was in use of late, so a stream that
-// has little in flight keeps little, and a program that holds large results finds the memory of the last one
-// for the next. `limit` bytes may wait in any case, `most` bytes never more; what waits beyond `limit` is the
-// system's to take back when it runs short.
+// What is in use and what waits are together bounded by the most that was in use of late, or by `limit` if
+// that is more: so a stream that has little in flight keeps little, and a program that holds large results
+// finds the memory of the last one for the next. Never more than `most` bytes wait; what waits beyond `limit`
+// is the system's to take back when it runs short.
 class Pool {
  public:
   uint8_t* take(size_t size) {
@@ -127,8 +127,8 @@ class Pool {
  private:
   // How many bytes may wait.
   size_t allowed() const {
-    size_t unused = std::max(peak_.bytes(), used_) - used_;
-    return std::clamp(unused, limit_, most_);
+    size_t unused = std::max({peak_.bytes(), limit_, used_}) - used_;
+    return std::min(unused, most_);
   }
 
   static void offer_to_system(uint8_t* data, size_t size) {

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from lance_engine.fetch.model import LEAST_GAP, MOST_GAP, TransferModel
 from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_flight
 from lance_engine.io.coalesce import coalesce
-from lance_engine.io.store import max_in_flight_of
+from lance_engine.io.store import Buffer, max_in_flight_of, read_buffer
 from lance_engine.metrics import ScanMetrics, count_read, count_wait, counting, current_metrics
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Fetcher:
         """What requests to this store cost."""
         return _models.setdefault(self._root, TransferModel())
 
-    def submit(self, path: str, offset: int, length: int) -> Future[bytes]:
+    def submit(self, path: str, offset: int, length: int) -> Future[Buffer]:
         """Begin to read a range."""
         pool = self._pool
         return pool.executor.submit(self._read, pool, current_metrics(), path, offset, length)
@@ -76,7 +76,7 @@ class Fetcher:
     def _seconds(self, ranges: Sequence[tuple[int, int]]) -> float:
         return self.model.seconds(len(ranges), sum(length for _, length in ranges), self.most)
 
-    def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[bytes]:
+    def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[Buffer]:
         """Several ranges of a file, in the order asked; counted towards the scan at work.
 
         `holes` of the bytes are only read because they lie between others.
@@ -103,10 +103,10 @@ class Fetcher:
 
     def _read(
         self, pool: RequestPool, metrics: ScanMetrics | None, path: str, offset: int, length: int
-    ) -> bytes:
+    ) -> Buffer:
         with pool.slots, counting(metrics):
             begin = time.perf_counter()
-            data = self._store.read(path, offset, length)
+            data = read_buffer(self._store, path, offset, length)
             self.model.observe(length, time.perf_counter() - begin)
         return data
 

@@ -8,11 +8,18 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
+from typing import Final
 
 from lance_engine.fetch.fetcher import Fetcher
 from lance_engine.fetch.ranges import Span
+from lance_engine.io.store import Buffer
 from lance_engine.metrics import ScanMetrics, count_wait
+
+# What the client of a store keeps of its own for a long request that is under way.
+_CLIENT_BYTES: Final = 512 << 10
+_LONG_REQUEST: Final = 1 << 20
 
 
 class PlannedRequest:
@@ -24,7 +31,7 @@ class PlannedRequest:
         self._fetcher = fetcher
         self._path = path
         self.span = span
-        self._future: Future[bytes] | None = None
+        self._future: Future[Buffer] | None = None
         #: nobody needs it any more
         self.dropped = False
 
@@ -34,21 +41,26 @@ class PlannedRequest:
         return self._fetcher.most
 
     @property
+    def client_bytes(self) -> int:
+        """What it takes besides its own bytes while it is under way."""
+        return _CLIENT_BYTES if self.span.length >= _LONG_REQUEST else 0
+
+    @property
     def is_begun(self) -> bool:
         return self._future is not None
 
-    def begin(self) -> Future[bytes]:
+    def begin(self) -> Future[Buffer]:
         """Submit the request; who calls holds the lock of its `ReadAhead`."""
         self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length)
         return self._future
 
     @property
-    def future(self) -> Future[bytes]:
+    def future(self) -> Future[Buffer]:
         """What was submitted."""
         assert self._future is not None
         return self._future
 
-    def drop(self) -> Future[bytes] | None:
+    def drop(self) -> Future[Buffer] | None:
         """Forget the bytes; gives what was submitted."""
         self.dropped = True
         future, self._future = self._future, None
@@ -83,7 +95,7 @@ class ReadAhead:
                 heapq.heappush(self._waiting, entry)
         self._go_on()
 
-    def bytes_of(self, request: PlannedRequest) -> bytes | None:
+    def bytes_of(self, request: PlannedRequest) -> Buffer | None:
         """The bytes of a request, which is made now if it was not before; None if it was dropped."""
         with self._lock:
             if request.dropped or self._closed:
@@ -91,7 +103,7 @@ class ReadAhead:
             is_new = not request.is_begun
             future = self._begin(request) if is_new else request.future
         if is_new:
-            future.add_done_callback(self._ended)
+            future.add_done_callback(partial(self._ended, request))
         begin = time.perf_counter()
         try:
             return future.result()
@@ -130,14 +142,14 @@ class ReadAhead:
                     self._going_on = False
                     return
                 future = self._begin(request)
-            future.add_done_callback(self._ended)
+            future.add_done_callback(partial(self._ended, request))
 
     def _next(self) -> PlannedRequest | None:
         """The next request, if there is room for it."""
         while self._waiting and not self._closed:
             request = self._waiting[0][-1]
             if not request.dropped and not request.is_begun:
-                if self._held and self._held + request.span.length > self.budget:
+                if self._held and self._held + request.span.length + request.client_bytes > self.budget:
                     return None
                 if self._in_flight >= request.most_in_flight:
                     return None
@@ -146,15 +158,16 @@ class ReadAhead:
             heapq.heappop(self._waiting)
         return None
 
-    def _begin(self, request: PlannedRequest) -> Future[bytes]:
-        self._held += request.span.length
+    def _begin(self, request: PlannedRequest) -> Future[Buffer]:
+        self._held += request.span.length + request.client_bytes
         self._in_flight += 1
         self._metrics.add_read(1, request.span.length, request.span.holes)
         return request.begin()
 
-    def _ended(self, _: Future[bytes]) -> None:
+    def _ended(self, request: PlannedRequest, _: Future[Buffer]) -> None:
         with self._lock:
             self._in_flight -= 1
+            self._held -= request.client_bytes
         self._go_on()
 
 

@@ -16,7 +16,7 @@ from lance_engine.errors import CorruptFileError, LanceError, Placed, StorageErr
 from lance_engine.fetch import Fetcher, FileBuffers, planned_for
 from lance_engine.file.lasting import LASTING, LastingRanges
 from lance_engine.io.coalesce import coalesce
-from lance_engine.io.store import checked_range
+from lance_engine.io.store import Buffer, checked_range
 from lance_engine.metrics import count_read, count_wait
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class FileContents:
         self._add(target, span[0], data)
         return True
 
-    def _add_whole(self, target: kernels.SegmentSource, offset: int, length: int, data: bytes) -> None:
+    def _add_whole(self, target: kernels.SegmentSource, offset: int, length: int, data: Buffer) -> None:
         if len(data) != length:
             raise CorruptFileError(f"received {len(data)} of {length} bytes", path=self.path)
         self._add(target, offset, data)
@@ -149,7 +149,7 @@ class FileContents:
         assert self._segments is not None
         return self._segments
 
-    def begin_whole(self) -> Future[bytes] | None:
+    def begin_whole(self) -> Future[Buffer] | None:
         """Begin to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
         if self.segments.holds(0, self.size):
             return None
@@ -159,7 +159,7 @@ class FileContents:
         count_read(1, self.size)
         return self._fetcher.submit(self.path, 0, self.size)
 
-    def end_whole(self, answer: Future[bytes] | None) -> None:
+    def end_whole(self, answer: Future[Buffer] | None) -> None:
         """Wait for what `begin_whole` began."""
         if answer is None:
             self.fetch_lasting([(0, self.size)])
@@ -169,7 +169,7 @@ class FileContents:
         count_wait(time.perf_counter() - begin)
         self._add_whole(self.segments, 0, self.size, data)
 
-    def _add(self, target: kernels.SegmentSource, offset: int, data: bytes | memoryview) -> None:
+    def _add(self, target: kernels.SegmentSource, offset: int, data: Buffer) -> None:
         target.share(offset, data)
         if self._lasting is not None and target is self._segments:
             LASTING.grew(self._lasting, len(data))

@@ -7,7 +7,15 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from lance_engine.io.disk_cache import DiskCache, disk_cache
-from lance_engine.io.store import Sink, Store, checked_range, identity_of, max_in_flight_of
+from lance_engine.io.store import (
+    Buffer,
+    Sink,
+    Store,
+    checked_range,
+    identity_of,
+    max_in_flight_of,
+    read_buffer,
+)
 from lance_engine.metrics import count_cached
 
 # The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
@@ -74,14 +82,31 @@ class CachedStore:
             return self._read_rest(path, offset, size)
         if size is None:
             return self._store.read(path, offset, length)
+        found = self._held(path, size, offset, length)
+        if found is not None:
+            return found
+        data = self._store.read(path, offset, length)
+        self._cache.add(self._file(path, size), offset, data)
+        return data
+
+    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
+        """See `lance_engine.io.store.read_buffer`."""
+        size = self._sizes.get(path)
+        if size is None or not _never_changes(path):
+            return read_buffer(self._store, path, offset, length)
+        found = self._held(path, size, offset, length)
+        if found is not None:
+            return found
+        data = read_buffer(self._store, path, offset, length)
+        self._cache.add(self._file(path, size), offset, data)
+        return data
+
+    def _held(self, path: str, size: int, offset: int, length: int) -> bytes | None:
+        """A range of a file of this size, if the cache has it."""
         checked_range(path, size, offset, length)
-        file = self._file(path, size)
-        data = self._cache.read(file, offset, length)
+        data = self._cache.read(self._file(path, size), offset, length)
         if data is not None:
             count_cached(1, length)
-            return data
-        data = self._store.read(path, offset, length)
-        self._cache.add(file, offset, data)
         return data
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:

@@ -88,7 +88,7 @@ class DiskCache:
                 self._counts = _plus(counts, hits=1, hit_bytes=length)
         return found
 
-    def add(self, file: str, offset: int, data: bytes) -> None:
+    def add(self, file: str, offset: int, data: bytes | memoryview) -> None:
         """Keep a range of a file. A full or a broken disk is no reason to fail."""
         size = max(_LEAST, len(data))
         if not data or size > self.limit // _LOOK_AFTER:

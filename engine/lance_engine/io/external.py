@@ -17,7 +17,15 @@ from typing import Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
-from lance_engine.io.store import Sink, Store, delete_quietly, identity_of, max_in_flight_of
+from lance_engine.io.store import (
+    Buffer,
+    Sink,
+    Store,
+    delete_quietly,
+    identity_of,
+    max_in_flight_of,
+    read_buffer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,10 @@ class ExternallyCommittedStore:
 
     def expect_size(self, path: str, size: int) -> None:
         self._files.expect_size(path, size)
+
+    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
+        """See `lance_engine.io.store.read_buffer`."""
+        return read_buffer(self._files, path, offset, length)
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self._files.read_tail(path, length)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained
 from lance_engine.io.cloud_options import CloudConfig, cloud_config, cloud_of
@@ -16,12 +17,15 @@ from lance_engine.io.object_upload import ObjectSink
 from lance_engine.io.obstore_client import Client, client
 from lance_engine.io.retries import Request
 from lance_engine.io.storage_options import max_in_flight
-from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range
+from lance_engine.io.store import OUTSIDE_REMEDY, Buffer, Sink, checked_path, checked_range
 
 T = TypeVar("T")
 
 # Names that one request for a listing tells at most.
 _PAGE: Final = 1000
+# Shorter ranges arrive in one piece anyway; longer ones are copied in pieces of at least this length.
+_LEAST_BUFFER: Final = 256 << 10
+_PIECE: Final = 256 << 10
 
 
 def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
@@ -93,6 +97,29 @@ class ObstoreStore:
             if len(data) != length:
                 self._explain_short(here, number, path, offset, length)
             return bytes(data)
+
+        return self._run("read", path, attempt, _beyond_the_end(path))
+
+    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
+        """See `lance_engine.io.store.read_buffer`: pieces are copied and given back as they arrive."""
+        if length < _LEAST_BUFFER or offset < 0:
+            return self.read(path, offset, length)
+        key = self._key(path)
+
+        def attempt(here: Client, number: int) -> memoryview:
+            wanted = {"range": (offset, offset + length)}
+            answer = here.library.get(here.store(number), key, options=wanted)
+            buffer = kernels.new_buffer(length).data
+            filled = 0
+            for piece in answer.stream(min_chunk_size=_PIECE):
+                end = filled + len(piece)
+                if end > length:
+                    raise IncompleteAnswerError
+                buffer[filled:end] = memoryview(piece)
+                filled = end
+            if filled != length:
+                self._explain_short(here, number, path, offset, length)
+            return buffer
 
         return self._run("read", path, attempt, _beyond_the_end(path))
 

@@ -7,7 +7,7 @@ import os
 import re
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -133,6 +133,20 @@ def max_in_flight_of(store: Store) -> int | None:
     """How many requests for data its options allow at the same time, None where they do not say."""
     found: int | None = getattr(store, "max_in_flight", None)
     return found
+
+
+#: What arrived of a range: bytes, or memory that only views of it keep.
+Buffer = bytes | memoryview
+
+
+def read_buffer(store: Store, path: str, offset: int, length: int) -> Buffer:
+    """A range of a file, which a store may have put into memory that is used again later.
+
+    Many requests at a time would scatter the memory of the process otherwise, which then keeps much more
+    than it needs.
+    """
+    read: Callable[[str, int, int], Buffer] | None = getattr(store, "read_buffer", None)
+    return store.read(path, offset, length) if read is None else read(path, offset, length)
 
 
 def identity_of(store: Store) -> Hashable:

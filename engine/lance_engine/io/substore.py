@@ -6,7 +6,15 @@ import datetime
 from collections.abc import Hashable, Sequence
 
 from lance_engine.io.external import ExternallyCommittedStore
-from lance_engine.io.store import Sink, Store, checked_path, identity_of, max_in_flight_of
+from lance_engine.io.store import (
+    Buffer,
+    Sink,
+    Store,
+    checked_path,
+    identity_of,
+    max_in_flight_of,
+    read_buffer,
+)
 
 
 class SubStore:
@@ -45,6 +53,10 @@ class SubStore:
 
     def expect_size(self, path: str, size: int) -> None:
         self.base.expect_size(self._full(path), size)
+
+    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
+        """See `lance_engine.io.store.read_buffer`."""
+        return read_buffer(self.base, self._full(path), offset, length)
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self.base.read_tail(self._full(path), length)
