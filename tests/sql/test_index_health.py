@@ -40,7 +40,7 @@ def test_rows_that_an_index_does_not_cover(tmp_path: Path, engine: str) -> None:
 
 def test_segments_that_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = lance_sql.write(pa.table({"id": range(100)}), tmp_path / "t.lance").create_index("id", "BTREE")
-    monkeypatch.setattr("lance_engine.inspection.index_health.kind_of", lambda name: None)
+    monkeypatch.setattr("lance_engine.inspection.index_health.readable_kind", lambda name: None)
     (found,) = dataset.inspect.index_health().to_pylist()
     assert (found["stale_segments"], found["rows"], found["unindexed_rows"]) == (1, 0, 100)
     assert "not read" in found["advice"]

@@ -50,3 +50,16 @@ def taking_turns(
         "compact by pylance": lambda: lance.dataset(uri).optimize.compact_files(),
         "optimize again": lambda: DatasetVersion.open(uri).optimize_indices(),
     }
+
+
+def indices_serving(uri: str, filter: str) -> list[tuple[str, str]]:
+    """Name and kind of the indices that serve a filter; the rows are those of scans, ours and pylance's."""
+    ours = DatasetVersion.open(uri)
+    scan = ours.scan(["id"], filter=filter)
+    found = sorted(scan.to_table()["id"].to_pylist())
+    assert found == sorted(ours.scan(["id"], filter=filter, indices=False).to_table()["id"].to_pylist())
+    theirs = lance.dataset(uri).scanner(columns=["id"], filter=filter, use_scalar_index=False)
+    assert found == sorted(theirs.to_table()["id"].to_pylist())
+    metrics = scan.metrics
+    assert metrics is not None
+    return [(use.name, use.kind) for use in metrics.indices]

@@ -16,6 +16,8 @@ from lance_engine.errors import InvalidFilterError
 # A step of a path: .name, ."name", .*, [number] or [*].
 _STEP: Final = re.compile(r'\.([A-Za-z_][\w]*|\*)|\."((?:[^"\\]|\\.)*)"|\[(\d+|\*)\]|\["((?:[^"\\]|\\.)*)"\]')
 _MISSING: Final = object()
+# What is a path of JSON, and not a key.
+_PATH_STARTS: Final = ("$.", "$[")
 
 
 def _texts(values: pa.Array) -> list[str | None]:
@@ -67,6 +69,18 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
             remedy='Write a path like $.a.b, $."a b", $.list[0] or $.list[*]',
         )
     return tuple(steps)
+
+
+def member_steps(key: str) -> tuple[str | int, ...]:
+    """What `json_get` and its siblings follow: a path such as ``$.a.b``, or else the name of a key.
+
+    InvalidFilterError if it may lead to several values, or is a number, which may be a key or a position.
+    """
+    steps = _steps(key) if key.startswith(_PATH_STARTS) else (key,)
+    known = tuple(step for step in steps if step is not None)
+    if len(known) < len(steps) or (steps == (key,) and key.isdigit()):
+        raise InvalidFilterError(f"{key!r} does not lead to one value")
+    return known
 
 
 def _matches(value: Any, steps: tuple[str | int | None, ...]) -> Iterator[Any]:
@@ -131,7 +145,13 @@ def json_array_contains(values: pa.Array, path: pa.Scalar, wanted: pa.Scalar) ->
 
 
 def _member(value: Any, key: Any) -> Any:
-    """The value of a key of an object, or the item of an array with a number, maybe written as text."""
+    """The value of a key of an object, or the item of an array with a number, maybe written as text.
+
+    What begins with ``$.`` is a path instead; several values that it leads to are an array.
+    """
+    if isinstance(key, str) and key.startswith(_PATH_STARTS):
+        found = list(_matches(value, _steps(key)))
+        return found if len(found) > 1 else found[0] if found else _MISSING
     if isinstance(value, dict):
         return value.get(str(key), _MISSING)
     if isinstance(value, list):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.expr.statistics import ZoneMatch
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or, walk
 from lance_engine.format.index_section import IndexSegment
@@ -155,6 +156,8 @@ class RowFinderKind:
     entry_type: Callable[[pa.DataType], pa.DataType] = _same
     #: Whether exactly the rows that match are found; otherwise others too, and all are tested.
     is_exact: bool = True
+    #: Whether it answers predicates on the fields of its column, a struct.
+    reads_fields: bool = False
 
 
 def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
@@ -190,6 +193,11 @@ class ZoneFinderKind:
 
 
 IndexKind = RowFinderKind | ZoneFinderKind
+
+
+def not_built(*_: object) -> bytes:
+    """In place of `build`, for kinds that are only read."""
+    raise UnsupportedFeatureError("Indices of this kind are read, but not built")
 
 
 def column_of(node: Node) -> Column | None:

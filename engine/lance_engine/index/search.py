@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.expr.statistics import ZoneMatch
-from lance_engine.expr.tree import And, Column, Function, In, Node, Not, Or
+from lance_engine.expr.tree import And, In, Node, Not, Or
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
 from lance_engine.index.files import index_errors
 from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, ZoneFinder, column_of, is_plain
 from lance_engine.index.live_zones import Zones
 from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
-from lance_engine.index.registry import KINDS
+from lance_engine.index.registry import READ
 from lance_engine.index.segments import (
     CoveringSegment,
     Indices,
@@ -115,22 +115,37 @@ class _Searcher:
 
     def _plan(self, node: Node) -> _Plan | None:
         column = column_of(node)
-        if column is not None and (is_plain(node) or isinstance(node, Function)):
-            return self._lookup(column, node)
+        if column is not None and (is_plain(node) or not isinstance(node, (And, Or))):
+            found = self._lookup(column.parts, node)
+            return found or self._lookup(column.parts[:-1], node, reads_fields=True)
         if isinstance(node, And):
-            parts, complete = _by_column(node)
-            plans = [self._plan(part) for part in parts]
-            served = [plan for plan in plans if plan is not None]
-            return _Conjunction(served, complete and len(served) == len(plans)) if served else None
+            plans = [self._plan(part) for part in _by_column(node)]
+            complete = None not in plans
+            served: list[_Plan] = [plan for plan in plans if plan is not None]
+            served += self._of_fields(node)
+            return _Conjunction(served, complete) if served else None
         if isinstance(node, Or):
             plans = [self._plan(operand) for operand in node.operands]
             served = [plan for plan in plans if plan is not None]
             return _Disjunction(served) if len(served) == len(plans) else None
         return None
 
-    def _lookup(self, column: Column, node: Node) -> _Lookup | None:
-        """The best index for a predicate on one column."""
-        able = [index for index in self._indices.get(column.parts, ()) if index.kind.answers(node)]
+    def _of_fields(self, node: And) -> Iterator[_Lookup]:
+        """Indices on structs for the operands about several of their fields."""
+        owners = [(column_of(operand), operand) for operand in node.operands]
+        for struct in sorted({column.parts[:-1] for column, _ in owners if column is not None}):
+            parts = [part for column, part in owners if column is not None and column.parts[:-1] == struct]
+            found = self._lookup(struct, And(tuple(parts)), reads_fields=True) if len(parts) > 1 else None
+            if found is not None:
+                yield found
+
+    def _lookup(self, parts: tuple[str, ...], node: Node, *, reads_fields: bool = False) -> _Lookup | None:
+        """The best index for a predicate on a column, or on its fields."""
+        able = [
+            index
+            for index in self._indices.get(parts, ())
+            if _reads_fields(index) == reads_fields and index.kind.answers(node)
+        ]
         for index in sorted(able, key=_preference):
             lookup = _Lookup(self, self._snapshot, index, node)
             if lookup.is_useful:
@@ -286,25 +301,26 @@ def _both(left: FragmentMatches, right: FragmentMatches) -> FragmentMatches:
     return FragmentMatches(intersection(left.ranges, right.ranges), left.exact and right.exact)
 
 
-def _by_column(node: And) -> tuple[list[Node], bool]:
-    """The operands, those on the same column as one, and whether all can be served at all."""
+def _by_column(node: And) -> list[Node]:
+    """The operands, those on the same column as one."""
     grouped: dict[tuple[str, ...], list[Node]] = {}
     others: list[Node] = []
-    complete = True
     for operand in node.operands:
         column = column_of(operand)
         if column is not None and is_plain(operand):
             grouped.setdefault(column.parts, []).append(operand)
-        elif isinstance(operand, (Or, Function)):
-            others.append(operand)
         else:
-            complete = False
+            others.append(operand)
     joined = [And(tuple(parts)) if len(parts) > 1 else parts[0] for parts in grouped.values()]
-    return joined + others, complete
+    return joined + others
+
+
+def _reads_fields(index: TableIndex) -> bool:
+    return isinstance(index.kind, RowFinderKind) and index.kind.reads_fields
 
 
 def _preference(index: TableIndex) -> int:
-    return list(KINDS).index(index.kind.name)
+    return READ.index(index.kind)
 
 
 def _fits(kind: pa.DataType | None, expected: pa.DataType) -> bool:

@@ -14,7 +14,7 @@ from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import IndexKind, RowFinder, RowFinderKind, ZoneFinder, is_usable
 from lance_engine.index.listing import all_segments
-from lance_engine.index.registry import kind_of
+from lance_engine.index.registry import KINDS, readable_kind
 from lance_engine.owned import OwnedValues
 from lance_engine.schema_tree import LISTS
 
@@ -74,22 +74,24 @@ def usable_indices(snapshot: Snapshot) -> Indices:
 def known_indices(snapshot: Snapshot) -> list[TableIndex]:
     """The indices of kinds that can be built, those that cover nothing any more among them."""
     found = _usable(snapshot, include_idle=True)
-    return [index for indices in found.values() for index in indices]
+    return [index for indices in found.values() for index in indices if index.kind.name in KINDS]
 
 
 def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
     present = BitMap([fragment.id for fragment in snapshot.fragments])
-    paths = column_paths(snapshot)
+    ordinary, other = column_paths(snapshot), _other_paths(snapshot)
     grouped: dict[tuple[str, str, int], list[IndexSegment]] = {}
     for segment in all_segments(snapshot):
-        kind = kind_of(segment.kind)
+        kind = readable_kind(segment.kind)
         if kind is None or not is_usable(segment, kind) or len(segment.fields) != 1:
             continue
-        if segment.fields[0] in paths:
+        if segment.fields[0] in (ordinary if kind.name in KINDS else other):
             grouped.setdefault((segment.name, kind.name, segment.fields[0]), []).append(segment)
     found: dict[tuple[str, ...], list[TableIndex]] = {}
     for (name, _, field), segments in grouped.items():
-        parts, column_type = paths[field]
+        known = readable_kind(segments[0].kind)
+        assert known is not None
+        parts, column_type = (ordinary if known.name in KINDS else other)[field]
         free = present
         covering = []
         # Where segments overlap, the newest counts.
@@ -98,8 +100,6 @@ def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
             free = free - fragments
             if fragments:
                 covering.append(CoveringSegment(segment, fragments, SegmentFiles(snapshot, segment)))
-        known = kind_of(segments[0].kind)
-        assert known is not None
         if covering or include_idle:
             found.setdefault(parts, []).append(TableIndex(name, known, parts, column_type, tuple(covering)))
     return {parts: tuple(indices) for parts, indices in found.items()}
@@ -121,6 +121,25 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
             continue
         item = field.children[0] if field.logical_type in LISTS else field
         if item.is_leaf and not item.is_json:
+            found[field.id] = (parts, field.arrow_type)
+    return found
+
+
+def _other_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.DataType]]:
+    """Path and type of JSON columns and of structs, which only kinds that are not built have indices on.
+
+    Not of JSON where row ids are stable: no reader agrees on what its indices hold there.
+    """
+    found: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
+    pending: list[tuple[tuple[str, ...], Field]] = [
+        ((field.name,), field) for field in snapshot.schema.fields
+    ]
+    while pending:
+        parts, field = pending.pop()
+        is_struct = field.logical_type == "struct" and not field.is_packed
+        if is_struct:
+            pending += [((*parts, child.name), child) for child in field.children]
+        if is_struct or (field.is_json and not snapshot.has_stable_row_ids):
             found[field.id] = (parts, field.arrow_type)
     return found
 

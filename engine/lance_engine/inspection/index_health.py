@@ -11,7 +11,7 @@ from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.kind import is_usable
 from lance_engine.index.listing import all_segments
-from lance_engine.index.registry import kind_of
+from lance_engine.index.registry import readable_kind
 from lance_engine.index.vector.kind import VECTORS
 from lance_engine.table.snapshot import Snapshot
 
@@ -82,7 +82,7 @@ def _kind(snapshot: Snapshot, segment: IndexSegment) -> str | None:
             except LanceError:
                 return None
             return None if opened is None else opened.kind
-    kind = kind_of(segment.kind)
+    kind = readable_kind(segment.kind)
     return segment.kind if kind is not None and is_usable(segment, kind) else None
 
 

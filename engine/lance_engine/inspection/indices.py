@@ -98,14 +98,14 @@ def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
     from lance_engine.index.files import SegmentFiles
     from lance_engine.index.inverted.kind import INVERTED
     from lance_engine.index.kind import is_usable
-    from lance_engine.index.registry import kind_of
+    from lance_engine.index.registry import readable_kind
     from lance_engine.index.vector.kind import VECTORS
 
     for searched in (VECTORS, INVERTED):
         if searched.reads(segment):
             opened = searched.covering(snapshot, segment).open()
             return {} if opened is None else dict(opened.statistics)
-    kind = kind_of(segment.kind)
+    kind = readable_kind(segment.kind)
     if kind is None or not is_usable(segment, kind):
         return {}
     return dict(kind.open(SegmentFiles(snapshot, segment)).statistics)

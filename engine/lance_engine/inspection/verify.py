@@ -19,7 +19,7 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment, parse_index_section
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import is_usable
-from lance_engine.index.registry import kind_of
+from lance_engine.index.registry import readable_kind
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import Scanner
@@ -281,7 +281,7 @@ def _check_indices(snapshot: Snapshot, findings: _Findings) -> None:
             with findings.collected("index", column=column):
                 store, path = snapshot.index_file_location(segment, name)
                 _check_index_file(store.size(path) if store.exists(path) else None, size, path, remedy)
-        kind = kind_of(segment.kind)
+        kind = readable_kind(segment.kind)
         if kind is not None and is_usable(segment, kind) and len(findings.rows) == before:
             with findings.collected("index", column=column):
                 kind.open(SegmentFiles(snapshot, segment))
