@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance_engine.errors import LanceError, PositionOutOfRangeError, UnsupportedFeatureError
 from lance_engine.legible import legible_line, without_secrets
+from lance_engine.logical_types import with_extensions
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -41,8 +42,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
     column), not positions as pyarrow's does: positions are read with `take_positions`, ``ds[5]``,
     ``ds[[1, 2]]`` and ``ds[10:20]``, and ``len(ds)`` is the number of rows. Filters have SQL semantics
-    throughout: an unknown (null) comparison selects nothing, and NaN equals itself and is greater than every
-    number.
+    throughout: an unknown (null) comparison selects nothing; see `docs/filters.md`.
 
     The rest is the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars, Ibis and pandas
     read it, and the scan source protocol of DuckDB (`rows`, `accepts`, `stream`), which tells its optimiser
@@ -56,7 +56,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
 
     def __init__(self, snapshot: Any) -> None:
         SqlDataset.__init__(self, snapshot)
-        schema = self.schema
+        schema = with_extensions(self.storage_schema)
         file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
         missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
         native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
@@ -66,12 +66,6 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)
 
     # pyarrow.dataset.Dataset
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the data columns, with the extension types that scans give them."""
-        schema: pa.Schema = super().schema
-        return schema
 
     @property
     def partition_expression(self) -> pc.Expression:
@@ -163,7 +157,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
             yield from batch.to_pylist()
 
     def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
+        return with_extensions(self.storage_schema).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
+from lance_engine.logical_types import with_extensions
 from polars.io.plugins import register_io_source
 
 from lance_sql.api import open as open_dataset
@@ -74,7 +75,7 @@ def scan_polars(
         dataset = open_dataset(
             source, version, storage_options=storage_options, allow_external=allow_external
         )
-    schema = _frame(dataset.schema.empty_table()).schema
+    schema = _frame(with_extensions(dataset.storage_schema).empty_table()).schema
     return register_io_source(partial(_frames, dataset), schema=schema, is_pure=True)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
+from lance_engine.blob_type import with_blob_types
 from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_engine.logical_types import with_extensions
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
@@ -95,15 +96,17 @@ class DatasetVersion:
         """The Arrow schema of the data columns.
 
         Columns have the extension types that scans give them: those that pyarrow or another package has
-        registered, such as UUID, JSON and tensors.
+        registered, such as UUID, JSON and tensors. Blobs of the second kind (file version 2.2) are shown as
+        `lance.blob.v2`; scans give their bytes, as `scan().schema` says.
         """
         if self._schema is None:
-            self._schema = with_extensions(self.storage_schema)
+            fields = self.snapshot.schema.fields
+            self._schema = with_blob_types(with_extensions(self.storage_schema), fields)
         return self._schema
 
     @property
     def storage_schema(self) -> pa.Schema:
-        """`schema` with the storage types in place of extension types, whose names are metadata."""
+        """What scans give, with storage types in place of extension types, whose names are metadata."""
         return self.snapshot.schema.to_arrow()
 
     @property

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.expr.from_arrow import from_arrow
+from lance_engine.expr.total_order import in_total_order
 from lance_engine.scan.stream import ScanStream
 from lance_engine.scan.system import SYSTEM_FIELDS
 
@@ -25,7 +27,8 @@ class EngineTable:
     `system_columns` are declared behind the data columns. `declare` maps a type that the engine cannot read
     to the one it is delivered as. `dictionaries` delivers strings that are stored as dictionaries as such:
     engines then group and compare codes. `narrow_decimals` delivers decimals of up to 18 digits in 64 bits.
-    `batch_rows` is how many rows its batches have at most.
+    `batch_rows` is how many rows its batches have at most. `total_order` is for engines that order NaN by
+    its sign.
     """
 
     def __init__(
@@ -37,10 +40,12 @@ class EngineTable:
         dictionaries: bool = False,
         narrow_decimals: bool = False,
         batch_rows: int | None = None,
+        total_order: bool = False,
     ) -> None:
         self.dataset = dataset
         self.name = name or dataset.uri
         self._batch_rows = batch_rows
+        self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
         fields = [own.field(index) for index in range(len(own.names))]
@@ -95,6 +100,8 @@ class EngineTable:
         """A scan of the declared columns; it belongs to `run`, if there is one."""
         names = self.schema.names if columns is None else columns
         options.setdefault("batch_size", self._batch_rows)
+        if self._total_order and filter is not None:
+            filter = in_total_order(from_arrow(filter, self.filter_schema))
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
         return TableScan(self, scanner, run)
 

@@ -241,7 +241,7 @@ def _delete(options: Options, command: Mapping[str, Any]) -> None:
     filter = row_filter(dataclasses.replace(options, pushed_filters=command["filters"]), dataset.snapshot)
     if filter is None:
         raise InvalidFilterError(f"Unsupported filters: {pushed}", path=dataset.uri)
-    dataset.delete(str(filter))
+    dataset.delete(filter)
 
 
 def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:

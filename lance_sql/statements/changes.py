@@ -24,6 +24,7 @@ from lance_sql.statements.types import default_of, duckdb_types
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
     from sqlglot import exp
 
 
@@ -45,7 +46,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         before = dataset.count_rows()
         condition = own_text(where.this, name_of(table))
         try:
-            changed = dataset.delete(condition)
+            changed = dataset.delete(own_filter(dataset, condition))
         except InvalidFilterError:  # beyond the filter language: DuckDB finds the rows
             pass
         else:
@@ -119,7 +120,7 @@ def _update_in_place(
     name: str,
 ) -> pa.Table:
     counts: list[int] = []
-    condition = None if where is None else own_text(where.this, name)
+    condition = None if where is None else own_filter(dataset, own_text(where.this, name))
     new_values = {column: own_text(value, name) for column, value in values.items()}
 
     def told(event: Any) -> None:
@@ -188,6 +189,13 @@ def own_text(expression: exp.Expression, name: str) -> str:
         return node
 
     return str(expression.copy().transform(bare).sql(dialect="duckdb"))
+
+
+def own_filter(dataset: SqlDataset, condition: str) -> Node:
+    """A condition of DuckDB, which orders NaN otherwise than filter texts do."""
+    from lance_engine.expr.from_sql import parse_sql
+
+    return parse_sql(condition, dataset.storage_schema)
 
 
 _NONE = np.empty(0, dtype=np.uint64)

@@ -58,6 +58,7 @@ FLOORS = {
         format  io
         metrics
         schema_limits
+        blob_type
         schema_tree
         logical_types
         cache

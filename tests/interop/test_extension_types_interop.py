@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import duckdb
 import lance
 import lance.arrow
+import lance.blob
 import pyarrow as pa
 import pytest
 from lance_engine.errors import LanceError
@@ -59,13 +63,51 @@ def test_the_schema_shows_them(tmp_path: Path, version: str) -> None:
     )
     lance.write_dataset(table, uri, data_storage_version=version)
     dataset, theirs = lance_sql.open(uri), lance.dataset(uri)
-    # pylance makes blobs of the second kind in 2.2 and shows a struct for them; scans here give bytes.
+    assert dataset.schema.equals(theirs.schema, check_metadata=True)
+    # In 2.2 these are blobs of the second kind, which have a type of their own; scans give their bytes.
     expected = theirs.schema.set(len(table.column_names) - 1, blob)
     assert version == "2.2" or expected.equals(theirs.schema, check_metadata=True)
-    assert dataset.schema.equals(expected, check_metadata=True)
-    assert dataset.schema.equals(dataset.scan().to_table().schema, check_metadata=True)
+    assert dataset.scan().to_table().schema.equals(expected, check_metadata=True)
     assert dataset.storage_schema.field("uuid").type == pa.binary(16)
     assert "uuid: extension<arrow.uuid>" in repr(dataset)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_blobs_of_the_second_kind(tmp_path: Path, nested: bool) -> None:
+    uri, copy = str(tmp_path / "t.lance"), str(tmp_path / "copy.lance")
+    blobs: pa.Array = lance.blob.blob_array([b"a" * 10, None, b"c" * 100])
+    column = pa.StructArray.from_arrays([blobs], ["inner"]) if nested else blobs
+    lance.write_dataset(pa.table({"id": [1, 2, 3], "b": column}), uri, data_storage_version="2.2")
+    dataset = lance_sql.open(uri)
+    shown = lance.dataset(uri).schema
+    assert dataset.schema.equals(shown, check_metadata=True)
+    assert pickle.loads(pickle.dumps(dataset)).schema == shown
+    expected = [{"inner": value} if nested else value for value in (b"a" * 10, None, b"c" * 100)]
+    for rows in (dataset, dataset.to_table(), dataset.scan().to_reader()):
+        copied = lance_sql.write(rows, copy, "overwrite", data_storage_version="2.2")
+        assert copied.schema.equals(lance.dataset(copy).schema, check_metadata=True)
+        assert copied.to_table().to_pylist() == [{"id": i + 1, "b": expected[i]} for i in range(3)]
+    for engine in ("duckdb", "datafusion"):
+        assert lance_sql.sql(f"SELECT b FROM '{uri}' ORDER BY id", engine).fetchall() == [
+            (b,) for b in expected
+        ]
+    assert duckdb.sql("SELECT b FROM dataset ORDER BY id").fetchall() == [(b,) for b in expected]
+    assert lance_sql.scan_polars(uri).collect()["b"].to_list() == expected
+
+
+def test_blobs_where_no_package_knows_them(tmp_path: Path) -> None:
+    field = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    table = pa.table([pa.array([b"x"], pa.large_binary())], pa.schema([field]))
+    lance_sql.write(table, tmp_path / "t.lance", data_storage_version="2.2")
+    text = (
+        "import sys, pickle, lance_sql;"
+        "schema = lance_sql.open(sys.argv[1]).schema;"
+        "assert pickle.loads(pickle.dumps(schema)) == schema;"
+        "print(schema, 'lance' in sys.modules)"
+    )
+    command = [sys.executable, "-c", text, str(tmp_path / "t.lance")]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "b: extension<lance.blob.v2<BlobType>> False"
 
 
 def test_what_goes_by_the_schema(tmp_path: Path) -> None:

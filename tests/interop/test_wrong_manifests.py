@@ -104,6 +104,31 @@ def test_more_rows_than_the_files_have(tmp_path: Path, version: str) -> None:
     assert set(problems(uri)) == {"The column has 10 rows, but its fragment has 12"}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("fragments", [3, 60])
+def test_single_rows_where_the_manifest_says_more(tmp_path: Path, version: str, fragments: int) -> None:
+    uri = str(tmp_path / "t.lance")
+    table = pa.table(
+        {
+            "id": range(10 * fragments),
+            "s": [f"v{number}" for number in range(10 * fragments)],
+            "l": [[number] * (number % 3) for number in range(10 * fragments)],
+            "v": pa.FixedSizeListArray.from_arrays(pa.array(range(20 * fragments), pa.int32()), 2),
+        }
+    )
+    lance.write_dataset(table, uri, max_rows_per_file=10, data_storage_version=version)
+    edit(uri, with_rows(12))
+    ours, theirs = lance_sql.open(uri), lance.dataset(uri)
+    for positions in ([2], [9, 3], [5, 14], [0, 1, 2, 4, 5, 6, 7, 8, 9], [31, 8], [9, *range(12, 32)]):
+        assert ours.take_positions(positions).equals(theirs.take(positions)), positions
+    for row in (0, 9, 1 << 32):
+        assert ours.take([row]).equals(theirs._take_rows([row]))
+    for positions in ([10], [3, 11]):
+        with pytest.raises(CorruptFileError, match="The column has 10 rows, but its fragment has 12"):
+            ours.take_positions(positions)
+    assert ours.scan(filter="_rowid IN (3, 4)").to_table()["id"].to_pylist() == [3, 4]
+
+
 @pytest.mark.parametrize("rows", [5, 8, 12])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_numbers_of_writers_that_do_not_say_who_they_are(tmp_path: Path, version: str, rows: int) -> None:

@@ -185,7 +185,8 @@ void bind_tests(nb::module_& m) {
       "bits"_a, "values"_a, "negate"_a);
   m.def("integer_remainder_test", &make_integer_remainder, "bits"_a, "signed_"_a, "divisor"_a, "low"_a,
         "high"_a, "negate"_a);
-  m.def("float_range_test", &make_float_range, "bits"_a, "low"_a, "high"_a, "nan"_a, "negate"_a);
+  m.def("float_range_test", &make_float_range, "bits"_a, "low"_a, "high"_a, "nan"_a, "negative_nan"_a,
+        "negate"_a);
   m.def(
       "string_test",
       [](const std::vector<nb::bytes>& pieces, bool at_start, bool at_end, bool negate) {

@@ -1,6 +1,7 @@
 #include "decode/value_test.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <unordered_set>
@@ -104,9 +105,18 @@ class IntegerRange : public FixedTest {
 template <typename T>
 class FloatRange : public FixedTest {
  public:
-  FloatRange(T low, T high, bool nan, bool negate) : low_(low), high_(high), nan_(nan), negate_(negate) {}
+  FloatRange(T low, T high, bool nan, bool negative_nan, bool negate)
+      : low_(low), high_(high), nan_(nan), negative_nan_(negative_nan), negate_(negate) {}
   bool fits(const LeafType& type) const override { return is_fixed(type, sizeof(T)); }
   void test_fixed(const uint8_t* at, uint64_t length, Bits& out) const override {
+    if (nan_ != negative_nan_) {
+      append_tests(out, length, [at, this](uint64_t i) {
+        T value = load<T>(at + i * sizeof(T));
+        bool nan = (std::signbit(value) ? negative_nan_ : nan_) & (value != value);
+        return (((value >= low_) & (value <= high_)) | nan) != negate_;
+      });
+      return;
+    }
     append_tests(out, length, [at, this](uint64_t i) {
       T value = load<T>(at + i * sizeof(T));
       return (((value >= low_) & (value <= high_)) | (nan_ & (value != value))) != negate_;
@@ -115,7 +125,7 @@ class FloatRange : public FixedTest {
 
  private:
   T low_, high_;
-  bool nan_, negate_;
+  bool nan_, negative_nan_, negate_;
 };
 
 // Most values are excluded by a table of marks that is nearly empty, many at once without a branch; where
@@ -278,10 +288,12 @@ ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool neg
   }
 }
 
-ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negate) {
-  if (bits == 64) return std::make_shared<FloatRange<double>>(low, high, nan, negate);
+ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negative_nan,
+                              bool negate) {
+  if (bits == 64) return std::make_shared<FloatRange<double>>(low, high, nan, negative_nan, negate);
   if (bits != 32) throw std::invalid_argument("floats have 32 or 64 bits");
-  return std::make_shared<FloatRange<float>>(static_cast<float>(low), static_cast<float>(high), nan, negate);
+  return std::make_shared<FloatRange<float>>(static_cast<float>(low), static_cast<float>(high), nan,
+                                             negative_nan, negate);
 }
 
 ValueTestPtr make_string_set(std::vector<std::string> values, bool negate) {

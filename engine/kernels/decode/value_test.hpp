@@ -125,7 +125,8 @@ ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool neg
 ValueTestPtr make_integer_remainder(unsigned bits, bool is_signed, uint64_t divisor, int64_t low,
                                     int64_t high, bool negate);
 // Floats of 32 or 64 bits in [low, high], or NaN if `nan`.
-ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negate);
+ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negative_nan,
+                              bool negate);
 // Strings that are one of `values`.
 ValueTestPtr make_string_set(std::vector<std::string> values, bool negate);
 

@@ -134,9 +134,8 @@ def substituted(node: Node, column: Column, constant: Literal) -> Node:
     if node == column:
         return constant
     if isinstance(node, Comparison):
-        return Comparison(
-            node.op, substituted(node.left, column, constant), substituted(node.right, column, constant)
-        )
+        left, right = (substituted(side, column, constant) for side in node.children)
+        return Comparison(node.op, left, right, node.total)
     if isinstance(node, Cast):
         return Cast(substituted(node.operand, column, constant), node.target, node.lenient)
     return node
@@ -307,7 +306,7 @@ def negate(node: Node) -> Node:
     """NOT, moved down; a comparison turns into its opposite, which holds for NaN too, as it is ordered."""
     node = require_boolean(node)
     if isinstance(node, Comparison):
-        return Comparison(OPPOSITE[node.op], node.left, node.right)
+        return Comparison(OPPOSITE[node.op], node.left, node.right, node.total)
     if isinstance(node, IsNull):
         return IsNull(node.operand, not node.negated)
     if isinstance(node, And):

@@ -1,7 +1,7 @@
 """Rows: `evaluate` computes a filter over a record batch, exactly, with Arrow's vectorised kernels.
 
-Logic is SQL's: null is unknown, NaN equals NaN and is greater than every other number. Predicates over
-dictionary columns are computed once per dictionary entry.
+Logic is SQL's: null is unknown, NaN equals NaN and is greater than every other number, unless a comparison
+asks for the total order. Predicates over dictionary columns are computed once per dictionary entry.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
 from lance_engine.expr.functions import OWN
+from lance_engine.expr.total_order import is_negative_nan, total_key
 from lance_engine.expr.tree import (
     And,
     Arithmetic,
@@ -142,7 +143,7 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
     if isinstance(node.right, Literal):
         constant = node.right.value
         return _over_entries(
-            _stored(node.left, batch), lambda values: _compare_constant(node.op, values, constant)
+            _stored(node.left, batch), lambda values: _compare_constant(node.op, values, constant, node.total)
         )
     left = _array(_values(node.left, batch), len(batch))
     if node.left == node.right:
@@ -150,12 +151,16 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
     right = _array(_values(node.right, batch), len(batch))
     if not at.is_floating(left.type):
         return _COMPARE[node.op](left, right)
+    if node.total:
+        return _COMPARE[node.op](total_key(left), total_key(right))
     return _compare_floating(node.op, left, right)
 
 
-def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar) -> pa.BooleanArray:
+def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar, total: bool = False) -> pa.BooleanArray:
     if not at.is_floating(values.type):
         return _COMPARE[op](values, constant)
+    if total:
+        return _compare_in_total_order(op, values, constant)
     values, constant = _single(values), _single(constant)
     if constant.is_valid and constant.as_py() != constant.as_py():
         if op in ("<=", ">"):
@@ -166,6 +171,18 @@ def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar) -> pa.Bool
         # NaN is greater than the constant, and IEEE comparisons with NaN are false: negate the opposite.
         return pc.invert(_COMPARE["<=" if op == ">" else "<"](values, constant))
     return _COMPARE[op](values, constant)
+
+
+def _compare_in_total_order(op: str, values: pa.Array, constant: pa.Scalar) -> pa.BooleanArray:
+    if np.isnan(constant.as_py()):
+        return _COMPARE[op](total_key(values), total_key(pa.repeat(constant, 1))[0])
+    if op in ("=", "<>"):
+        return _compare_constant(op, values, constant)
+    if op in (">", ">="):
+        return pc.invert(_compare_in_total_order("<=" if op == ">" else "<", values, constant))
+    # IEEE comparisons with NaN are false; NaN with a sign is less than every number.
+    plain = _COMPARE[op](_single(values), _single(constant))
+    return pc.or_(plain, is_negative_nan(values))
 
 
 def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
@@ -195,6 +212,9 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     held = node.values
     if values.type != held.type:
         values = values.cast(held.type)
+    if node.total:
+        # Adding 0.0 makes -0.0 the same as 0.0.
+        values, held = (total_key(pc.add(side, scalar(0.0, side.type))) for side in (values, held))
     if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
         found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
     else:

@@ -126,8 +126,9 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
             return _not(_truths(operand, statistics))
         case Comparison(op, left, right) if left == right:
             return _same(op, _range(left, statistics))
-        case Comparison(op, left, right):
-            return _compare(op, _range(left, statistics), _range(right, statistics))
+        case Comparison(op, left, right, total):
+            found = _compare(op, _range(left, statistics), _range(right, statistics))
+            return _in_total_order(node, found, statistics) if total else found
         case In(operand):
             return _member(node, _range(operand, statistics))
         case IsNull(operand, negated):
@@ -244,6 +245,21 @@ def _compare(op: str, left: _Range, right: _Range) -> _Truths:
     return _Truths(true, false | (left.nan & right.held), left.null | right.null)
 
 
+def _in_total_order(node: Comparison, found: _Truths, statistics: ZoneStatistics) -> _Truths:
+    """What a comparison may be, knowing what it may be where NaN is the greatest value."""
+    left, right = (_range(side, statistics) for side in node.children)
+    # Statistics do not tell the sign of NaN, nor, between columns, that of zero.
+    either = (left.nan & (right.held | right.nan)) | (left.held & right.nan)
+    if not isinstance(node.right, Literal):
+        either = either | (
+            left.held
+            & right.held
+            & _reaches(left.low, right.high, True)
+            & _reaches(right.low, left.high, True)
+        )
+    return _Truths(found.true | either, found.false | either, found.unknown)
+
+
 def _reaches(low: Bound, high: Bound, equal: bool) -> Flags:
     """Whether a value at or above `low` can be below one (or equal one) at or below `high`."""
     return _tested(pc.less_equal if equal else pc.less, low, high, unknown=True)
@@ -275,7 +291,7 @@ def _member(node: In, operand: _Range) -> _Truths:
     # Bounds that meet on one of the values leave nothing else.
     only = within & _equal(operand.low, operand.high)
     true = (operand.held & within) | (operand.nan & nan)
-    false = (operand.held & ~only) | (operand.nan & ~nan)
+    false = (operand.held & ~only) | (operand.nan & (~nan | np.bool_(node.total)))
     # Next to a NULL in the list, what equals none of the values is unknown.
     return _Truths(true, false & ~listed_null, operand.null | (false & listed_null))
 

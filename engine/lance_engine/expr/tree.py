@@ -92,11 +92,15 @@ def _literal_of(array: pa.Array) -> Literal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Node):
-    """``left op right`` for = <> < <= > >=, both sides of the same type. NaN is the greatest value."""
+    """``left op right`` for = <> < <= > >=, both sides of the same type.
+
+    NaN is the greatest value, unless `total`: see `lance_engine.expr.total_order`.
+    """
 
     op: str
     left: Node
     right: Node
+    total: bool = False
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -108,11 +112,15 @@ class Comparison(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class In(Node):
-    """``operand IN (values)``: distinct, non-null values of the operand's type; ``has_null`` adds NULL."""
+    """``operand IN (values)``: distinct, non-null values of the operand's type; ``has_null`` adds NULL.
+
+    `total` as for `Comparison`.
+    """
 
     operand: Node
     values: pa.Array
     has_null: bool = False
+    total: bool = False
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -122,7 +130,7 @@ class In(Node):
         return (
             isinstance(other, In)
             and self.operand == other.operand
-            and self.has_null == other.has_null
+            and (self.has_null, self.total) == (other.has_null, other.total)
             and self.values.type == other.values.type
             and (bool(self.values.equals(other.values)) or self.list_text() == other.list_text())
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from lance_engine import kernels
 from lance_engine.encodings.leaf import LeafShape, leaf_shape
@@ -32,15 +32,34 @@ _KEPT_SHAPES: Final = 1024
 _REMEDY: Final = "Exclude the column from the query"
 
 
+class ShortColumn(NamedTuple):
+    """A column with fewer rows than its fragment: those it has can be read."""
+
+    rows: int
+    expected: int
+    name: str
+    path: str
+
+    def error(self) -> CorruptFileError:
+        """What to raise for the rows it lacks."""
+        return CorruptFileError(
+            f"The column has {self.rows} rows, but its fragment has {self.expected}",
+            path=self.path,
+            column=self.name,
+            remedy="Look up single rows, or restore the file from a copy",
+        )
+
+
 @dataclass(slots=True)
 class FieldBuilder:
     """Builds the decoders of fields and collects, per file, the leaves whose bytes can be fetched ahead."""
 
     find: FindColumn
     rows: int
-    #: whether columns may have more rows, of which only the first count
-    may_have_more: bool = False
+    #: whether columns may have more rows, of which only the first count, or fewer, which `short` tells
+    may_differ: bool = False
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
+    short: ShortColumn | None = None
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; every column below it must be stored.
@@ -128,10 +147,13 @@ class FieldBuilder:
         expected = self.rows
         for dimension in per_row:
             expected *= dimension
-        if rows < expected or (rows > expected and not self.may_have_more):
-            whole = "fragment" if self.may_have_more else "table"
+        if self.may_differ:
+            if rows < expected and (self.short is None or rows < self.short.rows):
+                dimensions = expected // self.rows
+                self.short = ShortColumn(rows // dimensions, self.rows, name, reader.path)
+        elif rows != expected:
             raise CorruptFileError(
-                f"The column has {rows} rows, but its {whole} has {expected}", path=reader.path, column=name
+                f"The column has {rows} rows, but its table has {expected}", path=reader.path, column=name
             )
 
     # ---- 2.0: structs and lists have columns of their own ----------------------------------------------

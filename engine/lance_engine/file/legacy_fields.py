@@ -13,6 +13,7 @@ from lance_engine.encodings.leaf import leaf_shape
 from lance_engine.encodings.legacy.context import PageContext
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.decoding import LeafSource
+from lance_engine.file.fields import ShortColumn
 from lance_engine.file.legacy import LegacyFile
 from lance_engine.schema_tree import Field
 
@@ -31,6 +32,7 @@ class LegacyFieldBuilder:
     file: LegacyFile
     rows: int
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
+    short: ShortColumn | None = None
 
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; `coded` asks for strings as codes into a dictionary."""
@@ -107,7 +109,10 @@ class LegacyFieldBuilder:
         return max(0, length - 1) if node.logical_type in _LISTS else length
 
     def _check_rows(self, file: LegacyFile, name: str, rows: int) -> None:
-        if rows != self.rows:
+        if rows < self.rows:
+            if self.short is None or rows < self.short.rows:
+                self.short = ShortColumn(rows, self.rows, name, file.path)
+        elif rows != self.rows:
             raise CorruptFileError(
                 f"The column has {rows} rows, but its fragment has {self.rows}", path=file.path, column=name
             )

@@ -17,13 +17,23 @@ from pyroaring import BitMap
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.total_order import tells_nan_apart
 from lance_engine.expr.tree import Node
 from lance_engine.file.table import FileTable
 from lance_engine.format.row_id_map import ids_of, parse_row_id_map, row_id_map, serialize_row_id_map
 from lance_engine.index.btree import supports
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.kind import ROW, VALUE, IndexOutput, RowFinderKind, U64Array, as_batch, column_of
+from lance_engine.index.kind import (
+    ROW,
+    VALUE,
+    IndexOutput,
+    RowFinderKind,
+    U64Array,
+    as_batch,
+    column_of,
+    is_plain,
+)
 from lance_engine.index.order import equal_runs, sort_key
 
 FILE: Final = "bitmap_page_lookup.lance"
@@ -212,5 +222,7 @@ BITMAP: Final = RowFinderKind(
     open=Bitmap,
     build=build,
     options={},
+    # The sets of rows of all kinds of NaN are one.
+    answers=lambda node: is_plain(node) and not tells_nan_apart(node),
     built_with=lambda index: {},
 )

@@ -216,7 +216,7 @@ def _check_lineage(snapshot: Snapshot, fragment: Fragment, findings: _Findings) 
 
 
 def _check_column(snapshot: Snapshot, reader: FragmentReader, field: Field) -> None:
-    reader.projection((field.name,))
+    reader.projection((field.name,)).check_rows()
     if not reader.is_stored(field):
         if not field.nullable and reader.rows:
             raise CorruptFileError("A column that must not be null is not stored", path=snapshot.uri)

@@ -118,8 +118,8 @@ class FragmentReader(RowsReader):
 
             # Each file has what is around its own leaves, lists that later files hold again as well.
             return LegacyFieldBuilder(self._legacy_file(next(field.leaves())), self.rows)
-        # Where a file has more rows, the manifest says how many count.
-        return FieldBuilder(self._place, self.rows, may_have_more=True)
+        # Where a file has more rows, the manifest says how many count; where it has fewer, those can be read.
+        return FieldBuilder(self._place, self.rows, may_differ=True)
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
         for number, indices in columns.items():
@@ -157,14 +157,8 @@ class FragmentReader(RowsReader):
                     return None
                 file, column = self._place(leaf)
                 found = read_zone_map(file, column, leaf, name)
-                if found is not None and found.rows < self.rows:
-                    raise CorruptFileError(
-                        f"The column has {found.rows} rows, but its fragment has {self.rows}",
-                        path=file.path,
-                        column=name,
-                    )
-                if found is not None and found.rows > self.rows:
-                    found = None  # it describes rows that do not count
+                if found is not None and found.rows != self.rows:
+                    found = None  # it describes rows that do not count, or not all that do
             self._zone_maps[leaf.id] = found
             if found is not None:
                 METADATA.grew(self, found.minimum.nbytes + found.maximum.nbytes + found.null_count.nbytes)

@@ -162,11 +162,11 @@ def _integer_bits(kind: pa.DataType) -> int | None:
     return None
 
 
-def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.ValueTest:
+def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.ValueTest | None:
     """All of some comparisons of one column with constants."""
-    constants = [(node.op, node.right.value) for node in bounds if isinstance(node.right, Literal)]
     if at.is_floating(kind):
-        return _float_test(kind, constants)
+        return _float_test(kind, bounds)
+    constants = [(node.op, node.right.value) for node in bounds if isinstance(node.right, Literal)]
     bits = _integer_bits(kind)
     assert bits is not None
     signed = not at.is_unsigned_integer(kind)
@@ -194,30 +194,35 @@ def _remainder_test(op: str, kind: pa.DataType, divisor: pa.Scalar, constant: pa
     return kernels.integer_remainder_test(kind.bit_width, signed, divisor.as_py(), low, high, negate)
 
 
-def _float_test(kind: pa.DataType, constants: Sequence[tuple[str, pa.Scalar]]) -> kernels.ValueTest:
-    """NaN equals itself and is greater than every other value."""
-    low, high, nan = -math.inf, math.inf, True
+def _float_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.ValueTest | None:
+    """NaN equals itself and is greater than every other value; NaN with a sign is less in the total order."""
+    low, high, nan, negative_nan = -math.inf, math.inf, True, True
     single = at.is_float32(kind)
-    for op, value in constants:
-        number = value.as_py()
+    for bound in bounds:
+        assert isinstance(bound.right, Literal)
+        op, number = bound.op, bound.right.value.as_py()
         if math.isnan(number):
+            if bound.total:
+                return None
             # Only NaN reaches up to NaN, and everything else stays below it.
             if op in ("=", ">="):
                 low, high = math.inf, -math.inf
             elif op == ">":
-                low, high, nan = math.inf, -math.inf, False
+                low, high, nan, negative_nan = math.inf, -math.inf, False, False
             elif op == "<":
-                nan = False
+                nan = negative_nan = False
             continue
         if op in ("=", "<", "<="):
             high, nan = min(high, _next(number, -math.inf, single) if op == "<" else number), False
+            negative_nan = negative_nan and bound.total
             if op == "<" and number == -math.inf:
                 low = math.inf
         if op in ("=", ">", ">="):
             low = max(low, _next(number, math.inf, single) if op == ">" else number)
+            negative_nan = negative_nan and not bound.total
             if op == ">" and number == math.inf:
                 high = -math.inf
-    return kernels.float_range_test(int(kind.bit_width), low, high, nan, False)
+    return kernels.float_range_test(int(kind.bit_width), low, high, nan, negative_nan, False)
 
 
 def _next(number: float, towards: float, single: bool) -> float:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one, one_range
+from lance_engine.file.fields import ShortColumn
 from lance_engine.metrics import count_read, note_pages
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.touched import PageMap
@@ -34,6 +35,7 @@ class BuiltField(NamedTuple):
 
     decoder: kernels.Field
     leaves: dict[LeafSource, list[kernels.LeafColumn]]
+    short: ShortColumn | None
 
 
 class Decoders:
@@ -55,6 +57,8 @@ class Decoders:
             self.schema, self.decoded = columns.schema, columns.decoded
             self.outputs, self.required = columns.outputs, columns.required
             self.is_plain = columns.is_plain
+        #: the column with the fewest rows, where one has too few
+        self.short = min((built.short for built in fields if built.short is not None), default=None)
         leaves: dict[LeafSource, list[kernels.LeafColumn]] = {}
         for built in fields:
             for file, found in built.leaves.items():
@@ -104,7 +108,7 @@ class Projection:
     def native(self) -> kernels.Columns | None:
         """Decodes these columns without further ado, if that is possible."""
         found = self._decoders
-        return found.columns if found.is_plain and found.is_local else None
+        return found.columns if found.is_plain and found.is_local and found.short is None else None
 
     @property
     def leaves(self) -> Sequence[tuple[LeafSource, list[kernels.LeafColumn]]]:
@@ -125,6 +129,7 @@ class Projection:
             return self.read_rows(selection.offsets)
         ranges = selection.ranges
         with self._reader.placed():
+            self._check_end(selection.end)
             batch = self._decode(
                 lambda: ranges, lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
             )
@@ -142,6 +147,7 @@ class Projection:
         Decoding runs without the interpreter lock. `kernels.BatchTooLargeError` asks for fewer rows.
         """
         with self._reader.placed():
+            self._check_end(end)
             batch = self._decode(
                 partial(one_range, begin, end),
                 lambda overlays: self._decoders.columns.decode_range(begin, end, overlays),
@@ -157,6 +163,7 @@ class Projection:
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():
+            self._check_end(int(rows[-1]) + 1 if len(rows) else 0)
             batch = self._decode(
                 partial(one_by_one, rows),
                 lambda overlays: self._decoders.columns.decode_rows(rows, overlays),
@@ -164,6 +171,16 @@ class Projection:
         if self._decoders.is_plain:
             return batch
         return self._complete(batch, lambda: rows, lambda name: self._reader.system_values(name, rows))
+
+    def check_rows(self) -> None:
+        """CorruptFileError if a column has fewer rows than the fragment."""
+        with self._reader.placed():
+            self._check_end(self._reader.rows)
+
+    def _check_end(self, end: int) -> None:
+        short = self._decoders.short
+        if short is not None and end > short.rows:
+            raise short.error()
 
     def _decode(
         self, ranges: Callable[[], npt.NDArray[np.int64]], decode: Callable[[Overlays], kernels.DecodedBatch]

@@ -137,7 +137,7 @@ class RowsReader(ABC):
         if found is None:
             builder = self._builder(field)
             decoder = builder.build(field, coded)
-            found = self._built.setdefault((field, coded), BuiltField(decoder, builder.leaves))
+            found = self._built.setdefault((field, coded), BuiltField(decoder, builder.leaves, builder.short))
             METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
         return found
 
@@ -163,7 +163,7 @@ class RowsReader(ABC):
             decoder = built.decoder.tested(test)
             if decoder is None:
                 return None
-            fields.append(BuiltField(decoder, built.leaves))
+            fields.append(BuiltField(decoder, built.leaves, built.short))
         return Decoders(pa.schema([pa.field(name, pa.bool_()) for name in tests]), fields)
 
     def is_dictionary_coded(self, name: str) -> bool:

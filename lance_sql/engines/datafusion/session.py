@@ -57,9 +57,8 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         self.lock = threading.RLock()
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
-        table = DataFusionTable(
-            EngineTable(dataset, name, system_columns), self._partitions, self._planning, self._runs
-        )
+        known = EngineTable(dataset, name, system_columns, total_order=True)
+        table = DataFusionTable(known, self._partitions, self._planning, self._runs)
         self._tables[name] = table
         for spelling in spellings(name):
             replace(self.context, spelling, table)

@@ -63,7 +63,8 @@ def register(
 
     `system_columns`, such as ``_rowid``, become columns of the table. Returns what DataFusion scans.
     """
-    table = DataFusionTable(EngineTable(dataset, name, system_columns), target_partitions(context))
+    known = EngineTable(dataset, name, system_columns, total_order=True)
+    table = DataFusionTable(known, target_partitions(context))
     replace(context, name, table)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
 from pathlib import Path
 
@@ -23,15 +24,17 @@ NAN = float("nan")
 def test_ranges_of_floats(kind: str, low: float, high: float) -> None:
     rng = np.random.default_rng(1)
     for count in COUNTS:
-        values = rng.choice([-np.inf, -1.5, -1.25, -0.0, 0.0, 1.0, 2.25, 2.5, np.inf, NAN], count).astype(
-            kind
-        )
+        values = rng.choice(
+            [-np.inf, -1.5, -1.25, -0.0, 0.0, 1.0, 2.25, 2.5, np.inf, NAN, -NAN], count
+        ).astype(kind)
         file = file_of(values)
         inside = (values >= low) & (values <= high)
-        for nan in (False, True):
-            expected = inside | (np.isnan(values) & nan)
+        negative = np.signbit(values)
+        for nan, negative_nan in itertools.product((False, True), repeat=2):
+            expected = inside | (np.isnan(values) & np.where(negative, negative_nan, nan))
             for negate in (False, True):
-                test = kernels.float_range_test(8 * values.dtype.itemsize, low, high, nan, negate)
+                bits = 8 * values.dtype.itemsize
+                test = kernels.float_range_test(bits, low, high, nan, negative_nan, negate)
                 assert file.tested("value", test) == (expected ^ negate).tolist()
 
 
@@ -107,7 +110,7 @@ def test_tests_that_do_not_fit_their_column() -> None:
     wide = kernels.integer_range_test(64, True, bytes(8), bytes(8), False)
     for test in (
         wide,
-        kernels.float_range_test(64, 0, 1, False, False),
+        kernels.float_range_test(64, 0, 1, False, False, False),
         kernels.string_set_test([b""], False),
     ):
         with pytest.raises(AssertionError, match="cannot be tested"):
@@ -121,7 +124,7 @@ def test_tests_that_do_not_fit_their_column() -> None:
         (lambda: kernels.integer_range_test(24, True, bytes(3), bytes(3), False), "8, 16, 32, 64 or 128"),
         (lambda: kernels.integer_set_test(32, bytes(6), False), "ends inside a value"),
         (lambda: kernels.integer_set_test(128, bytes(16), False), "8, 16, 32 or 64"),
-        (lambda: kernels.float_range_test(16, 0, 1, False, False), "32 or 64"),
+        (lambda: kernels.float_range_test(16, 0, 1, False, False, False), "32 or 64"),
     ],
 )
 def test_impossible_tests(call: object, match: str) -> None:

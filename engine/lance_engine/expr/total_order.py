@@ -1,0 +1,75 @@
+"""The order of floating-point numbers in filter texts, which is that of the official implementation.
+
+IEEE 754 calls it the total order: NaN with a sign, -inf, numbers, inf, NaN without a sign. NaN equals only
+NaN of the same bits. -0.0 equals 0.0 next to a constant and is less than it between columns. SQL engines
+have orders of their own, so it is the reader of a filter text who asks for this one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from lance_engine.arrow_values import to_numpy
+from lance_engine.expr.tree import Comparison, In, Literal, Node, walk
+
+_INTEGERS = {16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def in_total_order(node: Node) -> Node:
+    """`node` with its comparisons of floating-point numbers in the total order, where that matters."""
+    if not any(isinstance(found, (Comparison, In)) and _depends(found) for found in walk(node)):
+        return node
+    changes: dict[str, object] = {}
+    for field in dataclasses.fields(node):  # type: ignore[arg-type]
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changes[field.name] = in_total_order(value)
+        elif isinstance(value, tuple):
+            changes[field.name] = tuple(
+                in_total_order(item) if isinstance(item, Node) else item for item in value
+            )
+    if isinstance(node, (Comparison, In)) and _depends(node):
+        changes["total"] = True
+    return dataclasses.replace(node, **changes)  # type: ignore[type-var]
+
+
+def tells_nan_apart(node: Node) -> bool:
+    """Whether it matters to a predicate which NaN a value is."""
+    return any(isinstance(found, (Comparison, In)) and found.total for found in walk(node))
+
+
+def _depends(node: Comparison | In) -> bool:
+    """Whether the order of NaN makes a difference to a comparison."""
+    if isinstance(node, In):
+        return at.is_floating(node.values.type) and _has_nan(node.values)
+    if not at.is_floating(node.left.type) or node.left == node.right:
+        return False
+    if isinstance(node.right, Literal) and node.op in ("=", "<>"):
+        return _has_nan(pa.repeat(node.right.value, 1))
+    return True
+
+
+def _has_nan(values: pa.Array) -> bool:
+    return bool(np.isnan(to_numpy(values.drop_null())).any())
+
+
+def total_key(values: pa.Array) -> pa.Array:
+    """Whole numbers in the total order of floating-point numbers; nulls stay nulls."""
+    bits = values.type.bit_width
+    held = to_numpy(pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values)
+    raw = held.view(_INTEGERS[bits])
+    # Negative numbers are stored as sign and magnitude.
+    key = raw ^ ((raw >> (bits - 1)) & np.iinfo(raw.dtype).max)
+    mask = to_numpy(values.is_null()) if values.null_count else None
+    return pa.array(key, mask=mask)
+
+
+def is_negative_nan(values: pa.Array) -> pa.BooleanArray:
+    """Whether each value is NaN with a sign; false for nulls."""
+    held = to_numpy(pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values)
+    return pa.array(np.isnan(held) & np.signbit(held))
