@@ -44,9 +44,9 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         return counted(count) if rows is None else returned(session, returning, rows, name_of(table))
     if not using and returning is None and is_simple(where.this):
         before = dataset.count_rows()
-        condition = own_text(where.this, name_of(table))
         try:
-            changed = dataset.delete(own_filter(dataset, condition))
+            condition = own_filter(dataset, own_text(where.this, name_of(table)))
+            changed = dataset.delete(condition)
         except InvalidFilterError:  # beyond the filter language: DuckDB finds the rows
             pass
         else:
