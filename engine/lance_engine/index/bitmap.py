@@ -221,8 +221,6 @@ BITMAP: Final = RowFinderKind(
     stable_version=0,
     open=Bitmap,
     build=build,
-    options={},
     # The sets of rows of all kinds of NaN are one.
     answers=lambda node: is_plain(node) and not tells_nan_apart(node),
-    built_with=lambda index: {},
 )

@@ -143,9 +143,9 @@ class RowFinderKind:
     #: (sorted entries, type of the values, output, options) -> serialised details
     build: Callable[[Iterable[pa.RecordBatch], pa.DataType, IndexOutput, Mapping[str, Any]], bytes]
     #: Names of the options of `build`, with their defaults.
-    options: Mapping[str, int]
+    options: Mapping[str, int] = field(default_factory=dict)
     #: The options that an existing segment was built with.
-    built_with: Callable[[RowFinder], Mapping[str, int]]
+    built_with: Callable[[RowFinder], Mapping[str, int]] = lambda index: {}
     #: The version of new segments where row ids are not stable.
     version: int = 0
     #: Which predicates on the column it answers.

@@ -99,6 +99,13 @@ def _ordinal(value: Any) -> tuple[bool, Any]:
     return (False, 0) if value is None else (True, value)
 
 
+def _bytes_of(key: pa.Array) -> pa.Array:
+    """Strings as bytes, of the same order: those of a damaged index need not be UTF-8."""
+    if at.is_string(key.type):
+        return key.view(pa.binary())
+    return key.view(pa.large_binary()) if at.is_large_string(key.type) else key
+
+
 class _Head:
     """The first block of a stream that is not yet used up."""
 
@@ -115,7 +122,7 @@ class _Head:
                 return False
             self.batch = following
             if following.num_rows:
-                self._key = sort_key(following.column(0))
+                self._key = _bytes_of(sort_key(following.column(0)))
         return True
 
     @property

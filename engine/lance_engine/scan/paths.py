@@ -57,6 +57,8 @@ def arrow_field(schema: Schema, name: str) -> pa.Field:
     if name in SYSTEM_FIELDS:
         return SYSTEM_FIELDS[name]
     path = field_path(schema, name)
+    if len(path) == 1 and path[0].name == name:
+        return path[0].to_arrow()
     if not is_struct_path(path):
         raise SchemaMismatchError(
             "Cannot select a field of list items",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidSearchError
 from lance_engine.scan.system import ROW_ID
-from lance_engine.scan.take import take
+from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.nearest import DISTANCE, nearest
 from lance_engine.search.options import SearchOptions
 from lance_engine.search.text.query import TextQuery
@@ -79,28 +79,12 @@ def hybrid(
         total += (1 - alpha) * _scaled(scores.astype(np.float64), by_text, len(ids))
     best = np.lexsort((ids, -total))[:k]
     computed = {
-        DISTANCE: _placed(far, by_vector, len(ids)).take(pa.array(best)),
-        SCORE: _placed(scores, by_text, len(ids)).take(pa.array(best)),
-        HYBRID_SCORE: pa.array(total[best].astype(np.float32)),
-        ROW_ID: pa.array(ids[best]),
+        DISTANCE: _some(DISTANCE, far, by_vector, len(ids), best),
+        SCORE: _some(SCORE, scores, by_text, len(ids), best),
+        HYBRID_SCORE: computed_column(HYBRID_SCORE, total[best].astype(np.float32)),
     }
-    names = list(snapshot.schema.names if columns is None else columns)
-    names += [name for name in (DISTANCE, SCORE, HYBRID_SCORE) if name not in names]
-    if with_row_id and ROW_ID not in names:
-        names.append(ROW_ID)
-    stored = [name for name in names if name not in computed]
-    rows = take(snapshot, reader_for, ids[best], stored) if stored else None
-    fields, arrays = [], []
-    for name in names:
-        if name in computed:
-            is_null = name in (DISTANCE, SCORE)
-            fields.append(pa.field(name, computed[name].type, nullable=is_null))
-            arrays.append(computed[name])
-        else:
-            assert rows is not None
-            fields.append(rows.schema.field(name))
-            arrays.append(rows.column(name))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    names = answer_names(snapshot, columns, list(computed), with_row_id)
+    return answer_table(snapshot, reader_for, names, ids[best], computed)
 
 
 def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
@@ -119,10 +103,16 @@ def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64A
     return found
 
 
-def _placed(values: npt.NDArray[np.float32], places: npt.NDArray[np.int64], count: int) -> pa.Array:
-    """Values of rows, null for rows without one."""
+def _some(
+    name: str,
+    values: npt.NDArray[np.float32],
+    places: npt.NDArray[np.int64],
+    count: int,
+    best: npt.NDArray[np.int64],
+) -> tuple[pa.Field, pa.Array]:
+    """The values of the best rows, null for rows without one."""
     found = np.zeros(count, dtype=np.float32)
     found[places] = values
     missing = np.ones(count, dtype=np.bool_)
     missing[places] = False
-    return pa.array(found, mask=missing)
+    return pa.field(name, pa.float32()), pa.array(found[best], mask=missing[best])

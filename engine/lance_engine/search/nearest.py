@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
 from lance_engine.scan.scanner import parse_filter
-from lance_engine.scan.system import ROW_ID
-from lance_engine.scan.take import take
+from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly
 from lance_engine.search.indexed import choose_index, search_index
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
 
 DISTANCE: Final = "_distance"
 QUERY_INDEX: Final = "query_index"
-
-_COMPUTED: Final = {
-    DISTANCE: pa.field(DISTANCE, pa.float32(), nullable=False),
-    QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
-}
 
 
 def nearest(
@@ -144,13 +138,9 @@ def _table(
     with_row_id: bool,
 ) -> pa.Table:
     """The rows that were found: the number of their query first if there are several, the distance last."""
-    names = list(snapshot.schema.names if columns is None else columns)
+    names = answer_names(snapshot, columns, (DISTANCE,), with_row_id)
     if query.is_batch and QUERY_INDEX not in names:
         names.insert(0, QUERY_INDEX)
-    if DISTANCE not in names:
-        names.append(DISTANCE)
-    if with_row_id and ROW_ID not in names:
-        names.append(ROW_ID)
     if QUERY_INDEX in names and not query.is_batch and QUERY_INDEX not in snapshot.schema.names:
         raise ColumnNotFoundError(
             f"Column '{QUERY_INDEX}' only exists with several queries",
@@ -159,19 +149,7 @@ def _table(
         )
     numbers, ids, distances = found.result()
     computed = {
-        DISTANCE: pa.array(distances),
-        QUERY_INDEX: pa.array(numbers.astype(np.int32)),
-        ROW_ID: pa.array(ids),
+        DISTANCE: computed_column(DISTANCE, distances),
+        QUERY_INDEX: computed_column(QUERY_INDEX, numbers.astype(np.int32)),
     }
-    stored = [name for name in names if name not in computed]
-    rows = take(snapshot, reader_for, ids, stored) if stored else None
-    fields, arrays = [], []
-    for name in names:
-        if name in computed:
-            fields.append(_COMPUTED.get(name) or pa.field(name, pa.uint64(), nullable=False))
-            arrays.append(computed[name])
-        else:
-            assert rows is not None
-            fields.append(rows.schema.field(name))
-            arrays.append(rows.column(name))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return answer_table(snapshot, reader_for, names, ids, computed)

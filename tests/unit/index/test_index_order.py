@@ -70,6 +70,21 @@ def test_what_does_not_fit_into_memory_goes_through_files(kind: pa.DataType) -> 
     assert len(list(equal_runs(found["value"].chunk(0)))) == len(set(numbers))
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_damaged_strings_are_merged(kind: pa.DataType) -> None:
+    """Strings that a damaged index holds are put in order as bytes, though they are not UTF-8."""
+    values = [[b"a", b"\xff\xfe"], [b"b", b"\xff"], [None, b"\xc3\xa9"]]
+    as_bytes = pa.binary() if kind == pa.string() else pa.large_binary()
+    streams = [
+        iter([pa.record_batch({"value": pa.array(some, as_bytes).view(kind), "row": [2 * i, 2 * i + 1]})])
+        for i, some in enumerate(values)
+    ]
+    found = pa.Table.from_batches(merged(streams))
+    expected = [None, b"a", b"b", b"\xc3\xa9", b"\xff", b"\xff\xfe"]
+    assert found["value"].combine_chunks().view(as_bytes).to_pylist() == expected
+    assert found["row"].to_pylist() == [4, 0, 2, 5, 3, 1]
+
+
 def test_streams_are_merged() -> None:
     runs = [[None, 1, 4], [], [None, None], [2, 4, 4, 9]]
     streams = [iter([entries(run, pa.int32(), 10 * number)]) for number, run in enumerate(runs)]

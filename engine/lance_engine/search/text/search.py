@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidSearchError
 from lance_engine.scan.scanner import parse_filter
-from lance_engine.scan.system import ROW_ID
-from lance_engine.scan.take import take
+from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.text.evaluate import Evaluator
-from lance_engine.search.text.found import Found
 from lance_engine.search.text.query import Match, TextQuery, check, with_columns
 
 if TYPE_CHECKING:
@@ -50,7 +48,9 @@ def search(
     names = [column] if isinstance(column, str) else column
     asked = with_columns(asked, evaluator.searched_columns() if names is None else list(names))
     found = evaluator.evaluate(asked, None if k is None else int(k)).best(k)
-    return scored_table(snapshot, reader_for, found, SCORE, columns, with_row_id)
+    answered = answer_names(snapshot, columns, (SCORE,), with_row_id)
+    scores = {SCORE: computed_column(SCORE, found.scores)}
+    return answer_table(snapshot, reader_for, answered, found.ids, scores)
 
 
 def query_of(query: str | TextQuery) -> TextQuery:
@@ -58,35 +58,3 @@ def query_of(query: str | TextQuery) -> TextQuery:
     asked = Match(query) if isinstance(query, str) else query
     check(asked)
     return asked
-
-
-def scored_table(
-    snapshot: Snapshot,
-    reader_for: Callable[[int], FragmentReader],
-    found: Found,
-    score: str,
-    columns: Sequence[str] | None,
-    with_row_id: bool,
-) -> pa.Table:
-    """The rows that were found, in their order, with their scores in a column behind the others."""
-    names = list(snapshot.schema.names if columns is None else columns)
-    if score not in names:
-        names.append(score)
-    if with_row_id and ROW_ID not in names:
-        names.append(ROW_ID)
-    computed = {
-        score: (pa.field(score, pa.float32(), nullable=False), pa.array(found.scores)),
-        ROW_ID: (pa.field(ROW_ID, pa.uint64(), nullable=False), pa.array(found.ids)),
-    }
-    stored = [name for name in names if name not in computed]
-    rows = take(snapshot, reader_for, found.ids, stored) if stored else None
-    fields, arrays = [], []
-    for name in names:
-        if name in computed:
-            field, values = computed[name]
-        else:
-            assert rows is not None
-            field, values = rows.schema.field(name), rows.column(name)
-        fields.append(field)
-        arrays.append(values)
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
