@@ -63,10 +63,6 @@ class Task(Generic[T]):
         self._ended.release()
         return True
 
-    @property
-    def has_begun(self) -> bool:
-        return not self._call
-
     def wait(self, seconds: float) -> bool:
         """Whether it ends within so many seconds."""
         if not self._ended.acquire(timeout=seconds):

@@ -77,7 +77,7 @@ def query_of_vectors(text: str, call: SearchCall, expression: Expression) -> str
     return found
 
 
-def in_place_of(text: str, call: SearchCall, expression: Expression, name: str, after_lateral: bool) -> str:
+def in_place_of(expression: Expression, name: str, after_lateral: bool) -> str:
     """What stands for the call when the answers for all vectors are the table `name`."""
     rows = f'(SELECT * EXCLUDE ("{SEARCHED}") FROM "{name}" WHERE "{SEARCHED}" = {expression.text})'
     return rows if after_lateral else f"LATERAL {rows}"

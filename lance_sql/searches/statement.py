@@ -108,7 +108,7 @@ class Searches:
                 self.tables[name] = self._correlated(call, vectors)
                 before = tokenize(text[: call.start])
                 said = bool(before) and before[-1].upper == "LATERAL"
-                pieces.append(lateral.in_place_of(text, call, vectors, name, said) + alias)
+                pieces.append(lateral.in_place_of(vectors, name, said) + alias)
             else:
                 self.tables[name] = (
                     self._single(call) if call.function is VECTOR_SEARCH else self._texts(call)

@@ -242,7 +242,6 @@ def _read_row_ids(data: bytes) -> None:
     row_ids.count_row_ids(data, ROWS)
     segments = row_ids.parse_row_ids(data, ROWS)
     row_ids.row_ids_at(segments, np.array([0, ROWS // 2, ROWS - 1]))
-    row_ids.decode_row_ids(data, ROWS)
 
 
 def _row_versions() -> list[Blob]:

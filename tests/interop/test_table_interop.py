@@ -52,7 +52,7 @@ def _check_against_pylance(path: Path) -> Snapshot:
         if deleted is not None:
             live[deleted] = False
         ids.append(snapshot.row_ids(fragment)[live])
-        addresses.append(snapshot.row_addresses(fragment)[live])
+        addresses.append((fragment.id << 32) + np.flatnonzero(live))
         for file in fragment.files:
             store, name = snapshot.data_file_location(file)
             assert file.file_size in (None, store.size(name))

@@ -81,7 +81,6 @@ void bind_levels(nb::module_& m) {
       .def_ro("valid_slots", &Levels::valid_slots)
       .def_ro("max_rep", &Levels::max_rep)
       .def_ro("max_def", &Levels::max_def)
-      .def_ro("longest_row", &Levels::longest_row)
       .def_ro("longest_invisible_run", &Levels::longest_invisible_run)
       .def_ro("null_layers", &Levels::null_layers)
       .def_prop_ro("budget", &level_budget)
@@ -214,7 +213,6 @@ void bind_pages(nb::module_& m) {
       .def_ro("rep", &MiniBlockPage::rep)
       .def_ro("def_", &MiniBlockPage::def)
       .def_ro("chunks", &MiniBlockPage::chunks)
-      .def_prop_ro("data_size", [](const MiniBlockPage& page) { return page.chunk_data.size(); })
       .def("take_chunk_metadata", [](MiniBlockPage& page) { return hand_over(page.chunk_metadata); })
       .def("take_chunk_data", [](MiniBlockPage& page) { return hand_over(page.chunk_data); })
       .def("take_repetition_index", [](MiniBlockPage& page) { return hand_over(page.repetition_index); });

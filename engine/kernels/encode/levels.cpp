@@ -172,15 +172,9 @@ Levels LevelBuilder::finish() const {
   }
   if (lists_ != 0) {
     levels.rep.resize(entries_);
-    uint64_t row_start = 0;
     for (uint64_t i = 0; i < entries_; ++i) {
       levels.rep[i] = rep_[i] == 0 ? 0 : static_cast<uint16_t>(lists_ - rep_[i] + 1);
-      if (levels.rep[i] == lists_) {
-        levels.longest_row = std::max(levels.longest_row, i - row_start);
-        row_start = i;
-      }
     }
-    levels.longest_row = std::max(levels.longest_row, entries_ - row_start);
   }
 
   if (levels.def.empty()) {

@@ -31,7 +31,6 @@ struct Levels {
   uint16_t max_rep = 0;
   uint16_t max_def = 0;
   uint16_t max_visible = 0;
-  uint64_t longest_row = 1;            // entries of the longest row
   uint64_t longest_invisible_run = 0;  // consecutive entries without a value
 
   bool visible(uint64_t entry) const { return def.empty() || def[entry] <= max_visible; }

@@ -181,8 +181,11 @@ void add_looked_up(const float* table, const uint8_t* column, size_t num_rows, f
   size_t r = 0;
 #ifdef __AVX512F__
   for (; r + 16 <= num_rows; r += 16) {
-    const __m512i codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(column + r)));
-    _mm512_storeu_ps(out + r, _mm512_add_ps(_mm512_loadu_ps(out + r), _mm512_i32gather_ps(codes, table, 4)));
+    // With masks of all lanes: the plain intrinsics of GCC 12 begin with a register that is not set.
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(column + r));
+    const __m512i codes = _mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+    const __m512 found = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, codes, table, 4);
+    _mm512_storeu_ps(out + r, _mm512_add_ps(_mm512_loadu_ps(out + r), found));
   }
 #endif
   for (; r < num_rows; ++r) out[r] += table[column[r]];

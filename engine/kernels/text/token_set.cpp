@@ -160,10 +160,6 @@ bool similar_letters(const std::vector<uint32_t>& left, const std::vector<uint32
 
 }  // namespace
 
-bool is_similar(std::string_view left, std::string_view right, uint32_t distance, uint32_t prefix) {
-  return similar_letters(letters(left), letters(right), distance, prefix);
-}
-
 TokenSet::TokenSet(std::span<const int64_t> ends, Span bytes, std::span<const uint32_t> numbers,
                    uint32_t limit) {
   check(ends.size() == numbers.size() + 1, "a set of tokens has other tokens than numbers");

@@ -37,7 +37,4 @@ class TokenSet {
   std::vector<uint32_t> numbers_;
 };
 
-// Whether two words differ in at most `distance` letters that are added, left out or changed.
-bool is_similar(std::string_view left, std::string_view right, uint32_t distance, uint32_t prefix);
-
 }  // namespace lance

@@ -33,9 +33,6 @@ class IdRange:
     def __len__(self) -> int:
         return self.end - self.start
 
-    def values(self) -> U64Array:
-        return np.arange(self.start, self.end, dtype=np.uint64)
-
 
 @dataclass(frozen=True, slots=True)
 class IdArray:
@@ -45,9 +42,6 @@ class IdArray:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def values(self) -> U64Array:
-        return self.ids
 
 
 Segment = IdRange | IdArray
@@ -62,11 +56,6 @@ def parse_row_ids(data: bytes, physical_rows: int) -> list[Segment]:
             f"A row id sequence has {held} ids, but there are {physical_rows} physical rows"
         )
     return segments
-
-
-def decode_row_ids(data: bytes, physical_rows: int) -> U64Array:
-    """The id of each physical row, shape (physical_rows,), from a serialised RowIdSequence."""
-    return _concatenate(parse_row_ids(data, physical_rows))
 
 
 def row_ids_at(segments: list[Segment], offsets: npt.NDArray[np.integer[Any]]) -> U64Array:
@@ -148,14 +137,6 @@ def encode_versions(versions: U64Array) -> bytes:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------
-
-
-def _concatenate(segments: list[Segment]) -> U64Array:
-    if len(segments) == 1:
-        return segments[0].values()
-    if not segments:
-        return np.empty(0, dtype=np.uint64)
-    return np.concatenate([segment.values() for segment in segments])
 
 
 def _parse_segments(data: bytes, limit: int) -> Iterator[Segment]:

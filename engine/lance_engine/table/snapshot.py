@@ -204,11 +204,6 @@ class Snapshot:
 
     # ---- row ids -----------------------------------------------------------------------------------------
 
-    def row_addresses(self, fragment: Fragment) -> U64Array:
-        """The address (``fragment id << 32 | offset``) of each physical row."""
-        first = fragment.id << _OFFSET_BITS
-        return np.arange(first, first + fragment.physical_rows, dtype=np.uint64)
-
     def row_ids(self, fragment: Fragment, offsets: npt.NDArray[np.integer[Any]] | None = None) -> U64Array:
         """The row ids of the rows at these physical offsets, None meaning all: addresses, or stable ids."""
         if offsets is None:

@@ -91,7 +91,6 @@ def test_slices_of_nested_arrays() -> None:
 def test_statistics_of_levels() -> None:
     (leaf,) = leaves(pa.array([[1], *[[]] * 7, [2, 3, 4], [], []], pa.list_(pa.int8())))
     assert leaf.levels.longest_invisible_run == 7
-    assert leaf.levels.longest_row == 3
     assert leaf.levels.budget == 65535
 
 

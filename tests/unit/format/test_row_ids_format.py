@@ -8,7 +8,6 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.row_ids import (
     IdRange,
-    decode_row_ids,
     decode_versions,
     encode_row_id_range,
     encode_row_ids,
@@ -16,6 +15,7 @@ from lance_engine.format.row_ids import (
     parse_row_ids,
     row_ids_at,
 )
+from row_id_values import decode_row_ids
 
 
 def _sequence(**segment: object) -> bytes:

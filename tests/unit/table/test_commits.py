@@ -33,7 +33,7 @@ from lance_engine.format.manifest import (
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_engine.format.row_ids import decode_row_ids, encode_row_ids
+from lance_engine.format.row_ids import encode_row_ids
 from lance_engine.format.transaction import (
     Append,
     Operation,
@@ -51,6 +51,7 @@ from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import list_versions, open_snapshot
+from row_id_values import decode_row_ids
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64())], metadata={"owner": "me"}))
 

@@ -32,11 +32,6 @@ class Found(NamedTuple):
         order = np.lexsort((ids, -scores))[:k]
         return Found(ids[order], scores[order])
 
-    def by_id(self) -> Found:
-        """The same rows in the order of their ids."""
-        order = np.argsort(self.ids, kind="stable")
-        return Found(self.ids[order], self.scores[order])
-
 
 def joined(parts: list[Found]) -> Found:
     """The rows of parts that share none."""
