@@ -36,6 +36,23 @@ class LanceError(Exception):
             text += f". {self.remedy}"
         return legible(text)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the lines of the user's code that led here, and the message.
+
+        The environment variable LANCE_SQL_DEBUG brings the frames of the library back.
+        """
+        import os
+        import traceback
+
+        if os.environ.get("LANCE_SQL_DEBUG"):
+            return traceback.format_exception(self)
+        frames = [
+            frame
+            for frame in traceback.extract_tb(self.__traceback__)
+            if not {"lance_engine", "lance_sql", "IPython", "ipykernel"} & set(frame.filename.split(os.sep))
+        ]
+        return [*traceback.format_list(frames), f"{type(self).__name__}: {self}"]
+
     def at(self, **place: object) -> LanceError:
         """Add what an outer layer knows about the place; what is already known stays."""
         for key, value in place.items():

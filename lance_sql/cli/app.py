@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -12,6 +13,8 @@ import click
 _COMMANDS = {
     "query": "query",
     "shell": "shell",
+    "info": "summary",
+    "schema": "summary",
     "inspect": "inspection",
     "history": "history",
     "diff": "history",
@@ -54,8 +57,16 @@ class Commands(click.Group):
             args = ["query", "-"]
         elif args and args[0] not in _COMMANDS and args[0] not in _GROUP_OPTIONS:
             _refuse_misspelt(ctx, args[0])
-            args = ["query", *args]
+            args = ["info" if _is_dataset(args[0]) else "query", *args]
         return super().parse_args(ctx, args)
+
+
+def _is_dataset(word: str) -> bool:
+    """Whether `word` is the path of a dataset, not a statement."""
+    if any(character.isspace() for character in word.strip()) and not os.path.isdir(word):
+        return False
+    path = word.rstrip("/")
+    return path.endswith(".lance") or os.path.isdir(os.path.join(path, "_versions"))
 
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
@@ -99,5 +110,6 @@ def app() -> None:
     lance-sql shell -d warehouse/
     lance-sql inspect sales.lance
 
-    lance-sql "SELECT ..." is short for lance-sql query "SELECT ...".
+    lance-sql "SELECT ..." is short for lance-sql query "SELECT ...", and
+    lance-sql sales.lance for lance-sql info sales.lance.
     """

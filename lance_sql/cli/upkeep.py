@@ -165,27 +165,42 @@ def verify_command(path: str, values: bool, as_json: bool, **which: Any) -> None
 
 @click.command("health")
 @dataset_options
+@click.option(
+    "--fail-on",
+    type=click.Choice(["problems", "attention", "never"]),
+    default="problems",
+    help="When to exit with 3: on problems, such as missing or truncated files (default), also on what needs "
+    "attention, such as small fragments, or never.",
+)
 @json_option
 @reports_errors
-def health_command(path: str, as_json: bool, **which: Any) -> None:
+def health_command(path: str, fail_on: str, as_json: bool, **which: Any) -> None:
     """Show what slows a dataset down or wastes space, and how to fix it.
 
     \b
     lance-sql health sales.lance
+    lance-sql health sales.lance --fail-on attention
 
-    Exits with 3 if something needs attention, otherwise with 0.
+    Problems are what verify finds without --values.
     """
     import pyarrow as pa
 
     from lance_sql.cli.output import print_table
+    from lance_sql.display.amounts import counted
 
-    measures = open_dataset(path, **which).health()
+    dataset = open_dataset(path, **which)
+    measures = dataset.health()
     calls = measures["command"].to_pylist()
     commands = pa.array([call and _mending(call, path, which.get("branch")) for call in calls], pa.string())
     place = measures.schema.get_field_index("command")
     measures = measures.set_column(place, measures.schema.field(place), commands)
     print_table(measures, as_json=as_json)
-    if any(measures["attention"].to_pylist()):
+    attention = any(measures["attention"].to_pylist())
+    problems = 0 if fail_on == "never" else dataset.verify().num_rows
+    if problems:
+        found = counted(problems, "problem")
+        click.echo(f"{found} found: lance-sql verify {shlex.quote(path)} lists them", err=True)
+    if problems or (fail_on == "attention" and attention):
         raise click.exceptions.Exit(Exit.FOUND)
 
 

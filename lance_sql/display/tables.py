@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_engine.legible import legible_line
 
 from lance_sql.display.amounts import counted, interval_text
+from lance_sql.display.plans import plan_html, plan_text
 
 #: Characters of one value that are shown.
 _VALUE_WIDTH = 80
@@ -24,10 +25,14 @@ def text_table(table: pa.Table, max_rows: int) -> str:
     """The first `max_rows` rows as aligned text.
 
     Long values are cut. On a terminal too narrow for the rows, text is cut further, but no column name and no
-    number, date or time; then columns in the middle are left out, which the last line tells.
+    number, date or time; then columns in the middle are left out, as the last line says. The result of an
+    EXPLAIN is shown as the plan that it is.
     """
     if table.num_columns == 0:
         return _footer(table, max_rows)
+    plan = plan_text(table)
+    if plan is not None:
+        return plan
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown, left_out = table, 0
     if room is not None:
@@ -121,6 +126,9 @@ def html_table(table: pa.Table, max_rows: int) -> str:
 
     Long values are cut, and tell in full when pointed at.
     """
+    plan = plan_text(table)
+    if plan is not None:
+        return plan_html(plan)
     aligned = [' style="text-align: right"' if _is_number(field.type) else "" for field in table.schema]
     head = "".join(
         f"<th{style}>{html.escape(legible_line(field.name))}<br><small>{html.escape(legible_line(str(field.type)))}</small></th>"

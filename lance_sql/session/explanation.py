@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
 from lance_engine.legible import legible, legible_line, without_secrets
 
 from lance_sql.display.amounts import counted
+from lance_sql.display.plans import plan_html
 from lance_sql.engines.base import ScanReport
 
 
@@ -56,7 +56,7 @@ class Explanation:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return plan_html(str(self))
 
 
 def _run_lines(run: dict[str, Any]) -> list[str]:

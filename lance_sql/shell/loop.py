@@ -22,12 +22,23 @@ from lance_sql.display.errors import show_error
 from lance_sql.display.tables import text_table
 from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
-from lance_sql.text.tokens import tokenize
+from lance_sql.text.tokens import Token, tokenize
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_sql.session.connection import Connection
+
+
+#: First words of the statements of DuckDB, DataFusion, and our own.
+_FIRST_WORDS = {
+    "ABORT", "ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT",
+    "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DETACH", "DROP", "EXECUTE",
+    "EXPLAIN", "EXPORT", "FORCE", "FROM", "GRANT", "IMPORT", "INSERT", "INSTALL", "LOAD", "MERGE",
+    "OPTIMIZE", "PIVOT", "PRAGMA", "PREPARE", "REPLACE", "RESET", "RESTORE", "REVOKE", "ROLLBACK",
+    "SELECT", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNPIVOT", "UPDATE", "USE",
+    "VACUUM", "VALUES", "WITH",
+}  # fmt: skip
 
 
 class Shell:
@@ -99,6 +110,9 @@ class Shell:
             names = self.connection.catalog.names()
         except (LanceError, OSError):
             names = []
+        location = self.connection.catalog.directory
+        if location is not None and os.path.abspath(location) == os.getcwd():
+            return list(names)  # the datasets beside are these
         beside = sorted(entry for entry in os.listdir() if entry.endswith(".lance"))
         return [*names, *(f"'{name}'" for name in beside)]
 
@@ -118,12 +132,22 @@ class Shell:
 
 
 def is_complete(text: str) -> bool:
-    """Whether `text` is a command, or ends with the semicolon of a statement."""
+    """Whether `text` is a command, ends with the semicolon of a statement, or begins like neither.
+
+    What begins like no statement is run at once, so that its error is shown at once.
+    """
     if as_command(text) is not None:
         return True
     tokens = tokenize(text)
+    if tokens and not _may_begin(tokens[0]):
+        return True
     quotes = {token.text for token in tokens if token.kind == "other"}
     return bool(tokens) and tokens[-1].text == ";" and not quotes & {"'", '"'}  # which nothing closes
+
+
+def _may_begin(token: Token) -> bool:
+    """Whether a statement may begin with `token`."""
+    return token.upper in _FIRST_WORDS or token.text in ("(", ";")
 
 
 def _keys() -> KeyBindings:

@@ -302,11 +302,54 @@ def test_verify_and_health(run, tmp_path):
     assert "no problems found" in run("verify", "things.lance").stdout
     lance_sql.write(pa.table({"id": [1]}), "one.lance")
     assert not any(measure["attention"] for measure in answer(run("health", "one.lance", "--json"), HEALTH))
-    measures = answer(run("health", "things.lance", "--json"), HEALTH, exit_code=3)
+    measures = answer(run("health", "things.lance", "--json", "--fail-on", "attention"), HEALTH, exit_code=3)
     assert any(measure["measure"] == "small fragments" for measure in measures)
+    assert run("health", "things.lance").exit_code == 0  # fragments may be small in a pipeline
     next((tmp_path / "things.lance" / "data").iterdir()).unlink()
+    failed = run("health", "things.lance")
+    assert failed.exit_code == 3
+    assert "1 problem found: lance-sql verify things.lance lists them" in failed.stderr
+    assert run("health", "things.lance", "--fail-on", "never").exit_code == 0
     problems = answer(run("verify", "things.lance", "--json"), FINDINGS, exit_code=3)
     assert problems[0]["check"] == "data file"
+
+
+INFO = _object(
+    uri=TEXT, version=WHOLE, branch=_maybe(TEXT), rows=WHOLE, fragments=WHOLE, bytes=_maybe(WHOLE),
+    storage_version=_maybe(TEXT), indices=_list(TEXT), tags=_list(TEXT), branches=_list(TEXT),
+    columns=_list(_object(column=TEXT, type=TEXT, nullable=FLAG)),
+)  # fmt: skip
+
+
+def test_info_and_schema(run, tmp_path):
+    run("tag", "create", "things.lance", "checked")
+    run("index", "create", "things.lance", "id")
+    for arguments in (["info", "things.lance"], ["things.lance"], [str(tmp_path / "things.lance")]):
+        shown = run(*arguments)
+        assert shown.exit_code == 0, shown.output
+        assert "19,995 in 2 fragments" in shown.stdout
+        assert "checked (version 2)" in shown.stdout
+        assert "label 5" in shown.stdout  # the first rows
+    facts = answer(run("things.lance", "--json"), INFO)
+    assert [column["type"] for column in facts["columns"]] == ["int64", "string", "double"]
+    columns = answer(run("schema", "things.lance", "--json"), _list(MAP))
+    assert columns == facts["columns"]
+    assert "label    string   yes" in run("schema", "things.lance", "--version", "1").stdout
+    missing = run("nothing.lance")
+    assert missing.exit_code == 1
+    assert "No Lance dataset" in missing.stderr
+
+
+def test_convert_a_glob(run, tmp_path):
+    for part in (1, 2):
+        (tmp_path / f"part-{part}.csv").write_text(f"a,b\n{part},x\n")
+    assert answer(run("convert", "part-*.csv", "parts.lance", "--json"), MAP)["rows"] == 2
+    (tmp_path / "more.ndjson").write_text('{"a": 3}\n')
+    assert run("convert", "more.ndjson", "parts.lance", "--mode", "append").exit_code == 0
+    assert lance_sql.open("parts.lance").to_table()["a"].to_pylist() == [1, 2, 3]
+    failed = run("convert", "nothing-*.csv", "x.lance")
+    assert failed.exit_code == 1
+    assert "no file matches the pattern [path: nothing-*.csv]" in failed.stderr
 
 
 def test_what_health_says_mends(run):
@@ -319,7 +362,7 @@ def test_what_health_says_mends(run):
         assert found <= commands
         for command in sorted(found, reverse=True):
             assert run(*shlex.split(command)[1:]).exit_code == 0
-    assert run("health", "things.lance").exit_code == 0
+    assert run("health", "things.lance", "--fail-on", "attention").exit_code == 0
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])

@@ -74,6 +74,10 @@ def test_a_session(shell, warehouse):
     shell.expect("list tables with rows")
     shell.send(".tables\r")
     shell.expect("sales")
+    shell.send("SELEC 1\r")  # an error at once, without a semicolon
+    shell.expect("error:")
+    shell.send("EXPLAIN SELECT id FROM sales;\r")
+    shell.expect("physical plan\r\n")
     shell.send(".nonsense\r")
     shell.expect("unknown command")
     shell.send("HELP;\r")
@@ -114,12 +118,17 @@ def test_ctrl_c_stops_the_statement_and_keeps_the_shell(shell):
         ("SELECT ';", False),
         ("SELECT 1; -- done", True),
         ("SELECT 1 -- ;", False),
+        ("SELEC 1", True),  # an error at once
+        ("help me", True),
+        ("(SELECT 1)", False),
+        ("-- a comment", False),
+        ("FROM t", False),
         ("\\d", True),
         ("exit", True),
         (" quit ", True),
         ("help;", True),
         (".tables", True),
-        ("exit FROM t", False),
+        ("exit FROM t", True),
         ("", False),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING
 
 from lance_engine.metrics import ScanMetrics
@@ -12,9 +13,24 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 
+class ScanText(str):
+    """Text of several lines that prompts and notebooks show as such, not as a quoted string."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return (
+            '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre">'
+            f"{html.escape(self)}</pre>"
+        )
+
+
 def explain(
     scanner: Scanner, snapshot: Snapshot, steps: FilterSteps | None, metrics: ScanMetrics, *, analyze: bool
-) -> str:
+) -> ScanText:
     """The plan that `metrics` counted; with `analyze`, also what running it took."""
     lines = [f"LanceScan {snapshot.uri} version {snapshot.version}"]
     names = scanner.schema.names
@@ -52,7 +68,7 @@ def explain(
         )
         times = [f"{phase} {1000 * spent:.2f} ms" for phase, spent in metrics.seconds.items()]
         lines.append(f"  time: {', '.join(times)}")
-    return "\n".join(lines)
+    return ScanText("\n".join(lines))
 
 
 def _filter_lines(scanner: Scanner, steps: FilterSteps | None) -> list[str]:

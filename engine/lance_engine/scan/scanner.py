@@ -15,6 +15,7 @@ from lance_engine.cache import read_ahead_bytes
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
+from lance_engine.legible import legible_line, without_secrets
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.execute import PieceReader
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_engine.expr.tree import Node
+    from lance_engine.scan.explain import ScanText
     from lance_engine.scan.filter import FilterSteps
 
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
@@ -241,8 +243,17 @@ class Scanner:
             metrics.add(rows_out=sum(map(len, parts)))
             yield from parts
 
-    def explain(self, analyze: bool = False) -> str:
-        """What the scan reads, in words; with `analyze` it is run, and what it really read is told too."""
+    def __repr__(self) -> str:
+        filtered = "" if self.filter is None else f", filter: {self.filter}"
+        limited = "" if self.limit is None else f", limit {self.limit:,}"
+        offset = f", offset {self.offset:,}" if self.offset else ""
+        return legible_line(
+            f"<Scanner of {without_secrets(self._snapshot.uri)} version {self._snapshot.version}: "
+            f"columns {', '.join(self.schema.names) or '(none)'}{filtered}{limited}{offset}>"
+        )
+
+    def explain(self, analyze: bool = False) -> ScanText:
+        """What the scan reads, as text; with `analyze` it runs, and the text says what it read."""
         if analyze:
             for _ in self.to_batches():
                 pass

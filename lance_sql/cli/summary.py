@@ -1,0 +1,123 @@
+"""``lance-sql info`` and ``lance-sql schema``: what a dataset is, and its columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from lance_engine.legible import legible_line, without_secrets
+
+from lance_sql.cli.failures import reports_errors
+from lance_sql.cli.options import dataset_options, json_option, open_dataset
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance_engine.dataset import DatasetVersion
+
+#: Rows that `info` shows.
+_SHOWN_ROWS = 5
+
+
+@click.command("info")
+@dataset_options
+@json_option
+@reports_errors
+def info_command(path: str, as_json: bool, **which: Any) -> None:
+    """Show what a dataset is: version, size, columns, indices, tags, and its first rows.
+
+    \b
+    lance-sql info sales.lance
+    lance-sql sales.lance
+    """
+    dataset = open_dataset(path, **which)
+    facts = _facts(dataset)
+    if as_json:
+        from lance_sql.cli.output import print_json
+
+        print_json(facts | {"columns": _columns(dataset).to_pylist()})
+        return
+    from lance_sql.display.amounts import counted, in_bytes
+    from lance_sql.display.tables import aligned, text_table
+
+    click.echo(click.style(legible_line(without_secrets(facts["uri"])), bold=True))
+    lines = [
+        ["version", _version(facts)],
+        ["rows", f"{facts['rows']:,} in {counted(facts['fragments'], 'fragment')}"],
+        ["size", "unknown" if facts["bytes"] is None else in_bytes(facts["bytes"])],
+        ["format", facts["storage_version"] or "unknown"],
+    ]
+    lines += [[name, ", ".join(facts[name])] for name in ("indices", "tags", "branches") if facts[name]]
+    click.echo("\n".join(aligned(lines)))
+    click.echo()
+    click.echo(
+        "\n".join(aligned([[f"{row['column']}", _type(row)] for row in _columns(dataset).to_pylist()]))
+    )
+    if facts["rows"]:
+        click.echo()
+        click.echo(text_table(dataset.scan(limit=_SHOWN_ROWS).to_table(), _SHOWN_ROWS))
+
+
+@click.command("schema")
+@dataset_options
+@json_option
+@reports_errors
+def schema_command(path: str, as_json: bool, **which: Any) -> None:
+    """Show the columns of a dataset with their types.
+
+    \b
+    lance-sql schema sales.lance
+    lance-sql schema sales.lance --version 3 --json
+    """
+    from lance_sql.cli.output import print_table
+
+    columns = _columns(open_dataset(path, **which))
+    if not as_json:
+        yes_or_no = ["yes" if nullable else "no" for nullable in columns["nullable"].to_pylist()]
+        columns = columns.set_column(2, "nullable", [yes_or_no])
+    print_table(columns, as_json=as_json)
+
+
+def _columns(dataset: DatasetVersion) -> pa.Table:
+    import pyarrow as pa
+
+    fields = list(dataset.schema)
+    return pa.table(
+        {
+            "column": [field.name for field in fields],
+            "type": [str(field.type) for field in fields],
+            "nullable": pa.array([field.nullable for field in fields], pa.bool_()),
+        }
+    )
+
+
+def _facts(dataset: DatasetVersion) -> dict[str, Any]:
+    inspect = dataset.inspect
+    sizes = inspect.fragments()["bytes"].to_pylist()
+    refs = inspect.refs().to_pylist()
+    named = {
+        kind: [f"{ref['name']} (version {ref['version']})" for ref in refs if ref["kind"] == kind]
+        for kind in ("tag", "branch")
+    }
+    return {
+        "uri": dataset.uri,
+        "version": dataset.version,
+        "branch": dataset.branch,
+        "rows": dataset.count_rows(),
+        "fragments": len(sizes),
+        "bytes": None if None in sizes else sum(sizes),
+        "storage_version": dataset.snapshot.manifest.storage_version,
+        "indices": [
+            f"{index['name']} ({index['kind']} on {', '.join(index['columns'])})"
+            for index in inspect.indices().to_pylist()
+        ],
+        "tags": named["tag"],
+        "branches": named["branch"],
+    }
+
+
+def _version(facts: dict[str, Any]) -> str:
+    return f"{facts['version']}" + (f" of branch {facts['branch']}" if facts["branch"] else "")
+
+
+def _type(row: dict[str, Any]) -> str:
+    return str(row["type"]) + ("" if row["nullable"] else " not null")
