@@ -8,18 +8,21 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from lance_engine.fetch.model import LEAST_GAP, MOST_GAP, TransferModel
 from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_flight
 from lance_engine.io.coalesce import coalesce
-from lance_engine.io.store import Buffer, max_in_flight_of, read_buffer
+from lance_engine.io.store import Buffer, max_in_flight_of, ranges_at_once, read_buffer
 from lance_engine.metrics import ScanMetrics, count_read, count_wait, counting, current_metrics
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
+
+# Longer requests are made one by one.
+_SHORT: Final = 64 << 10
 
 # What is known of the stores below a root.
 _models: dict[str, TransferModel] = {}
@@ -63,18 +66,24 @@ class Fetcher:
         return pool.executor.submit(self._read, pool, current_metrics(), path, offset, length)
 
     def joined(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Ranges that cover some of a file, joined as far as makes them arrive sooner."""
+        """Ranges that cover some of a file, joined as far as makes them arrive sooner.
+
+        For that at most as much again is read as where only near neighbours are joined: bytes cost money.
+        """
         best = coalesce(ranges, max_request=self.model.joined)
+        most_bytes = 2 * _bytes_of(best)
         gap = LEAST_GAP
         while len(best) > self.most and gap < MOST_GAP:  # more than can be under way at a time
             gap *= 2
             fewer = coalesce(ranges, gap, self.model.joined)
+            if _bytes_of(fewer) > most_bytes:
+                break
             if self._seconds(fewer) < self._seconds(best):
                 best = fewer
         return best
 
     def _seconds(self, ranges: Sequence[tuple[int, int]]) -> float:
-        return self.model.seconds(len(ranges), sum(length for _, length in ranges), self.most)
+        return self.model.seconds(len(ranges), _bytes_of(ranges), self.most)
 
     def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[Buffer]:
         """Several ranges of a file, in the order asked; counted towards the scan at work.
@@ -89,10 +98,12 @@ class Fetcher:
         count_read(len(requests), sum(length for _, length in ranges), holes)
         begin = time.perf_counter()
         # The calling thread has nothing else to do: it makes one of the requests itself.
-        under_way = [self.submit(path, *span) for span in requests[1:]]
+        first, *others = self._grouped(requests)
+        pool, metrics = self._pool, current_metrics()
+        under_way = [pool.executor.submit(self._read_group, pool, metrics, path, group) for group in others]
         try:
-            first = self._read(self._pool, current_metrics(), path, *requests[0])
-            arrived = iter([first, *map(Future.result, under_way)])
+            begun = self._read_group(pool, metrics, path, first)
+            arrived = chain(begun, chain.from_iterable([future.result() for future in under_way]))
         finally:
             for future in under_way:
                 future.cancel()
@@ -101,14 +112,42 @@ class Fetcher:
             next(arrived) if len(found) == 1 else b"".join(islice(arrived, len(found))) for found in parts
         ]
 
+    def _grouped(self, requests: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
+        """Short requests that follow each other together, if the store can do that and there are many."""
+        most = min(ranges_at_once(self._store), self.most // 4)
+        if most < 2 or len(requests) <= most:
+            return [[request] for request in requests]
+        groups: list[list[tuple[int, int]]] = []
+        for request in requests:
+            if groups and len(groups[-1]) < most and max(request[1], groups[-1][-1][1]) <= _SHORT:
+                groups[-1].append(request)
+            else:
+                groups.append([request])
+        return list(groups)
+
+    def _read_group(
+        self, pool: RequestPool, metrics: ScanMetrics | None, path: str, group: Sequence[tuple[int, int]]
+    ) -> Sequence[Buffer]:
+        if len(group) == 1:
+            return [self._read(pool, metrics, path, *group[0])]
+        with pool.slots.held(len(group)), counting(metrics):
+            begin = time.perf_counter()
+            found = self._store.read_ranges(path, group)
+            self.model.observe(max(length for _, length in group), time.perf_counter() - begin)
+        return found
+
     def _read(
         self, pool: RequestPool, metrics: ScanMetrics | None, path: str, offset: int, length: int
     ) -> Buffer:
-        with pool.slots, counting(metrics):
+        with pool.slots.held(), counting(metrics):
             begin = time.perf_counter()
             data = read_buffer(self._store, path, offset, length)
             self.model.observe(length, time.perf_counter() - begin)
         return data
+
+
+def _bytes_of(ranges: Sequence[tuple[int, int]]) -> int:
+    return sum(length for _, length in ranges)
 
 
 def _parts(offset: int, length: int, most: int) -> Iterator[tuple[int, int]]:

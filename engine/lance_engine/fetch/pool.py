@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Final, TypeVar
 
@@ -38,6 +39,28 @@ def set_requests_in_flight(count: int | None) -> None:
     _configured = count
 
 
+class Slots:
+    """So many requests may be under way; who makes several at once waits until there is room for all."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def held(self, count: int = 1) -> Iterator[None]:
+        """A block that makes `count` requests."""
+        with self._changed:
+            while self._free < count:
+                self._changed.wait()
+            self._free -= count
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += count
+                self._changed.notify_all()
+
+
 class RequestPool:
     """The threads and the slots for the requests of one store in this process."""
 
@@ -45,7 +68,7 @@ class RequestPool:
         self.most = most
         self.executor = ThreadPoolExecutor(most, thread_name_prefix="lance-fetch")
         #: who reads holds one, on whatever thread
-        self.slots = threading.BoundedSemaphore(most)
+        self.slots = Slots(most)
 
 
 # One pool per process: threads do not survive a fork.

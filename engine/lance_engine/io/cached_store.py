@@ -14,6 +14,7 @@ from lance_engine.io.store import (
     checked_range,
     identity_of,
     max_in_flight_of,
+    ranges_at_once,
     read_buffer,
 )
 from lance_engine.metrics import count_cached
@@ -57,6 +58,11 @@ class CachedStore:
     def max_in_flight(self) -> int | None:
         """As of the files."""
         return max_in_flight_of(self._store)
+
+    @property
+    def ranges_at_once(self) -> int:
+        """As of the files."""
+        return ranges_at_once(self._store)
 
     def __repr__(self) -> str:
         return f"CachedStore({self._store!r})"

@@ -24,6 +24,7 @@ from lance_engine.io.store import (
     delete_quietly,
     identity_of,
     max_in_flight_of,
+    ranges_at_once,
     read_buffer,
 )
 
@@ -101,6 +102,11 @@ class ExternallyCommittedStore:
     def max_in_flight(self) -> int | None:
         """As of the files."""
         return max_in_flight_of(self._files)
+
+    @property
+    def ranges_at_once(self) -> int:
+        """As of the files."""
+        return ranges_at_once(self._files)
 
     def __repr__(self) -> str:
         return f"ExternallyCommittedStore({self._uri!r})"

@@ -74,6 +74,11 @@ class ObstoreStore:
         """How many requests the options allow at the same time."""
         return self._max_in_flight
 
+    @property
+    def ranges_at_once(self) -> int:
+        """See `lance_engine.io.store.ranges_at_once`: the library has no more under way for one call."""
+        return 10
+
     def __repr__(self) -> str:
         return f"ObstoreStore({self._uri!r})"
 

@@ -135,6 +135,12 @@ def max_in_flight_of(store: Store) -> int | None:
     return found
 
 
+def ranges_at_once(store: Store) -> int:
+    """How many short ranges `read_ranges` fetches side by side, which costs less than threads."""
+    found: int = getattr(store, "ranges_at_once", 1)
+    return found
+
+
 #: What arrived of a range: bytes, or memory that only views of it keep.
 Buffer = bytes | memoryview
 

@@ -13,6 +13,7 @@ from lance_engine.io.store import (
     checked_path,
     identity_of,
     max_in_flight_of,
+    ranges_at_once,
     read_buffer,
 )
 
@@ -38,6 +39,11 @@ class SubStore:
     def max_in_flight(self) -> int | None:
         """As of the files."""
         return max_in_flight_of(self.base)
+
+    @property
+    def ranges_at_once(self) -> int:
+        """As of the files."""
+        return ranges_at_once(self.base)
 
     def __repr__(self) -> str:
         return f"SubStore({self.base!r}, {self.folder!r})"
