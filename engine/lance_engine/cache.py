@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from lance_engine import kernels
+from lance_engine.machine import physical_memory
 
 _DEFAULT_LIMIT: Final = 256 << 20
 _MOST_KEPT: Final = 4  # times the limit
@@ -136,8 +137,7 @@ def _configured_limit() -> int:
 
 
 def _keep_output_memory(limit: int) -> None:
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    kernels.set_cache_limit(limit * 3 // 8, min(_MOST_KEPT * limit, physical // 4))
+    kernels.set_cache_limit(limit * 3 // 8, min(_MOST_KEPT * limit, physical_memory() // 4))
 
 
 _limit = _configured_limit()

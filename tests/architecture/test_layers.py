@@ -64,6 +64,7 @@ FLOORS = {
         cache
         interrupts
         kernels  owned  tasks
+        machine
         errors  arrow_values
         legible
         __init__

@@ -44,7 +44,9 @@ uint8_t* map_huge(size_t bytes, size_t alignment) {
   if (aligned > begin) munmap(area, aligned - begin);
   size_t tail = begin + reserved - (aligned + bytes);
   if (tail > 0) munmap(reinterpret_cast<void*>(aligned + bytes), tail);
+#ifdef MADV_HUGEPAGE  // Linux
   madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+#endif
   return reinterpret_cast<uint8_t*>(aligned);
 }
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
-#include <thread>
+#include <future>
 
 #include "search/top_k.hpp"
 
@@ -51,8 +51,10 @@ class Builder {
       }
     };
     {
-      std::vector<std::jthread> others;
-      for (uint32_t i = 1; i < options_.threads && rows_ > kGuards; ++i) others.emplace_back(work);
+      std::vector<std::future<void>> others;  // waits for its threads when it goes
+      for (uint32_t i = 1; i < options_.threads && rows_ > kGuards; ++i) {
+        others.push_back(std::async(std::launch::async, work));
+      }
       work();
     }
     if (failure) std::rethrow_exception(failure);

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final, TypeVar, cast
 
 from lance_engine.cache import index_cache_bytes, memory_limit
+from lance_engine.machine import physical_memory
 
 Value = TypeVar("Value")
 
@@ -60,8 +60,7 @@ CACHE: Final = IndexCache(index_cache_bytes)
 
 def _vector_bytes() -> int:
     """An eighth of the machine's memory, as far as the limit of memory was not set lower."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(index_cache_bytes(), min(machine // 8, 8 * memory_limit()))
+    return max(index_cache_bytes(), min(physical_memory() // 8, 8 * memory_limit()))
 
 
 #: Partitions of vector indices, which are large and wanted whole.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TypeVar
 
+from lance_engine.machine import processors
 from lance_engine.tasks import Pool, Task
 
 Work = TypeVar("Work")
@@ -21,7 +22,7 @@ PARALLEL_ROWS = 256
 def num_threads() -> int:
     """Threads that decode at the same time: ``LANCE_SQL_THREADS``, else one per processor."""
     configured = os.environ.get("LANCE_SQL_THREADS", "")
-    return max(1, int(configured)) if configured.isdigit() else len(os.sched_getaffinity(0))
+    return max(1, int(configured)) if configured.isdigit() else processors()
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from lance_engine import kernels
 from lance_engine.index.vector.codec import F32Array
+from lance_engine.machine import processors
 from lance_engine.tasks import Pool
 
 # Rounds end when the sum of distances shrinks by less than this share.
@@ -38,7 +38,7 @@ def kmeans(
     centroids = _seeds(vectors, count, random)
     chunks = [vectors[begin : begin + _STEP_ROWS].reshape(-1) for begin in range(0, len(vectors), _STEP_ROWS)]
     before = np.inf
-    with Pool(len(os.sched_getaffinity(0)), "lance-train") as pool:
+    with Pool(processors(), "lance-train") as pool:
         for _ in range(rounds):
             compiled = kernels.Centroids(centroids.reshape(-1), dim, False)
             sums = np.zeros((count, dim))

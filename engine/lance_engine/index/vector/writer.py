@@ -21,6 +21,7 @@ from lance_engine.index.vector.ivf import serialize_ivf
 from lance_engine.index.vector.metadata import METRIC_NAMES
 from lance_engine.index.vector.options import GRAPH_LEVELS
 from lance_engine.index.vector.segment import INDEX_FILE, VECTORS_FILE
+from lance_engine.machine import processors
 
 # More bytes than this of vectors or codes wait in a temporary file.
 _MEMORY: Final = 256 << 20
@@ -160,7 +161,7 @@ def _graph(encoder: Encoder, codes: U8Array) -> _Graph:
     options = encoder.options
     metric = kernels.Metric.DOT if options.metric is kernels.Metric.DOT else kernels.Metric.L2
     values = np.ascontiguousarray(encoder.coder.decoded(codes)).reshape(-1)
-    threads = len(os.sched_getaffinity(0))
+    threads = processors()
     entry, ends, ids, offsets, neighbours, distances = kernels.build_graph(
         metric, options.dim, values, options.neighbours, options.candidates, GRAPH_LEVELS, threads
     )
