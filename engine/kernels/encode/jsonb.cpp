@@ -1,9 +1,15 @@
 #include "encode/jsonb.hpp"
 
+#include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +23,20 @@ constexpr uint64_t kMaxText = uint64_t{1} << 31;
 
 bool is_digit(uint8_t c) {
   return c >= '0' && c <= '9';
+}
+
+// The value of a number as it is written, or nothing beyond the range of doubles.
+std::optional<double> parse_double(const char* begin, const char* end) {
+#ifdef __cpp_lib_to_chars
+  double value;
+  if (std::from_chars(begin, end, value).ec != std::errc()) return std::nullopt;
+  return value;
+#else  // Libraries without it, as on macOS; a locale of the process may have another decimal point.
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  const double value = strtod_l(std::string(begin, end).c_str(), nullptr, c_locale);
+  if (std::isinf(value)) return std::nullopt;
+  return value;
+#endif
 }
 
 // A number beyond the range of doubles, as it is written: whether it is too large, and not too small.
@@ -276,12 +296,12 @@ uint32_t Writer::parse_number() {
       return add_number(kSigned, 0 - value, width);
     }
   }
-  double value = 0;
-  if (std::from_chars(text + start, text + at_, value).ec != std::errc()) {
+  std::optional<double> value = parse_double(text + start, text + at_);
+  if (!value) {
     if (overflows({text + start, at_ - start})) fail("a number too large for 64 bits ends");
     value = negative ? -0.0 : 0.0;
   }
-  return add_number(kFloat, std::bit_cast<uint64_t>(value), 8);
+  return add_number(kFloat, std::bit_cast<uint64_t>(*value), 8);
 }
 
 uint32_t Writer::add_number(uint8_t kind, uint64_t bits, size_t width) {

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <future>
 #include <limits>
 #include <mutex>
 #include <random>
 #include <stdexcept>
-#include <future>
 
 #include "search/top_k.hpp"
 

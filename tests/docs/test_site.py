@@ -1,0 +1,41 @@
+"""The documentation's site is built without warnings and has every page; its plots are made of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.site_plots import RESULTS, on_page_markdown
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_site_is_built(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    built = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    pages = {page.stem for page in tmp_path.glob("*.html")} - {"404"}
+    assert pages == {page.stem for page in (ROOT / "docs").glob("*.md")}
+    assert "<svg" in (tmp_path / "benchmarks.html").read_text()
+
+
+def test_plots_show_every_figure() -> None:
+    page = on_page_markdown("before\n\n<!-- plots: peers -->\n\nafter")
+    result = json.loads((RESULTS / "peers.json").read_text())
+    assert page.startswith("before")
+    assert page.endswith("after")
+    assert page.count("<svg") == len(result["milliseconds"])
+    for times in result["milliseconds"].values():
+        assert min(times.values()) > 0
+        for name in times:
+            assert page.count(f">{name}</text>") == len(result["milliseconds"])
