@@ -14,8 +14,8 @@ import pyarrow.types as at
 from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.text.statement import Statement, is_alias
-from lance_sql.text.tokens import Token, table_positions
+from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
@@ -167,21 +167,9 @@ def nearest_first(
 
     `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
     """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    text, tokens = statement.original, statement.tokens
-    places = sorted(table_positions(tokens))
-    if len(places) != 1 or not _is_name_alone(tokens, places[0]):
-        return None
-    begin = next((token.start for token in tokens if token.upper == "SELECT"), 0)
-    if any(token.upper not in ("EXPLAIN", "ANALYZE") for token in tokens if token.start < begin):
-        return None
-    try:
-        tree = parse_one(text[begin:], dialect="duckdb")
-    except SqlglotError:
-        return None
-    if not isinstance(tree, exp.Select) or not _is_plain(tree):
+    place = only_table(statement)
+    tree = None if place is None else parsed_select(statement.original[place.begin :])
+    if place is None or tree is None or not _is_plain(tree):
         return None
     ordered = tree.args["order"].expressions[0]
     distance = _distance(tree, ordered.this)
@@ -194,11 +182,10 @@ def nearest_first(
     # The greatest value of a number is NaN, which comes first in descending order and is near to nothing.
     if descending is ascending or (descending and not by_index):
         return None
-    words = [token.upper for token in tokens]
+    words = [token.upper for token in statement.tokens]
     if "FIRST" in words or ("NULLS" not in words and not nulls_are_last(descending)):
         return None
-    token = tokens[places[0]]
-    dataset = find(token.value, token.kind != "word")
+    dataset = find(place.token.value, place.token.kind != "word")
     if dataset is None or not _is_vector(dataset, column):
         return None
     where = tree.args.get("where")
@@ -215,19 +202,8 @@ def nearest_first(
             return None
     except (LanceError, TypeError, ValueError):
         return None
-    following = tokens[places[0] + 1] if places[0] + 1 < len(tokens) else None
-    alias = (
-        None if following is not None and (following.upper == "AS" or is_alias(following)) else token.value
-    )
     rows = NearestFirst(dataset, column, metric, vector, k + skipped, condition, by_index)
-    return Found(token.start, token.end, alias, rows)
-
-
-def _is_name_alone(tokens: list[Token], place: int) -> bool:
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
-    return tokens[place].kind in ("word", "string", "quoted") and (
-        following is None or (following.text not in (".", "(") and following.upper != "AT")
-    )
+    return Found(place.token.start, place.token.end, place.alias, rows)
 
 
 def _is_plain(tree: Any) -> bool:
@@ -305,17 +281,9 @@ def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> s
     )  # fmt: skip
     if not all(isinstance(node, certain) for node in tree.walk()):
         return None
-    copied = tree.copy()
-    for column in copied.find_all(exp.Column):
-        column.set("table", None)
+    found = as_condition(tree, value)
     try:
-        for parameter in list(copied.find_all(exp.Parameter, exp.Placeholder)):
-            given = value(parameter.sql(dialect="duckdb"))
-            if not isinstance(given, (int, float, str)):
-                return None
-            parameter.replace(exp.convert(given))
-        found: str = copied.sql(dialect="duckdb")
-        _parsed: Node = parse_sql(found, dataset.storage_schema)
+        _parsed: Node | None = None if found is None else parse_sql(found, dataset.storage_schema)
     except LanceError:
         return None
     return found

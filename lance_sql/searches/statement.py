@@ -18,7 +18,8 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.searches import lateral
-from lance_sql.searches.nearest_first import mentions_distance, nearest_first
+from lance_sql.searches.indexed_conditions import FoundCondition, indexed_condition, mentions_parts
+from lance_sql.searches.nearest_first import Found, mentions_distance, nearest_first
 from lance_sql.searches.parameters import SearchParameters
 from lance_sql.searches.prefilter import condition_of
 from lance_sql.text.reference import Reference
@@ -83,9 +84,9 @@ class Searches:
         if calls:
             self._parameters = SearchParameters(statement, parameters)
             self._replace(calls)
-        elif mentions_distance(statement):
+        elif mentions_distance(statement) or mentions_parts(statement):
             self._parameters = SearchParameters(statement, parameters)
-            self._replace_ordered(statement)
+            self._replace_table(statement)
 
     def prepare(self) -> None:
         """Find the vectors that other tables of the statement hold."""
@@ -118,11 +119,19 @@ class Searches:
         self.statement = Statement("".join([*pieces, text[done:]]))
         self.parameters = self._parameters.left(self.statement)
 
-    def _replace_ordered(self, statement: Statement) -> None:
+    def _replace_table(self, statement: Statement) -> None:
+        """In place of the only dataset of a statement, give the engine the rows that it needs of it."""
+
         def find(location: str, quoted: bool) -> SqlDataset | None:
             return self._host.catalog.open(Reference(location, location, certain=False, quoted=quoted))
 
-        found = nearest_first(statement, find, self._constant, self._host.nulls_are_last, self._host.by_index)
+        found: Found | FoundCondition | None = None
+        if mentions_distance(statement):
+            found = nearest_first(
+                statement, find, self._constant, self._host.nulls_are_last, self._host.by_index
+            )
+        elif not set(self._system_columns) - {ROW_ID}:
+            found = indexed_condition(statement, find, self._constant)
         if found is None:
             return
         rows = found.rows

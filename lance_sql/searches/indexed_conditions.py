@@ -1,0 +1,154 @@
+"""``WHERE list_contains(tags, 'x')`` and ``WHERE title LIKE '%x%'`` over a dataset with an index that finds
+such rows: only these are given to the engine, which tests its conditions again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from lance_engine.errors import LanceError
+
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.text.statement import Statement
+
+if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
+
+#: What conditions on parts of lists and texts are written with. Engines test these themselves.
+_WORDS: Final = frozenset(
+    {
+        "array_contains",
+        "array_has",
+        "array_has_all",
+        "array_has_any",
+        "arrays_overlap",
+        "contains",
+        "ends_with",
+        "like",
+        "list_contains",
+        "list_has",
+        "list_has_all",
+        "list_has_any",
+        "prefix",
+        "starts_with",
+        "suffix",
+    }
+)
+#: The kinds of indices that find their rows.
+_KINDS: Final = ("label_list", "ngram")
+#: What an index leaves of the rows, at most.
+_LEFT_SHARE: Final = 1 / 20
+_MATCHES: Final = ("like", "contains", "starts_with", "ends_with")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCondition:
+    """The rows of `dataset` that pass a condition which an index serves."""
+
+    dataset: SqlDataset
+    condition: str
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of these rows."""
+        yield from self.dataset.scan(list(columns), self.condition).to_batches()
+
+    def description(self) -> list[str]:
+        """What will be done, for people."""
+        return self.dataset.scan([], self.condition).explain().splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCondition:
+    """Where the table stands in the text, and what the engine shall scan in its place."""
+
+    start: int
+    end: int
+    alias: str | None
+    rows: IndexedCondition
+
+
+def mentions_parts(statement: Statement) -> bool:
+    """Whether a statement may have a condition on parts of lists or texts; cheap."""
+    words = {token.text.lower() for token in statement.tokens if token.kind == "word"}
+    return "where" in words and not words.isdisjoint(_WORDS)
+
+
+def indexed_condition(
+    statement: Statement, find: Callable[[str, bool], SqlDataset | None], value: Callable[[str], Any]
+) -> FoundCondition | None:
+    """What an index finds for the conditions of a query over one dataset, None where it finds nothing.
+
+    `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
+    """
+    place = only_table(statement)
+    dataset = None if place is None else find(place.token.value, place.token.kind != "word")
+    if place is None or dataset is None or not _has_index(dataset):
+        return None
+    tree = parsed_select(statement.original[place.begin :])
+    if tree is None or not _is_over_rows(tree):
+        return None
+    served = [text for text in _conjuncts(tree, value) if _is_served(text, dataset)]
+    if not served:
+        return None
+    rows = IndexedCondition(dataset, " AND ".join(f"({text})" for text in served))
+    return FoundCondition(place.token.start, place.token.end, place.alias, rows)
+
+
+def _has_index(dataset: SqlDataset) -> bool:
+    from lance_engine.index.segments import usable_indices
+
+    indices = usable_indices(dataset.snapshot).values()
+    return any(index.kind.name in _KINDS for found in indices for index in found)
+
+
+def _is_over_rows(tree: Any) -> bool:
+    """Whether the conditions of a query are tested on the rows of its table, before anything else."""
+    from sqlglot import exp
+
+    others = {"joins", "laterals", "with", "with_", "pivots", "match", "sample"}
+    if tree.args.get("where") is None or any(tree.args.get(name) for name in others):
+        return False
+    odd = (exp.Query, exp.Join, exp.TableSample, exp.Unnest)
+    return not any(tree.find(kind) is not (tree if kind is exp.Query else None) for kind in odd)
+
+
+def _conjuncts(tree: Any, value: Callable[[str], Any]) -> Iterator[str]:
+    condition = tree.args["where"].this
+    for part in condition.flatten() if condition.key == "and" else [condition]:
+        text = as_condition(part.unnest(), value)
+        if text is not None:
+            yield text
+
+
+def _is_served(text: str, dataset: SqlDataset) -> bool:
+    """Whether an index leaves few rows for a condition that means the same to engines and scans."""
+    from lance_engine.expr.from_sql import parse_sql
+
+    try:
+        node = parse_sql(text, dataset.storage_schema)
+        if not _is_certain(node):
+            return False
+        metrics = dataset.scan([], node).look_ahead()
+    except LanceError:
+        return False
+    kinds = {use.kind for use in metrics.indices}
+    return not kinds.isdisjoint(_KINDS) and metrics.rows_left <= metrics.rows * _LEFT_SHARE
+
+
+def _is_certain(node: Node) -> bool:
+    """Whether engines and scans agree on a condition: engines differ in how they escape in patterns."""
+    from lance_engine.expr.tree import Column, Function, Literal, Match
+    from lance_engine.expr.value_types import is_text
+
+    if isinstance(node, Match):
+        return node.kind in _MATCHES and isinstance(node.operand, Column) and "\\" not in node.pattern
+    wanted = node.arguments[-1] if isinstance(node, Function) and len(node.arguments) == 2 else None
+    if not isinstance(wanted, Literal):
+        return False
+    kind = wanted.type
+    item = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    return bool(is_text(item) or pa.types.is_integer(item))
