@@ -99,9 +99,13 @@ def _column_metadata() -> list[Blob]:
 
 
 def _read_column_metadata(data: bytes) -> None:
+    from lance_engine.encodings.faults import fault_of
     from lance_engine.format.container import parse_column_metadata
 
-    assert parse_column_metadata(data, 1 << 20).rows >= 0
+    try:
+        assert parse_column_metadata(data, 1 << 20).rows >= 0
+    except (kernels.CorruptDataError, kernels.UnsupportedError) as error:
+        raise fault_of(error) from error  # type: ignore[misc]
 
 
 # ---- zone maps ---------------------------------------------------------------------------------------------

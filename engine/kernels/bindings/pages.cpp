@@ -12,6 +12,7 @@
 #include "decode/legacy/array_decoder.hpp"
 #include "decode/v2_0/array_decoder.hpp"
 #include "decode/v2_0/nested_field.hpp"
+#include "file/footer.hpp"
 #include "page/column.hpp"
 #include "page/compressive.hpp"
 
@@ -35,16 +36,66 @@ using Custom = nb::typed<nb::callable, std::optional<PagePtr>(
                                            uint64_t, nb::str, nb::bytes, uint64_t,
                                            nb::typed<nb::list, std::pair<uint64_t, uint64_t>>, uint64_t)>;
 
+RangeList places_of(const std::vector<Range>& ranges) {
+  RangeList places;
+  for (const Range& range : ranges) places.emplace_back(range.offset, range.length);
+  return places;
+}
+
+nb::str text_of(std::string_view name) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+}
+
+nb::bytes bytes_of(Span message) {
+  return nb::bytes(message.data, message.size);
+}
+
 OpenCustom calling(const Custom& custom) {
   return [custom](const StoredPage& page) {
-    RangeList buffers;
-    for (const Range& range : page.buffers) buffers.emplace_back(range.offset, range.length);
-    nb::str name = nb::steal<nb::str>(
-        PyUnicode_DecodeUTF8(page.name.data(), static_cast<Py_ssize_t>(page.name.size()), "replace"));
-    nb::bytes message(page.message.data, page.message.size);
-    nb::object found = custom(page.number, name, message, page.rows, buffers, page.priority);
+    nb::object found = custom(page.number, text_of(page.name), bytes_of(page.message), page.rows,
+                              places_of(page.buffers), page.priority);
     return found.is_none() ? nullptr : nb::cast<PagePtr>(found);
   };
+}
+
+using FooterNumbers = std::tuple<uint64_t, uint64_t, uint32_t, uint32_t, std::string>;
+using PageNumbers = std::tuple<uint64_t, uint64_t, nb::str, nb::bytes, RangeList>;
+using ColumnNumbers = std::tuple<nb::str, nb::bytes, std::vector<PageNumbers>, RangeList>;
+
+void bind_container(nb::module_& m) {
+  m.def(
+      "parse_footer",
+      [](const nb::bytes& tail, uint64_t file_size) {
+        const Footer footer = parse_footer(span_of(tail), file_size);
+        return FooterNumbers{footer.column_table, footer.global_table, footer.num_global_buffers,
+                             footer.num_columns, footer.version};
+      },
+      "tail"_a, "file_size"_a,
+      "From the last bytes of a file: positions of its tables of columns and of global buffers, the lengths "
+      "of "
+      "the second and the first, and the version; UnsupportedError for one that is not known.");
+  m.def(
+      "parse_table_entry",
+      [](const nb::bytes& entry, uint64_t file_size) {
+        const Range place = parse_table_entry(span_of(entry), file_size);
+        return std::pair{place.offset, place.length};
+      },
+      "entry"_a, "file_size"_a, "Position and size, from an entry of a table of offsets.");
+  m.def(
+      "parse_column",
+      [](const nb::bytes& metadata, uint64_t file_size) {
+        const StoredColumn column = stored_column(span_of(metadata), file_size);
+        std::vector<PageNumbers> pages;
+        for (const StoredPage& page : column.pages)
+          pages.emplace_back(page.rows, page.priority, text_of(page.name), bytes_of(page.message),
+                             places_of(page.buffers));
+        return ColumnNumbers{text_of(column.name), bytes_of(column.message), std::move(pages),
+                             places_of(column.buffers)};
+      },
+      "metadata"_a, "file_size"_a,
+      "What the metadata of a column say: the name and bytes of its encoding, (rows, priority, name, bytes, "
+      "buffers) of each page, and its own buffers.");
 }
 
 void bind_stored_pages(nb::module_& m) {
@@ -180,6 +231,7 @@ void bind_legacy(nb::module_& m) {
 }  // namespace
 
 void bind_page_decoders(nb::module_& m) {
+  bind_container(m);
   bind_stored_pages(m);
   bind_block_decoder(m);
   bind_v2_0(m);

@@ -14,11 +14,6 @@ constexpr std::string_view kPageLayout = "lance.encodings21.PageLayout";
 // Numbers of the alternatives of Encoding.
 enum : uint64_t { kInPlace = 2, kAlternatives = 3 };
 
-struct StoredColumn {
-  std::vector<StoredPage> pages;
-  std::vector<Range> buffers;
-};
-
 struct StoredEncoding {
   std::string_view name;
   Span message;
@@ -62,20 +57,11 @@ auto on_page(uint64_t number, WithPage with_page) {
   }
 }
 
-StoredColumn parse_column(Span metadata, uint64_t file_size) {
-  Message message(metadata);
-  std::string_view name = stored_encoding(message.message(1)).name;
-  if (name != kColumnEncoding) unsupported("the column encoding '" + printable(name) + "' is not known");
-  StoredColumn column;
-  column.buffers = buffers_of(message, 3, 4, file_size);
-  for (const Message& page : message.messages(2)) {
-    const uint64_t number = column.pages.size();
-    column.pages.push_back(on_page(number, [&] {
-      StoredEncoding encoding = stored_encoding(page.message(4));
-      return StoredPage{number,        page.number(3),   page.number(5),
-                        encoding.name, encoding.message, buffers_of(page, 1, 2, file_size)};
-    }));
-  }
+// A column whose pages hold its values.
+StoredColumn column_of_values(Span metadata, uint64_t file_size) {
+  StoredColumn column = stored_column(metadata, file_size);
+  if (column.name != kColumnEncoding)
+    unsupported("the column encoding '" + printable(column.name) + "' is not known");
   return column;
 }
 
@@ -92,9 +78,24 @@ PagePtr open_page(const StoredPage& page, std::string_view name, const OpenCusto
 
 }  // namespace
 
+StoredColumn stored_column(Span metadata, uint64_t file_size) {
+  Message message(metadata);
+  StoredEncoding described = stored_encoding(message.message(1));
+  StoredColumn column{described.name, described.message, {}, buffers_of(message, 3, 4, file_size)};
+  for (const Message& page : message.messages(2)) {
+    const uint64_t number = column.pages.size();
+    column.pages.push_back(on_page(number, [&] {
+      StoredEncoding encoding = stored_encoding(page.message(4));
+      return StoredPage{number,        page.number(3),   page.number(5),
+                        encoding.name, encoding.message, buffers_of(page, 1, 2, file_size)};
+    }));
+  }
+  return column;
+}
+
 std::vector<PagePtr> open_pages(Span metadata, uint64_t file_size, const OpenCustom& custom) {
   std::vector<PagePtr> pages;
-  for (StoredPage& page : parse_column(metadata, file_size).pages)
+  for (StoredPage& page : column_of_values(metadata, file_size).pages)
     pages.push_back(open_page(page, kPageLayout, custom, [&](const Message& layout) {
       return open_layout(layout, page.rows, page.buffers);
     }));
@@ -104,7 +105,7 @@ std::vector<PagePtr> open_pages(Span metadata, uint64_t file_size, const OpenCus
 std::vector<PagePtr> open_array_pages(Span metadata, uint64_t file_size, const LeafType& type,
                                       bool is_dictionary, bool is_blob, const OpenCustom& custom) {
   std::vector<PagePtr> pages;
-  StoredColumn column = parse_column(metadata, file_size);
+  StoredColumn column = column_of_values(metadata, file_size);
   for (const StoredPage& page : column.pages) {
     if (page.rows == 0) continue;
     pages.push_back(open_page(page, kArrayEncoding, custom, [&](const Message& encoding) {
@@ -118,7 +119,7 @@ std::vector<PagePtr> open_array_pages(Span metadata, uint64_t file_size, const L
 
 std::vector<v2_0::ListPage> open_list_pages(Span metadata, uint64_t file_size) {
   std::vector<v2_0::ListPage> pages;
-  for (const StoredPage& page : parse_column(metadata, file_size).pages) {
+  for (const StoredPage& page : column_of_values(metadata, file_size).pages) {
     if (page.rows == 0) continue;
     pages.push_back(on_page(page.number, [&] {
       if (page.name != kArrayEncoding) without_decoder(printable(page.name));
@@ -134,7 +135,7 @@ std::vector<v2_0::ListPage> open_list_pages(Span metadata, uint64_t file_size) {
 }
 
 std::optional<std::string> array_column_kind(Span metadata, uint64_t file_size) {
-  StoredColumn column = parse_column(metadata, file_size);
+  StoredColumn column = column_of_values(metadata, file_size);
   if (column.pages.empty()) return std::nullopt;
   const StoredPage& first = column.pages.front();
   if (first.name != kArrayEncoding) return "";

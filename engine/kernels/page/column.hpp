@@ -27,6 +27,17 @@ struct StoredPage {
   std::vector<Range> buffers;
 };
 
+// A column: the message `name` that describes it, its pages in row order, and the places of its own buffers.
+struct StoredColumn {
+  std::string_view name;
+  Span message;
+  std::vector<StoredPage> pages;
+  std::vector<Range> buffers;
+};
+
+// What the metadata of a column say, of a file of `file_size` bytes; points into `metadata`.
+StoredColumn stored_column(Span metadata, uint64_t file_size);
+
 // Opens a page whose description is none of the format; null where it cannot.
 using OpenCustom = std::function<PagePtr(const StoredPage&)>;
 

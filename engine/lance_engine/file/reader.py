@@ -20,7 +20,6 @@ from lance_engine.format.container import (
     PageMetadata,
     parse_column_metadata,
     parse_footer,
-    parse_offset_table,
 )
 from lance_engine.format.pb import file_pb2
 from lance_engine.metrics import count_read
@@ -67,7 +66,7 @@ class FileReader(FileContents):
             if not 0 <= number < count:
                 raise CorruptFileError(f"Global buffer {number} was requested, but the file has {count}")
             table = self.read(self.footer.global_table_position + 16 * number, 16)
-            ((position, size),) = parse_offset_table(table, 1, self.size)
+            position, size = kernels.parse_table_entry(table, self.size)
             return self.read(position, size)
 
     def column_metadata(self, index: int) -> ColumnMetadata:
@@ -149,5 +148,5 @@ class FileReader(FileContents):
     def _place_of(self, index: int) -> tuple[int, int]:
         """Position and size of the metadata of a column. Other columns, maybe many, stay unread."""
         entry = self.read(self.footer.column_table_position + 16 * index, 16)
-        ((position, size),) = parse_offset_table(entry, 1, self.size)
-        return position, size
+        with self.placed():
+            return kernels.parse_table_entry(entry, self.size)

@@ -147,7 +147,7 @@ def rewritten(
     descriptor = file_pb2.FileDescriptor.FromString(reader.descriptor.SerializeToString())
     if metadata is not None:
         descriptor.schema.metadata[ZONE_MAPS_KEY] = metadata
-    content = bytearray(data[: footer.column_metadata_position])
+    content = bytearray(data[: table[0]])
     content += bytes(-len(content) % 64)
     schema = (len(content), len(descriptor.SerializeToString()))
     content += descriptor.SerializeToString()
