@@ -150,6 +150,11 @@ class PieceReader:
         if not passing.count:
             return []
         begin = time.perf_counter()
+        mask = passing.dense_mask(PICKED_DISTANCE) if self._names else None
+        if mask is not None:
+            batches = self._filtered(piece, passing, mask)
+            metrics.add_time("read", time.perf_counter() - begin)
+            return batches
         passing.compress()
         found = passing.selection
         batches = [
@@ -160,6 +165,20 @@ class PieceReader:
         self._seen_rows += found.count
         self._seen_bytes += sum(batch.nbytes for batch in batches)
         metrics.add_time("read", time.perf_counter() - begin)
+        return batches
+
+    def _filtered(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
+        """The rows of a range at which `mask` is true, of which there are many: all are decoded."""
+        rows = passing.selection
+        parts = (
+            rows.part(first, min(first + self._batch_rows, rows.count))
+            for first in range(0, rows.count, self._batch_rows)
+        )
+        batches = []
+        for part in parts:
+            first = part.begin - rows.begin
+            whole = self._materialised(piece, part, first, passing.columns)
+            batches.append(whole.filter(mask.slice(first, part.count)))
         return batches
 
     def _rows_at_once(self, selection: Selection) -> int:

@@ -155,6 +155,11 @@ class Passing:
                 del self.columns[name]
         return mask
 
+    def dense_mask(self, distance: int) -> pa.BooleanArray | None:
+        """Which rows of a range pass, if these are on average at most `distance` apart; else None."""
+        is_dense = self.selection.is_range and self.count * distance >= self.selection.count
+        return self._mask if is_dense else None
+
     def compress(self) -> None:
         """Leave the rows that do not pass out of the selection and the columns; some row must pass."""
         mask, self._mask = self._mask, None

@@ -1,0 +1,67 @@
+"""Rows that a filter leaves of a range, where these are many: decoded as a range, not one by one."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance_engine.dataset import DatasetVersion
+from lance_engine.scan.selection import Selection
+from lance_engine.write.dataset import write_dataset
+
+ROWS = 30_000
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    numbers = range(ROWS)
+    return pa.table(
+        {
+            "number": numbers,
+            "other": [number * 7919 % ROWS for number in numbers],
+            "word": [("few", "some", "many")[number % 3] for number in numbers],
+            "text": [None if number % 5 == 0 else f"text {number}" for number in numbers],
+            "items": [[number] * (number % 3) for number in numbers],
+            "pair": [{"a": number, "b": str(number)} for number in numbers],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def dataset(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
+    path = str(tmp_path_factory.mktemp("dense") / "t.lance")
+    written = DatasetVersion(write_dataset(table, path, max_rows_per_file=20_000))
+    return written.delete("number IN (3, 4000, 25000)")
+
+
+@pytest.mark.parametrize("columns", [["number"], ["text", "word"], ["items", "pair", "other"], ["_rowid"]])
+@pytest.mark.parametrize("batch_size", [None, 777])
+def test_rows_are_not_numbered_where_most_pass(
+    table: pa.Table,
+    dataset: DatasetVersion,
+    columns: list[str],
+    batch_size: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Selection, "where", _unexpected)
+    found = dataset.scan(columns, "number > other OR word <> 'few'", batch_size=batch_size).to_table()
+    live = table.append_column(
+        "_rowid", pa.array([row + (row // 20_000) * (2**32 - 20_000) for row in range(ROWS)], pa.uint64())
+    )
+    live = live.filter(~pc.field("number").isin([3, 4000, 25000]))
+    wanted = live.filter((pc.field("number") > pc.field("other")) | (pc.field("word") != "few"))
+    assert found.to_pylist() == wanted.select(columns).to_pylist()
+
+
+def test_few_rows_are_picked(dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = dataset.scan(["text"], "number % 100 = 7")
+    assert scan.to_table().num_rows == ROWS // 100
+    assert scan.metrics is not None
+    assert scan.metrics.rows_decoded < 2 * ROWS
+    monkeypatch.setattr(Selection, "where", _unexpected)
+    with pytest.raises(AssertionError):
+        dataset.scan(["text"], "number % 100 = 7").to_table()
+
+
+def _unexpected(selection: Selection, mask: pa.BooleanArray) -> Selection:
+    raise AssertionError("rows are numbered")
