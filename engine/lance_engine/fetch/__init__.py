@@ -10,6 +10,7 @@ from lance_engine.fetch.fetcher import Fetcher
 from lance_engine.fetch.model import LEAST_GAP, TransferModel
 from lance_engine.fetch.pool import (
     MOST_AHEAD,
+    each_ahead,
     helpers,
     ordered_ahead,
     requests_in_flight,
@@ -27,6 +28,7 @@ __all__ = [
     "ReadAhead",
     "Span",
     "TransferModel",
+    "each_ahead",
     "helpers",
     "joined",
     "ordered_ahead",

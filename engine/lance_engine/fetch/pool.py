@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import Final, TypeVar
+
+from lance_engine.metrics import counting, current_metrics
+
+_HELPER: Final = "lance-open"
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -80,7 +84,7 @@ def request_pool(process: int, root: str, most: int) -> RequestPool:
 
 @cache
 def _helpers(process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST_AHEAD, thread_name_prefix="lance-open")
+    return ThreadPoolExecutor(MOST_AHEAD, thread_name_prefix=_HELPER)
 
 
 def helpers() -> ThreadPoolExecutor:
@@ -90,7 +94,7 @@ def helpers() -> ThreadPoolExecutor:
 
 def ordered_ahead(
     work: Callable[[Task], Result], tasks: Iterator[Task], first: int = MOST_AHEAD
-) -> Iterator[tuple[Task, Result]]:
+) -> Generator[tuple[Task, Result]]:
     """Tasks with their results, in order, many of which are begun before they are asked for.
 
     At the beginning `first` are, later more and more. Errors are raised where the result would come.
@@ -113,6 +117,25 @@ def ordered_ahead(
     finally:
         for _, future in pending:
             future.cancel()
+
+
+def each_ahead(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    """The results of tasks that wait for requests, in order, many of which are begun together.
+
+    In a helper, which must not wait for others, one after the other.
+    """
+    if len(tasks) < 2 or threading.current_thread().name.startswith(_HELPER):
+        yield from map(work, tasks)
+        return
+    metrics = current_metrics()
+
+    def counted(task: Task) -> Result:
+        with counting(metrics):
+            return work(task)
+
+    with closing(ordered_ahead(counted, iter(tasks))) as found:
+        for _, result in found:
+            yield result
 
 
 class _End:

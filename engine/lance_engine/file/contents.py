@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -149,6 +150,19 @@ class FileContents:
         assert self._segments is not None
         return self._segments
 
+    def begin_end(self) -> tuple[int, Future[Buffer]] | None:
+        """Begin to fetch the end of a remote file, unless it is here: from which place on."""
+        length = min(self.size, TAIL_SIZE)
+        offset = self.size - length
+        if self._segments is None or self._segments.holds(offset, length):
+            return None
+        count_read(1, length)
+        return offset, self._fetcher.submit(self.path, offset, length)
+
+    def add_lasting(self, offset: int, data: Buffer) -> None:
+        """Keep what was fetched of a remote file."""
+        self._add(self.segments, offset, data)
+
     def begin_whole(self) -> Future[Buffer] | None:
         """Begin to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
         if self.segments.holds(0, self.size):
@@ -197,6 +211,14 @@ def fetched_whole(files: Sequence[FileContents]) -> list[kernels.SegmentSource]:
     for file, answer in zip(files, under_way, strict=True):
         file.end_whole(answer)
     return [file.segments for file in files]
+
+
+def fetch_ends(files: Sequence[FileContents]) -> None:
+    """Fetch how remote files end, together. What cannot be fetched is left to whoever opens the file."""
+    under_way = [(file, begun) for file in files if (begun := file.begin_end()) is not None]
+    for file, (offset, answer) in under_way:
+        with suppress(FileNotFoundError, CorruptFileError):
+            file.add_lasting(offset, answer.result())
 
 
 def _mapped(store: Store, path: str, local: str) -> kernels.MappedSource:

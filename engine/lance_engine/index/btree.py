@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Column, Node
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
+from lance_engine.fetch import each_ahead
 from lance_engine.file.zone_map import ZoneMap
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles, index_errors, number_in, whole_numbers
@@ -52,7 +54,7 @@ class BTree:
     """An opened BTREE segment: the lookup in memory, pages as they are needed."""
 
     def __init__(self, files: SegmentFiles) -> None:
-        self._files = files
+        self._files, self._is_remote = files, not files.is_local
         with index_errors(files.segment.name):
             lookup = files.open(LOOKUP_FILE, ["min", "max", "null_count", "page_idx"])
             self.page_rows = number_in(lookup.schema.metadata, _PAGE_ROWS, _DEFAULT_PAGE_ROWS, _MAX_PAGE_ROWS)
@@ -106,9 +108,9 @@ class BTree:
             for begin, end in _runs(may & must):
                 found += self._ids(begin * self.page_rows, min(end * self.page_rows, self.rows))
             tested = np.flatnonzero(may & ~must).tolist()
-            step = self._pages_at_once
-            for start in range(0, len(tested), step):
-                found.append(self._test(node, column, tested[start : start + step]))
+            pages = each_ahead(self._page, tested) if self._is_remote else map(self._page, tested)
+            while batches := list(islice(pages, self._pages_at_once)):
+                found.append(self._test(node, column, batches))
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
@@ -132,9 +134,9 @@ class BTree:
         for start in range(begin, end, _STEP_ROWS):
             yield whole_numbers(self._data.read(["ids"], start, min(start + _STEP_ROWS, end)).column(0))
 
-    def _test(self, node: Node, column: Column, pages: Sequence[int]) -> U64Array:
+    def _test(self, node: Node, column: Column, pages: Sequence[pa.RecordBatch]) -> U64Array:
         """The rows of some pages that match."""
-        values, ids = _joined([self._page(page) for page in pages])
+        values, ids = _joined(pages)
         matching: U64Array = whole_numbers(ids.filter(evaluate(node, as_batch(column, values))))
         return matching
 

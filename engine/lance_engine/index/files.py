@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.fetch import MOST_AHEAD, each_ahead
+from lance_engine.file.contents import FileContents, fetch_ends
 from lance_engine.file.reader import FileReader
 from lance_engine.file.table import FileTable
 
 if TYPE_CHECKING:
     from lance_engine.format.index_section import IndexSegment
     from lance_engine.table.snapshot import Snapshot
+
+
+class _WithFiles(Protocol):
+    @property
+    def files(self) -> SegmentFiles: ...
+
+
+HasFiles = TypeVar("HasFiles", bound=_WithFiles)
+Opened = TypeVar("Opened")
 
 
 class SegmentFiles:
@@ -26,7 +37,26 @@ class SegmentFiles:
         # One of its own: caches by snapshot hold these files, and would never let it go.
         self._snapshot = snapshot.with_manifest(snapshot.manifest)
         self._sizes = dict(segment.files)
+        # What was fetched of them stays for as long as these do.
+        self._ends: list[FileContents] = []
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are mapped, so that nothing has to be fetched."""
+        with index_errors(self.segment.name):
+            store, path = self._snapshot.index_file_location(self.segment, "any")
+            return store.local_path(path) is not None
+
+    def fetch_ends(self) -> None:
+        """Fetch how the files of a remote segment end, together: opening one costs no request then."""
+        if self._ends or self.is_local:
+            return
+        with index_errors(self.segment.name):
+            for name, size in list(self._sizes.items())[:MOST_AHEAD]:
+                store, path = self._snapshot.index_file_location(self.segment, name)
+                self._ends.append(FileContents(store, path, size=size))
+            fetch_ends(self._ends)
 
     def open(self, name: str, columns: Sequence[str] = ()) -> FileTable:
         """The file `name` of the segment, which must have some columns.
@@ -41,6 +71,15 @@ class SegmentFiles:
             if missing:
                 raise UnsupportedFeatureError(f"Column '{missing[0]}' not found in the file", path=path)
             return table
+
+
+def opened_together(
+    segments: Sequence[HasFiles], opener: Callable[[HasFiles], Opened]
+) -> list[tuple[HasFiles, Opened]]:
+    """Segments with what `opener` makes of them; several remote ones side by side."""
+    if any(not segment.files.is_local for segment in segments):
+        return list(zip(segments, each_ahead(opener, segments), strict=True))
+    return [(segment, opener(segment)) for segment in segments]
 
 
 @contextmanager

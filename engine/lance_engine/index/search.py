@@ -14,7 +14,7 @@ from lance_engine.expr.statistics import ZoneMatch
 from lance_engine.expr.tree import And, In, Node, Not, Or
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.row_id_map import distinct
-from lance_engine.index.files import index_errors
+from lance_engine.index.files import index_errors, opened_together
 from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, ZoneFinder, column_of, is_plain
 from lance_engine.index.live_zones import Zones
 from lance_engine.index.ranges import EMPTY, intersection, ranges_of, union
@@ -177,7 +177,7 @@ class _Lookup:
         self.rows = 0
         self.is_useful = False
         try:
-            self._opened += [(segment, segment.open(index.kind)) for segment in index.segments]
+            self._opened += opened_together(index.segments, lambda segment: segment.open(index.kind))
         except UnsupportedFeatureError:
             return  # of an old release: what it covers is scanned
         entry_type = index.kind.entry_type(index.column_type)

@@ -51,6 +51,7 @@ class Covering(Generic[Segment]):
         """The opened segment, kept in the cache; None if it is of a kind that is not read."""
 
         def make() -> Segment | None:
+            self.files.fetch_ends()
             try:
                 return self.kind.opener(self.files)
             except UnsupportedFeatureError:

@@ -35,6 +35,7 @@ class CoveringSegment:
         """The opened segment; kept in the cache."""
 
         def make() -> RowFinder | ZoneFinder:
+            self.files.fetch_ends()
             return kind.open(self.files)
 
         return CACHE.get((self.files.key, kind.name), make, lambda finder: finder.nbytes)

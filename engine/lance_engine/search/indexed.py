@@ -13,6 +13,7 @@ from pyroaring import BitMap
 from lance_engine import kernels
 from lance_engine.distinct import distinct
 from lance_engine.expr.tree import Column, In, Node
+from lance_engine.index.files import opened_together
 from lance_engine.index.vector.kind import VECTORS
 from lance_engine.index.vector.segment import VectorSegment
 from lance_engine.scan.pool import num_threads, ordered_map
@@ -52,10 +53,9 @@ def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric | None
     for index in VECTORS.indices(snapshot):
         if index.field_id != column.field_id or column.is_multi:
             continue
-        opened = [(segment.open(), frozenset(segment.fragments)) for segment in index.segments]
         usable = tuple(
-            (found, fragments)
-            for found, fragments in opened
+            (found, frozenset(segment.fragments))
+            for segment, found in opened_together(index.segments, lambda segment: segment.open())
             if found is not None and found.dim == column.dim and metric in (None, found.metric)
         )
         if usable and len({found.metric for found, _ in usable}) == 1:
@@ -117,7 +117,7 @@ def _probe(
             begin, end = 0, first_probes(segment, distances[number], wanted, options)
             most = most_probes(segment, options)
             while begin < end:
-                near = [segment.partition(p) for p in order[number, begin:end].tolist()]
+                near = segment.nearby(order[number, begin:end].tolist())
                 result.search(number, near, vector, rows, few, ef)
                 # More partitions only where too few rows were found.
                 begin, end = end, min(most, 2 * end) if result.found(number) < wanted else end

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pyroaring import BitMap
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.fetch import each_ahead
 from lance_engine.index.cache import VECTORS
 from lance_engine.index.files import SegmentFiles, index_errors
 from lance_engine.index.inverted.layout import DELETED, METADATA_FILE, Layout, file_name
 from lance_engine.index.inverted.partition import TextPartition
+
+Made = TypeVar("Made")
 
 # From this version on the items of lists may be documents of their own.
 _LIST_ITEMS: Final = 3
@@ -25,7 +28,7 @@ class TextSegment:
     kind: Final = "Inverted"
 
     def __init__(self, files: SegmentFiles) -> None:
-        self._files = files
+        self._files, self._is_local = files, files.is_local
         metadata = files.open(METADATA_FILE)
         with index_errors(files.segment.name):
             self.layout = Layout.parse(metadata.schema.metadata)
@@ -79,6 +82,10 @@ class TextSegment:
         key = (self._files.key, "counts", number, tuple(tokens))
         with index_errors(self._files.segment.name):
             return VECTORS.get(key, partial(partition.counts, tokens), lambda made: 64 * (1 + len(made)))
+
+    def ahead(self, work: Callable[[int], Made], numbers: Sequence[int]) -> Iterator[Made]:
+        """What `work` makes of partitions or tokens; where the files are remote, of several together."""
+        return map(work, numbers) if self._is_local else each_ahead(work, numbers)
 
     @property
     def statistics(self) -> Mapping[str, int]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.fetch import each_ahead
 from lance_engine.file.table import FileTable
 from lance_engine.index.cache import VECTORS
 from lance_engine.index.files import SegmentFiles, index_errors, whole_numbers
@@ -37,7 +38,7 @@ class VectorSegment:
     """An opened segment. UnsupportedFeatureError if it is of a kind or layout that is not read."""
 
     def __init__(self, files: SegmentFiles) -> None:
-        self._files = files
+        self._files, self._is_local = files, files.is_local
         with index_errors(files.segment.name), _unread_kinds(files.segment.name):
             self._index = files.open(INDEX_FILE)
             metadata = _metadata(self._index)
@@ -99,6 +100,12 @@ class VectorSegment:
 
         key = (self._files.key, "partition", number)
         return VECTORS.get(key, make, lambda made: made[1])[0]
+
+    def nearby(self, numbers: Sequence[int]) -> list[kernels.Partition]:
+        """Several partitions; where the files are remote, they are read together."""
+        if self._is_local:
+            return [self.partition(number) for number in numbers]
+        return list(each_ahead(self.partition, numbers))
 
     def rows(self, number: int) -> pa.RecordBatch:
         """The row ids of a partition, and what is stored of their vectors, as the file has them."""

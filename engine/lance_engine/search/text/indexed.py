@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from lance_engine import kernels
+from lance_engine.index.files import opened_together
 from lance_engine.index.inverted.analysis import Analysis
 from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.inverted.partition import TextPartition
@@ -38,8 +40,10 @@ class OpenTexts(NamedTuple):
     def partitions(self) -> Iterator[tuple[TextSegment, int, TextPartition]]:
         """Every partition with its segment and number."""
         for segment, _ in self.segments:
-            for number in segment.partitions:
-                yield segment, number, segment.partition(number)
+            for number, partition in zip(
+                segment.partitions, segment.ahead(segment.partition, segment.partitions), strict=True
+            ):
+                yield segment, number, partition
 
     def similar(self, term: bytes, query: Match) -> list[bytes]:
         """The terms of the index that a fuzzy word stands for."""
@@ -56,10 +60,9 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
     for index in INVERTED.indices(snapshot):
         if index.field_id != column.field_id:
             continue
-        opened = [(covering.open(), covering.fragments) for covering in index.segments]
         usable = [
-            (segment, fragments - segment.deleted_fragments)
-            for segment, fragments in opened
+            (segment, covering.fragments - segment.deleted_fragments)
+            for covering, segment in opened_together(index.segments, lambda covering: covering.open())
             if segment is not None and (not positions or segment.has_positions)
         ]
         # Segments that cut texts in another way are as good as none.
@@ -122,13 +125,11 @@ def search_indexed(
             there = [entry for entry in entries if places[entry[1]] is not None]
             if not there or (phrase is not None and len(there) < len(entries)):
                 continue
+            tokens = [place for _, term, _ in there if (place := places[term]) is not None]
+            postings = partial(segment.postings, number, positions=phrase is not None)
             best.search(
                 partition.part,
-                [
-                    segment.postings(number, place, positions=phrase is not None)
-                    for _, term, _ in there
-                    if (place := places[term]) is not None
-                ],
+                list(segment.ahead(postings, tokens)),
                 np.array([rarity[term] * boost for _, term, boost in there], dtype=np.float32),
                 np.array([group for group, _, _ in there], dtype=np.uint32),
                 needed,
