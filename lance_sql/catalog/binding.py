@@ -47,7 +47,8 @@ class _Known:
 class Binding:
     """What `registry` knows of the datasets in `catalog`; `before_change` is called before a name changes.
 
-    `numbers_parameters`: in texts for its engine ``?`` must be written ``$1``, ``$2`` ...
+    `listings` make the tables that describe all tables. `numbers_parameters`: in texts for its engine ``?``
+    must be written ``$1``, ``$2`` ...
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Binding:
         before_change: Callable[[], None] = lambda: None,
         *,
         numbers_parameters: bool = False,
+        listings: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         self._registry = registry
         self._numbers_parameters = numbers_parameters
@@ -64,6 +66,9 @@ class Binding:
         self._before_change = before_change
         #: name -> what it was registered for
         self._known: dict[str, _Known] = {}
+        #: tables that describe all others, by name
+        self._listings = listings or {}
+        self._listed: set[str] = set()
 
     def bind(self, statement: Statement) -> Bound:
         """Register what `statement` names."""
@@ -78,11 +83,26 @@ class Binding:
         if any(reference.name not in found for reference in statement.references):
             # One of the names may be that of a view, which means the newest versions as well.
             self._renew_others(found)
-        return Bound(statement.text(found, self._numbers_parameters), found)
+        listed = self._list(statement)
+        return Bound(statement.text({*found, *listed}, self._numbers_parameters), found)
+
+    def _list(self, statement: Statement) -> set[str]:
+        """Register what a statement asks for of the tables that describe others, as they are now."""
+        names = {
+            reference.name
+            for reference in statement.references
+            if reference.certain and reference.name.lower() in self._listings
+        }
+        for name in names:
+            table = self._listings[name.lower()]()
+            self._before_change()
+            self._registry.register_other(name, table)
+        self._listed |= names
+        return names
 
     def registered(self) -> set[str]:
         """The names under which the engine knows datasets, versions of them and what describes them."""
-        return set(self._known)
+        return {*self._known, *self._listed}
 
     def _register(
         self, reference: Reference, dataset: DatasetVersion, system_columns: tuple[str, ...]
@@ -109,6 +129,13 @@ class Binding:
                     dataset = None  # gone since; whoever names it is told so
                 if dataset is not None:
                     self._register(known.reference, dataset, known.system_columns)
+
+    def forget_all(self) -> None:
+        """The engine forgets what was registered: it is registered again when it is named."""
+        for name in self.registered():
+            self._registry.unregister(name)
+        self._known.clear()
+        self._listed.clear()
 
     def unsettle(self) -> None:
         """What was registered may be gone: it is registered again when it is named."""

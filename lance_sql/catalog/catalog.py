@@ -8,12 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
-from lance_engine.io import open_store
 from lance_engine.operations.retry import latest
 from lance_engine.table.refs import root_store
 
+from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, is_remote, join, named
 from lance_sql.catalog.transaction import Matches, Transaction
+from lance_sql.errors import SqlError
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
 
@@ -32,18 +34,21 @@ class Catalog:
         self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
         #: the open transaction: names mean datasets as it sees them
         self.transaction: Transaction | None = None
-        if directory is not None and not _is_remote(directory) and not os.path.isdir(directory):
-            raise DatasetNotFoundError(
-                "the directory does not exist",
-                path=directory,
-                remedy="Pass an existing directory, or use the path of a dataset in SQL",
-            )
+        session: dict[str, Namespace] = (
+            {} if directory is None else {SESSION: DirectoryNamespace(directory, storage_options)}
+        )
+        #: directories and services whose tables have names with dots
+        self.attached = Attached(session)
+        #: how datasets are reached that namespaces told of, by location
+        self._options: dict[str, Mapping[str, Any] | None] = {}
 
     def copy(self) -> Catalog:
         """The same names, to be changed on their own."""
         copied = Catalog(self.directory, self.storage_options)
         copied._registered = dict(self._registered)
         copied._opened = dict(self._opened)
+        copied.attached = self.attached.copy()
+        copied._options = dict(self._options)
         return copied
 
     def register(self, name: str, dataset: SqlDataset | str) -> None:
@@ -64,29 +69,59 @@ class Catalog:
             if isinstance(known, SqlDataset) and known.uri == dataset.uri:
                 self._registered[name] = dataset
 
-    def dropped(self, dataset: SqlDataset) -> None:
-        """The dataset is gone, or has another name."""
+    def dropped(self, dataset: SqlDataset, name: str = "") -> None:
+        """The dataset is gone, which was the table `name`, or has another name."""
+        found = self.attached.split(name) if name and name not in self._registered else None
+        if found is not None:
+            namespace, schema, table = found
+            namespace.dropped(schema, table)
         for name, known in list(self._registered.items()):
             if (known.uri if isinstance(known, SqlDataset) else known) == dataset.uri:
                 del self._registered[name]
 
     def names(self) -> list[str]:
         """The names that mean datasets here: those in the directory, and registered ones."""
-        return sorted({*self.tables(), *self._registered})
+        return sorted({*self.attached.current_tables(), *self._registered})
 
     def tables(self) -> dict[str, str]:
-        """Table name -> location of the datasets in the directory."""
-        if self.directory is None:
+        """Table name -> location of the datasets in the directory where names without dots are looked up."""
+        current = self.attached.current_directory()
+        if current is None:
             return {}
-        if _is_remote(self.directory):
-            entries = list(open_store(self.directory, self.storage_options).names(""))
-        else:
-            entries = [entry.name for entry in os.scandir(self.directory) if entry.is_dir()]
-        return {
-            name.removesuffix(_SUFFIX): _join(self.directory, name)
-            for name in sorted(entries)
-            if name.endswith(_SUFFIX)
-        }
+        directory, schema = current
+        return {name: self._location(directory.place(schema, name)) for name in directory.tables(schema)}
+
+    def listed(self, listed: Listed) -> SqlDataset | None:
+        """The newest version of a table that a namespace lists, or of a registered name."""
+        namespace = self.attached.get(listed.catalog)
+        place = None if namespace is None else namespace.find(listed.schema, listed.name)
+        if place is not None:
+            return self._open(self._location(place), NEWEST)
+        return self.open(Reference(listed.name, listed.name))
+
+    def new_place(self, name: str, *, dots: bool) -> str | None:
+        """Where a new dataset of a name belongs, None if the name is one for a table of the engine.
+
+        Without `dots` these are part of the name of the table.
+        """
+        found = self.attached.split(name, dots=dots)
+        if found is None or any("/" in part or os.sep in part for part in found[1:]):
+            return None
+        namespace, schema, table = found
+        known = named(schema, namespace.schemas()) if schema != MAIN else MAIN
+        if known is None:
+            raise SqlError(f"there is no schema {schema!r} for {name}", remedy="Write CREATE SCHEMA first")
+        place = namespace.find(known, table) or namespace.place(known, table)
+        return self._location(place)
+
+    def options_of(self, location: str) -> Mapping[str, Any] | None:
+        """The storage options for a dataset at a location."""
+        return self._options.get(location, self.storage_options)
+
+    def _location(self, place: Place) -> str:
+        if place.options is not self.storage_options:
+            self._options[place.location] = place.options
+        return place.location
 
     def resolve(self, statement: Statement) -> dict[str, SqlDataset]:
         """The datasets that `statement` names, each at the version asked for or the newest there is now.
@@ -141,7 +176,7 @@ class Catalog:
                     return known if self.transaction is None else self.transaction.own(known)
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
             if known is None:
-                known = _lookup(tables, location)
+                known = _lookup(tables, location) or self._in_namespace(reference, location)
             if known is not None:
                 return self._open_choice(known, choice, suffixed=choice is not reference.choice)
         if not reference.quoted:
@@ -155,6 +190,17 @@ class Catalog:
                     if reference.certain:
                         raise
         return None
+
+    def _in_namespace(self, reference: Reference, location: str) -> str | None:
+        """Where the dataset of a name with dots is, or of a name that only a service knows."""
+        if "." in location:
+            is_name = not reference.quoted
+        else:
+            is_name = "/" not in location and self.attached.current_directory() is None
+        if not is_name:
+            return None
+        place = self.attached.find(location)
+        return None if place is None else self._location(place)
 
     def _open_choice(self, location: str, choice: VersionChoice, *, suffixed: bool) -> SqlDataset:
         """A name behind ``@`` is a tag, or else a branch."""
@@ -171,9 +217,9 @@ class Catalog:
 
     def _locate(self, location: str) -> str:
         """A relative path is relative to the directory if it exists there, else to the working directory."""
-        if self.directory is not None and not _is_remote(location) and not os.path.isabs(location):
-            inside = _join(self.directory, location)
-            if _is_remote(self.directory) or os.path.isdir(inside):
+        if self.directory is not None and not is_remote(location) and not os.path.isabs(location):
+            inside = join(self.directory, location)
+            if is_remote(self.directory) or os.path.isdir(inside):
                 return inside
         return location
 
@@ -185,7 +231,7 @@ class Catalog:
         return newest
 
     def _open_now(self, location: str, choice: VersionChoice) -> SqlDataset:
-        dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.storage_options)
+        dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.options_of(location))
         known = self._opened.get((location, choice))
         if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:
             return known
@@ -209,11 +255,3 @@ def _is_dataset_path(location: str, certain: bool) -> bool:
     if location.endswith(_SUFFIX):
         return True
     return certain and os.path.isdir(os.path.join(location, "_versions"))
-
-
-def _is_remote(location: str) -> bool:
-    return "://" in location
-
-
-def _join(directory: str, name: str) -> str:
-    return f"{directory.rstrip('/')}/{name}" if _is_remote(directory) else os.path.join(directory, name)

@@ -99,6 +99,12 @@ class Engine(Protocol):
     def names(self) -> list[str]:
         """The names of the tables and views that it knows, those that were registered included."""
 
+    def databases(self) -> list[str]:
+        """The names of its databases."""
+
+    def describing(self, text: str) -> pa.Table:
+        """The rows of a query of what the engine says of itself."""
+
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an order that does not say where they do."""
 

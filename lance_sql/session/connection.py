@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.progress import ProgressOption
 
+from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
@@ -64,7 +66,11 @@ class Connection:
         self.catalog = catalog
         self._engine = engine
         self._binding = binding or Binding(
-            engine, catalog, self._settle, numbers_parameters=engine.capabilities.numbers_parameters
+            engine,
+            catalog,
+            self._settle,
+            numbers_parameters=engine.capabilities.numbers_parameters,
+            listings={name: functools.partial(self.listing, name) for name in LISTED},
         )
         self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -76,7 +82,7 @@ class Connection:
         self._beside: Connection | None = None
         #: whether what queries read counts when the transactions that follow are committed
         self.serializable = False
-        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.unsettle)
+        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
 
     def cursor(self) -> Connection:
         """A connection to the same database for another thread, to be closed on its own.
@@ -157,6 +163,26 @@ class Connection:
     ) -> QueryResult:
         explain = functools.partial(self.explain, statement, params)
         return QueryResult(query, self._engine, explain, self._streams.add, progress)
+
+    def listing(self, name: str) -> pa.Table:
+        """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
+        from lance_sql.session.listing import Listing  # takes longer to import than a query
+
+        with self._engine.lock:
+            return Listing(self).table(name)
+
+    def of_engine(self, text: str) -> pa.Table:
+        """The rows of a query that concerns the engine only."""
+        return self._engine.describing(text)
+
+    def known_to_engine(self) -> set[str]:
+        """The names under which the engine knows datasets and what describes them."""
+        return self._binding.registered()
+
+    def databases(self) -> list[str]:
+        """The names of the databases of the engine."""
+        with self._engine.lock:
+            return self._engine.databases()
 
     def table_names(self) -> list[str]:
         """The names that a statement may use: of datasets, and of the engine's own tables and views."""

@@ -57,13 +57,13 @@ class SessionTransactions:
             committed = transaction.commit()
         except BaseException:
             self._engine.transact("ROLLBACK")
-            raise
-        finally:
             self._unsettle()
+            raise
         for dataset in committed:
             self._catalog.renew(dataset)
         try:
             self._engine.transact("COMMIT")
+            self._unsettle()
         except LanceError as error:
             if committed:
                 done = ", ".join(f"{dataset.uri} as version {dataset.version}" for dataset in committed)
@@ -78,8 +78,8 @@ class SessionTransactions:
         try:
             transaction.rollback()
         finally:
-            self._unsettle()
             self._engine.transact("ROLLBACK")
+            self._unsettle()
 
     def _open(self) -> Transaction:
         transaction = self._catalog.transaction

@@ -28,7 +28,9 @@ def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
     if statement.args.get("kind") == "COLUMN":
         column = named.name
         named = (
-            exp.Table(this=named.args["table"], db=named.args.get("db")) if named.args.get("table") else None
+            exp.Table(this=named.args["table"], db=named.args.get("db"), catalog=named.args.get("catalog"))
+            if named.args.get("table")
+            else None
         )
     elif statement.args.get("kind") != "TABLE":
         return None

@@ -12,7 +12,7 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
-from lance_sql.statements.targets import find, is_engine_table, location
+from lance_sql.statements.targets import dotted, find, is_engine_table, location
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
@@ -76,9 +76,10 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
                 table.name,
                 remedy="Nothing was dropped. Use separate statements to drop tables of the SQL engine",
             )
-    for dataset in found:
-        drop_dataset(dataset.snapshot)
-        session.catalog.dropped(dataset)
+    for table, dataset in zip(statement.args["tables"], datasets, strict=True):
+        if dataset is not None:
+            drop_dataset(dataset.snapshot)
+            session.catalog.dropped(dataset, dotted(table))
     return done()
 
 

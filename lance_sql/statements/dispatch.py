@@ -25,11 +25,12 @@ from lance_sql.text.statement import Statement
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
-    "ALTER", "ANALYZE", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DROP", "EXPLAIN", "EXPORT", "INSERT",
-    "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "VACUUM",
-    "WITH",
+    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN",
+    "EXPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE",
+    "UPDATE", "USE", "VACUUM", "WITH",
 }  # fmt: skip
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "PREPARE"}
+_NEVER_PARSED = {"ATTACH", "DETACH", "USE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
@@ -58,21 +59,32 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     own = _own(session, first, statement)
     if own is not None:
         return own
+    if first in _NEVER_PARSED:
+        return None
     with session.catalog.changing():
         return _parsed(session, statement, params)
 
 
 def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
-    from lance_sql.statements import upkeep
+    from lance_sql.statements import namespaces, upkeep
 
     tokens = statement.tokens
     match first:
+        case "ATTACH":
+            return namespaces.attach(session, tokens)
+        case "DETACH":
+            return namespaces.detach(session, tokens)
+        case "USE":
+            return namespaces.use(session, tokens)
+        case "CREATE" | "DROP" if any(token.upper == "SCHEMA" for token in tokens[1:4]):
+            return namespaces.schema(session, tokens)
         case "OPTIMIZE":
             return upkeep.optimize(session, tokens)
         case "VACUUM" if len(tokens) > 1:
             return upkeep.vacuum(session, tokens)
         case "SHOW":
-            return upkeep.show(session, tokens)
+            shown = namespaces.show(session, tokens)
+            return upkeep.show(session, tokens) if shown is None else shown
         case "CALL":
             return upkeep.call(session, tokens, statement.original)
         case "SUMMARIZE" if not session.capabilities.computes_statements:

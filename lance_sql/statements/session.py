@@ -67,6 +67,12 @@ class Session(Protocol):
     def rollback(self) -> None:
         """Undo the open transaction."""
 
+    def listing(self, name: str) -> pa.Table:
+        """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
+
+    def databases(self) -> list[str]:
+        """The names of the databases of the engine."""
+
     def table_names(self) -> list[str]:
         """The names that a statement may use: of datasets, and of the engine's own tables and views."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from lance_engine.errors import UnsupportedFeatureError
@@ -24,9 +23,8 @@ def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> SqlD
 
     DatasetNotFoundError for the path of a dataset that does not exist, or None without `must_exist`.
     """
-    if table.args.get("db") is not None:
-        return None
-    return find_named(catalog, table.name, quoted=_is_quoted(table), must_exist=must_exist)
+    name = dotted(table)
+    return find_named(catalog, name, quoted=name == table.name and _is_quoted(table), must_exist=must_exist)
 
 
 def find_named(
@@ -44,15 +42,15 @@ def find_named(
 
 def location(catalog: Catalog, table: exp.Table) -> str | None:
     """Where a new dataset of that name belongs; None if the name is one for a table of the engine."""
-    name: str = table.name
-    if table.args.get("db") is not None:
-        return None
-    if _is_quoted(table) and name.rstrip("/").endswith(_SUFFIX):
+    name = dotted(table)
+    if name == table.name and _is_quoted(table) and name.rstrip("/").endswith(_SUFFIX):
         return name
-    directory = catalog.directory
-    if directory is None or "/" in name or os.sep in name:
-        return None
-    return f"{directory.rstrip('/')}/{name}{_SUFFIX}"
+    return catalog.new_place(name, dots=name != table.name)
+
+
+def dotted(table: exp.Table) -> str:
+    """The whole name of a table: ``t``, ``ns.t`` or ``ns.s.t``."""
+    return ".".join(part.name for part in table.parts)
 
 
 def is_engine_table(session: Session, table: exp.Table) -> bool:

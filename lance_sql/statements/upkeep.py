@@ -117,7 +117,9 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
         given[key] = int(value.name) if not value.is_string else value.name
     if "table" not in given:
         raise SqlError(f"{name} needs a table", remedy=_usage(name))
-    dataset = find_named(session.catalog, str(given.pop("table")))
+    table = str(given.pop("table"))
+    is_path = session.catalog.attached.find(table) is None
+    dataset = find_named(session.catalog, table, quoted=is_path)
     if dataset is None:
         raise DatasetNotFoundError("dataset not found", remedy=_usage(name))
     refuse_in_transaction(session, f"CALL {name}")
@@ -176,7 +178,13 @@ def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
         tokens = tokens[1:]
     if not tokens or tokens[0].kind not in ("word", "string", "quoted"):
         raise SqlError("the statement needs a table name")
-    return tokens[0], tokens[1:]
+    length = 1
+    while [token.text for token in tokens[length : length + 1]] == ["."] and len(tokens) > length + 1:
+        length += 2
+    if length == 1:
+        return tokens[0], tokens[1:]
+    name = ".".join(token.value for token in tokens[:length:2])
+    return Token("word", name, tokens[0].start), tokens[length:]
 
 
 def _finished(tokens: Sequence[Token], usage: str) -> None:

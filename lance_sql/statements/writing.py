@@ -86,6 +86,6 @@ def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.Record
 
 def write_rows(session: Session, rows: Any, location: str, mode: Mode, options: Mapping[str, Any]) -> None:
     """Write Arrow rows to the dataset at `location`, as one version."""
-    storage_options = session.catalog.storage_options
+    storage_options = session.catalog.options_of(location)
     written = write_dataset(rows, location, mode, storage_options=storage_options, **options)
     session.catalog.renew(SqlDataset(written))

@@ -143,27 +143,50 @@ _Found = tuple[Reference, int, Edit | None]
 def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Found:
     """The reference that starts at `position`, how many tokens it takes, and the edit it needs."""
     token = tokens[position]
-    location = token.value
-    length = 1
-    part = _metadata_name(tokens, position, certain)
-    if part is not None:
-        length += 2
+    names = _dotted(tokens, position) if certain else [token.value]
+    location = ".".join(names)
+    length = 2 * len(names) - 1
+    part = None
+    if len(names) > 2 and names[-1].lower() in METADATA_TABLES:
+        part = names[-1].lower()
+        location = ".".join(names[:-1])
+    elif len(names) == 1 or names[-1].lower() in METADATA_TABLES:
+        names, location, length = names[:1], token.value, 1
+        part = _metadata_name(tokens, position, certain)
+        if part is not None:
+            length += 2
     choice = NEWEST
     travel = _time_travel(text, tokens, position + length)
     if travel is not None:
         choice, clause = travel
         length += clause
     name = reference_name(location, choice, part)
-    reference = Reference(name, location, choice, part, certain or length > 1, token.kind != "word")
+    quoted = token.kind != "word" and len(names) == 1
+    reference = Reference(name, location, choice, part, certain or length > 1, quoted)
     if length == 1:
         return reference, 1, None
     following = tokens[position + length] if position + length < len(tokens) else None
     named = following is not None and is_alias(following)
-    alias = "" if named else f" AS {quote(part or location)}"
+    alias = "" if named else f" AS {quote(part or names[-1])}"
     # sales.versions may as well be the table `versions` in a schema `sales` of the engine.
     only_if = None if choice or reference.quoted else name
     edit = Edit(token.start, tokens[position + length - 1].end, quote(name) + alias, only_if)
     return reference, length, edit
+
+
+def _dotted(tokens: list[Token], position: int) -> list[str]:
+    """The parts of ``ns.t`` or ``ns.s.t`` at a place where a table stands; one where there is no dot."""
+    names = [tokens[position].value]
+    if tokens[position].kind == "string":
+        return names
+    end = position
+    while (
+        end + 2 < len(tokens) and tokens[end + 1].text == "." and tokens[end + 2].kind in ("word", "quoted")
+    ):
+        end += 2
+        names.append(tokens[end].value)
+    is_call = end + 1 < len(tokens) and tokens[end + 1].text == "("
+    return names[:1] if is_call else names
 
 
 def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | None:

@@ -61,7 +61,7 @@ def test_script(script, engine, tmp_path, monkeypatch):
 
 
 def test_there_is_a_script_for_each_kind_of_statement():
-    changes = {"insert", "delete", "update", "merge", "copy", "truncate", "transactions"}
+    changes = {"insert", "delete", "update", "merge", "copy", "truncate", "transactions", "namespaces"}
     kinds = changes | {"create", "alter", "drop", "index", "optimize", "vacuum", "show", "call"}
     assert {path.stem for path in SCRIPTS} == kinds
 

@@ -78,6 +78,12 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def names(self) -> list[str]:
         return sorted(self.context.catalog().schema().names())
 
+    def describing(self, text: str) -> pa.Table:
+        return self.context.sql(text).to_arrow_table()
+
+    def databases(self) -> list[str]:
+        return sorted(self.context.catalog_names())
+
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.context, descending)
 

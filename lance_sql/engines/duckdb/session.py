@@ -86,6 +86,13 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         found: list[str] = self._table("SHOW TABLES", None)["name"].to_pylist()
         return found
 
+    def describing(self, text: str) -> pa.Table:
+        return self._table(text, None)
+
+    def databases(self) -> list[str]:
+        found: list[str] = self._table("SHOW DATABASES", None)["database_name"].to_pylist()
+        return found
+
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.connection, descending)
 

@@ -1,0 +1,157 @@
+"""The namespaces of a session by name, and what names with dots mean in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, named
+from lance_sql.errors import SqlError
+
+#: The name of the directory of a session.
+SESSION = "lance"
+
+#: Tables of the schema that datasets are part of.
+LISTED = ("information_schema.tables", "information_schema.columns", "information_schema.schemata")
+
+
+class Listed(NamedTuple):
+    """A table of a namespace."""
+
+    catalog: str
+    schema: str
+    name: str
+
+
+class Attached:
+    """Namespaces by name; one schema is where names without dots are looked up."""
+
+    def __init__(self, namespaces: dict[str, Namespace] | None = None) -> None:
+        self._namespaces = dict(namespaces or {})
+        self._first = (SESSION, MAIN) if SESSION in self._namespaces else None
+        #: namespace and schema of names without dots, None if these are of the engine only
+        self.current: tuple[str, str] | None = self._first
+
+    def copy(self) -> Attached:
+        """The same namespaces, to be changed on their own."""
+        copied = Attached(self._namespaces)
+        copied.current = self.current
+        return copied
+
+    def names(self) -> list[str]:
+        """The names of the namespaces."""
+        return list(self._namespaces)
+
+    def get(self, name: str) -> Namespace | None:
+        """The namespace of a name, None if there is none."""
+        found = named(name, list(self._namespaces))
+        return None if found is None else self._namespaces[found]
+
+    def attach(self, name: str, namespace: Namespace, *, replace: bool = False) -> None:
+        """Give a namespace a name; SqlError if it is taken."""
+        known = named(name, list(self._namespaces))
+        if known is not None:
+            if not replace:
+                raise SqlError(
+                    f"{name!r} is attached already",
+                    remedy="Choose another name with AS, or DETACH that first",
+                )
+            self.detach(known)
+        self._namespaces[name] = namespace
+
+    def detach(self, name: str) -> bool:
+        """Forget a namespace; False if there is none of that name."""
+        known = named(name, list(self._namespaces))
+        if known is None:
+            return False
+        del self._namespaces[known]
+        if self._first is not None and self._first[0] == known:
+            self._first = None
+        if self.current is not None and self.current[0] == known:
+            self.current = self._first
+        return True
+
+    def use(self, parts: Sequence[str]) -> bool:
+        """Look names without dots up in a namespace, or in a schema of one; False if `parts` name neither."""
+        found = self._schema(parts)
+        if found is None:
+            return False
+        name, schema = found
+        known = named(schema, self._namespaces[name].schemas())
+        if known is None:
+            raise SqlError(f"{name} has no schema {schema!r}", remedy=f"Write CREATE SCHEMA {name}.{schema}")
+        self.current = (name, known)
+        return True
+
+    def leave(self) -> None:
+        """Look names without dots up where they were at first."""
+        self.current = self._first
+
+    def _schema(self, parts: Sequence[str]) -> tuple[str, str] | None:
+        name = named(parts[0], list(self._namespaces))
+        if name is None or len(parts) > 2:
+            return None
+        return name, parts[1] if len(parts) == 2 else MAIN
+
+    def schema(self, parts: Sequence[str]) -> tuple[str, Namespace, str] | None:
+        """The namespace, its name and the schema that ``ns.s``, or ``s`` in the current one, names."""
+        if len(parts) == 1 and self.current is not None and self.current[0] != SESSION:
+            return self.current[0], self._namespaces[self.current[0]], parts[0]
+        found = self._schema(parts) if len(parts) == 2 else None
+        return None if found is None else (found[0], self._namespaces[found[0]], found[1])
+
+    def split(self, name: str, *, dots: bool = True) -> tuple[Namespace, str, str] | None:
+        """The namespace, schema and table of ``ns.t``, ``ns.s.t``, ``s.t`` or ``t``; None for others.
+
+        Without `dots` these are part of the name of the table.
+        """
+        parts = name.split(".") if dots else [name]
+        space = named(parts[0], list(self._namespaces)) if len(parts) > 1 else None
+        if space is not None:
+            namespace = self._namespaces[space]
+            if len(parts) == 2:
+                return namespace, MAIN, parts[1]
+            return namespace, parts[1], ".".join(parts[2:])
+        if self.current is None:
+            return None
+        namespace = self._namespaces[self.current[0]]
+        if len(parts) == 1:
+            return namespace, self.current[1], name
+        if len(parts) == 2 and named(parts[0], namespace.schemas()) is not None:
+            return namespace, parts[0], parts[1]
+        return None
+
+    def find(self, name: str) -> Place | None:
+        """Where the dataset of a name is; None if no namespace has it."""
+        found = self.split(name)
+        if found is None:
+            return None
+        namespace, schema, table = found
+        place = namespace.find(schema, table)
+        if place is None and "." in name and schema != MAIN:  # a name with a dot in it
+            place = namespace.find(MAIN, f"{schema}.{table}")
+        return place
+
+    def current_directory(self) -> tuple[DirectoryNamespace, str] | None:
+        """The directory where names without dots are looked up, with the schema; None if it is none."""
+        namespace = None if self.current is None else self._namespaces[self.current[0]]
+        if self.current is None or not isinstance(namespace, DirectoryNamespace):
+            return None
+        return namespace, self.current[1]
+
+    def current_tables(self) -> list[str]:
+        """The tables that names without dots mean."""
+        return [] if self.current is None else self._namespaces[self.current[0]].tables(self.current[1])
+
+    def tables(self) -> Iterator[Listed]:
+        """All tables of all namespaces."""
+        for catalog, namespace in self._namespaces.items():
+            for schema in namespace.schemas():
+                for name in namespace.tables(schema):
+                    yield Listed(catalog, schema, name)
+
+    def schemas(self) -> Iterator[tuple[str, str]]:
+        """All schemas, with the name of their namespace in front."""
+        for catalog, namespace in self._namespaces.items():
+            for schema in namespace.schemas():
+                yield catalog, schema

@@ -1,0 +1,142 @@
+"""Where the datasets of a name lie: directories, and whatever else lists datasets by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from lance_engine.errors import DatasetNotFoundError, LanceError, UnsupportedFeatureError
+from lance_engine.io import open_store
+
+#: The schema of tables whose name says none.
+MAIN = "main"
+
+SUFFIX = ".lance"
+
+
+class Place(NamedTuple):
+    """Where a dataset lies, and with which options it is reached; None: those of the session."""
+
+    location: str
+    options: Mapping[str, Any] | None = None
+
+
+class Namespace(Protocol):
+    """Schemas of tables, which are datasets."""
+
+    #: what it is over, for people
+    source: str
+
+    def schemas(self) -> list[str]:
+        """The names of the schemas."""
+
+    def tables(self, schema: str) -> list[str]:
+        """The names of the tables of a schema; none if there is no such schema."""
+
+    def find(self, schema: str, table: str) -> Place | None:
+        """Where a table is, None if there is none of that name."""
+
+    def place(self, schema: str, table: str) -> Place:
+        """Where a new table of that name belongs."""
+
+    def dropped(self, schema: str, table: str) -> None:
+        """The dataset of a table was removed."""
+
+    def create_schema(self, schema: str) -> None:
+        """Make a schema without tables."""
+
+    def drop_schema(self, schema: str) -> None:
+        """Remove a schema that has no tables."""
+
+
+class DirectoryNamespace:
+    """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``."""
+
+    def __init__(self, directory: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        self.source = directory
+        self._options = storage_options
+        if not is_remote(directory) and not os.path.isdir(directory):
+            raise DatasetNotFoundError(
+                "the directory does not exist",
+                path=directory,
+                remedy="Pass an existing directory, or use the path of a dataset in SQL",
+            )
+
+    def schemas(self) -> list[str]:
+        others = [
+            name for name in self._entries(self.source) if not name.endswith(SUFFIX) and name[0] not in "._"
+        ]
+        return [MAIN, *others]
+
+    def tables(self, schema: str) -> list[str]:
+        names = self._entries(self._folder(schema))
+        return [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+
+    def find(self, schema: str, table: str) -> Place | None:
+        found = named(schema, self.schemas()) if schema.lower() != MAIN else MAIN
+        name = None if found is None else named(table, self.tables(found))
+        return None if found is None or name is None else self.place(found, name)
+
+    def place(self, schema: str, table: str) -> Place:
+        return Place(join(self._folder(schema), f"{table}{SUFFIX}"), self._options)
+
+    def dropped(self, schema: str, table: str) -> None:
+        """Nothing else knows of the table."""
+
+    def create_schema(self, schema: str) -> None:
+        folder = self._folder(_plain(schema))
+        if is_remote(folder):
+            raise UnsupportedFeatureError(
+                "object stores have no empty folders",
+                path=folder,
+                remedy=f"Write a dataset to {folder}: its folder is the schema",
+            )
+        os.makedirs(folder)
+
+    def drop_schema(self, schema: str) -> None:
+        folder = self._folder(_plain(schema))
+        if not is_remote(folder):
+            os.rmdir(folder)
+
+    def _folder(self, schema: str) -> str:
+        return self.source if schema == MAIN else join(self.source, schema)
+
+    def _entries(self, folder: str) -> list[str]:
+        """The names of the folders in a folder, sorted."""
+        if is_remote(folder):
+            return sorted(open_store(folder, self._options).names(""))
+        try:
+            return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def _plain(schema: str) -> str:
+    if (
+        schema == MAIN
+        or "/" in schema
+        or os.sep in schema
+        or schema[:1] in ("", ".", "_")
+        or schema.endswith(SUFFIX)
+    ):
+        raise LanceError(f"{schema!r} cannot be the name of a schema", remedy="Choose another name")
+    return schema
+
+
+def named(name: str, names: list[str]) -> str | None:
+    """The one of `names` that is meant: the same, or else the only one in another case."""
+    if name in names:
+        return name
+    matches = [known for known in names if known.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else None
+
+
+def is_remote(location: str) -> bool:
+    """Whether a location is a URI."""
+    return "://" in location
+
+
+def join(directory: str, name: str) -> str:
+    """The location of `name` in a directory."""
+    return f"{directory.rstrip('/')}/{name}" if is_remote(directory) else os.path.join(directory, name)

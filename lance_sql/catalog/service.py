@@ -1,0 +1,198 @@
+"""Namespaces of the packages `lance-namespace`: services that know where the datasets of a name lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from lance_engine.errors import LanceError, StorageError, UnsupportedFeatureError
+
+from lance_sql.catalog.namespaces import MAIN, Place
+from lance_sql.errors import PackageNotInstalledError
+
+#: Between the levels of the name of a namespace.
+DELIMITER = "$"
+
+
+class ServiceNamespace:
+    """A namespace of a service: its tables are in the schema ``main``, its own namespaces are schemas."""
+
+    def __init__(
+        self, client: Any, root: list[str], source: str, storage_options: Mapping[str, Any] | None = None
+    ) -> None:
+        self.source = source
+        self._client = client
+        self._root = root
+        self._options = storage_options
+
+    def schemas(self) -> list[str]:
+        import lance_namespace as names
+
+        def page(token: str | None) -> Any:
+            return self._client.list_namespaces(names.ListNamespacesRequest(id=self._root, page_token=token))
+
+        return [MAIN, *sorted(self._pages(page, "namespaces"))]
+
+    def tables(self, schema: str) -> list[str]:
+        import lance_namespace as names
+
+        def page(token: str | None) -> Any:
+            return self._client.list_tables(names.ListTablesRequest(id=self._id(schema), page_token=token))
+
+        return sorted(self._pages(page, "tables"))
+
+    def find(self, schema: str, table: str) -> Place | None:
+        import lance_namespace as names
+
+        request = names.DescribeTableRequest(id=[*self._id(schema), table], vend_credentials=True)
+        with self._called():
+            try:
+                found = self._client.describe_table(request)
+            except Exception as error:
+                if _is_missing(error):
+                    return None
+                raise
+        return self._place(found, f"{schema}.{table}")
+
+    def place(self, schema: str, table: str) -> Place:
+        import lance_namespace as names
+
+        request = names.DeclareTableRequest(id=[*self._id(schema), table], vend_credentials=True)
+        with self._called():
+            return self._place(self._client.declare_table(request), f"{schema}.{table}")
+
+    def dropped(self, schema: str, table: str) -> None:
+        import lance_namespace as names
+
+        with self._called():
+            self._client.deregister_table(names.DeregisterTableRequest(id=[*self._id(schema), table]))
+
+    def create_schema(self, schema: str) -> None:
+        import lance_namespace as names
+
+        with self._called():
+            self._client.create_namespace(names.CreateNamespaceRequest(id=self._id(schema)))
+
+    def drop_schema(self, schema: str) -> None:
+        import lance_namespace as names
+
+        with self._called():
+            self._client.drop_namespace(names.DropNamespaceRequest(id=self._id(schema)))
+
+    def _id(self, schema: str) -> list[str]:
+        return self._root if schema.lower() == MAIN else [*self._root, schema]
+
+    def _place(self, found: Any, table: str) -> Place:
+        if not found.location:
+            raise LanceError(f"the namespace does not say where {table} is", path=self.source)
+        if getattr(found, "managed_versioning", None):
+            raise UnsupportedFeatureError(
+                "the versions of this table are managed by the namespace",
+                path=f"{self.source} {table}",
+                remedy="Use a table whose versions are where its files are",
+            )
+        options = {**(self._options or {}), **(found.storage_options or {})}
+        return Place(found.location, options or None)
+
+    def _pages(self, page: Callable[[str | None], Any], field: str) -> Iterator[str]:
+        token = None
+        while True:
+            with self._called():
+                answer = page(token)
+            yield from getattr(answer, field)
+            # Some services repeat an empty token.
+            token = answer.page_token
+            if not token:
+                return
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        try:
+            yield
+        except LanceError:
+            raise
+        except Exception as error:
+            reason = getattr(error, "body", None) or getattr(error, "reason", None) or error
+            raise StorageError(f"the namespace refused a request: {reason}", path=self.source) from error
+
+
+def _is_missing(error: Exception) -> bool:
+    return getattr(error, "status", None) == 404 or type(error).__name__ in (
+        "TableNotFoundError",
+        "NamespaceNotFoundError",
+    )
+
+
+class RestClient:
+    """The requests of a namespace, sent to a REST server."""
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
+        import lance_namespace_urllib3_client as rest
+
+        api = rest.ApiClient(rest.Configuration(host=endpoint.rstrip("/")))
+        for name, value in headers.items():
+            api.set_default_header(name, value)
+        self._namespaces, self._tables = rest.NamespaceApi(api), rest.TableApi(api)
+
+    def list_namespaces(self, request: Any) -> Any:
+        return self._namespaces.list_namespaces(_name(request), DELIMITER, request.page_token)
+
+    def list_tables(self, request: Any) -> Any:
+        return self._namespaces.list_tables(_name(request), DELIMITER, request.page_token)
+
+    def create_namespace(self, request: Any) -> Any:
+        return self._namespaces.create_namespace(_name(request), request, DELIMITER)
+
+    def drop_namespace(self, request: Any) -> Any:
+        return self._namespaces.drop_namespace(_name(request), request, DELIMITER)
+
+    def describe_table(self, request: Any) -> Any:
+        return self._tables.describe_table(_name(request), request, DELIMITER)
+
+    def declare_table(self, request: Any) -> Any:
+        return self._tables.declare_table(_name(request), request, DELIMITER)
+
+    def deregister_table(self, request: Any) -> Any:
+        return self._tables.deregister_table(_name(request), request, DELIMITER)
+
+
+def _name(request: Any) -> str:
+    """The name of what a request is about; the delimiter alone is the root."""
+    return DELIMITER.join(request.id) or DELIMITER
+
+
+def connect_service(
+    kind: str, root: str, properties: Mapping[str, str], storage_options: Mapping[str, Any] | None
+) -> ServiceNamespace:
+    """The namespace `root` of a service: ``rest``, or whatever `lance_namespace.connect` knows by `kind`.
+
+    Properties of ``rest`` are ``endpoint``, ``bearer_token``, ``api_key``, and ``header.NAME``.
+    """
+    try:
+        import lance_namespace
+    except ImportError as error:
+        raise PackageNotInstalledError(
+            f"a namespace of the kind {kind!r} needs the package lance-namespace",
+            remedy="Install it: pip install 'lance-sql[namespace]'",
+        ) from error
+    levels = [level for level in root.split(DELIMITER) if level]
+    if kind == "rest":
+        endpoint = properties.get("endpoint") or properties.get("uri")
+        if not endpoint:
+            raise LanceError(
+                "a REST namespace needs an ENDPOINT", remedy="Write (TYPE LANCE, ENDPOINT 'http://...')"
+            )
+        headers = {
+            name.partition(".")[2]: value for name, value in properties.items() if name.startswith("header.")
+        }
+        if "bearer_token" in properties:
+            headers["Authorization"] = f"Bearer {properties['bearer_token']}"
+        if "api_key" in properties:
+            headers["x-api-key"] = properties["api_key"]
+        return ServiceNamespace(RestClient(endpoint, headers), levels, endpoint, storage_options)
+    try:
+        client = lance_namespace.connect(kind, dict(properties))
+    except (ValueError, ImportError) as error:
+        raise LanceError(f"cannot open a namespace of the kind {kind!r}: {error}") from error
+    return ServiceNamespace(client, levels, kind, storage_options)

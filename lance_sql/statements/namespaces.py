@@ -1,0 +1,157 @@
+"""ATTACH, DETACH, USE, CREATE SCHEMA, DROP SCHEMA, and what is shown of namespaces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, is_remote, named
+from lance_sql.catalog.service import connect_service
+from lance_sql.errors import SqlError
+from lance_sql.statements.outcome import done
+from lance_sql.statements.session import Session
+from lance_sql.statements.transactions import refuse_in_transaction
+from lance_sql.text.tokens import Token, arguments, closing
+
+_USAGE = "Write ATTACH 'directory' AS name (TYPE LANCE)"
+
+_NAMES = ("word", "quoted")
+
+
+def attach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``ATTACH [IF NOT EXISTS] 'place' [AS name] (TYPE LANCE, option value)``; None without that type."""
+    start = next((place for place, token in enumerate(tokens) if token.text == "("), None)
+    if start is None:
+        return None
+    options = _options(list(tokens[start:]))
+    if options.pop("type", "").lower() != "lance":
+        return None
+    words = [token.upper for token in tokens[1:start]]
+    rest = list(tokens[1:start])
+    if words[:1] == ["DATABASE"]:
+        del rest[0], words[0]
+    replace, if_missing = words[:2] == ["OR", "REPLACE"], words[:3] == ["IF", "NOT", "EXISTS"]
+    rest = rest[2 if replace else 3 if if_missing else 0 :]
+    match rest:
+        case [place]:
+            name = os.path.basename(place.value.rstrip("/")).partition(".")[0] or place.value
+        case [place, as_word, alias] if as_word.upper == "AS":
+            name = alias.value
+        case _:
+            raise SqlError("ATTACH needs a place and a name", remedy=_USAGE)
+    attached = session.catalog.attached
+    if if_missing and attached.get(name) is not None:
+        return done()
+    attached.attach(name, _namespace(session, place.value, options), replace=replace)
+    return done()
+
+
+def _options(tokens: list[Token]) -> dict[str, str]:
+    end = closing(tokens, 0)
+    if end is None or end != len(tokens) - 1:
+        raise SqlError("the options of ATTACH need brackets around them", remedy=_USAGE)
+    found = {}
+    for argument in arguments(tokens[1:end]):
+        values = [token for token in argument[1:] if token.text not in ("=", "=>")]
+        if not argument or len(values) > 1:
+            raise SqlError("an option of ATTACH is a name and a value", remedy=_USAGE)
+        found[argument[0].value.lower()] = values[0].value if values else "true"
+    return found
+
+
+def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespace:
+    storage_options = session.catalog.storage_options
+    kind = options.pop("impl", "rest" if "endpoint" in options else "dir").lower()
+    if kind != "dir":
+        return connect_service(kind, place, options, storage_options)
+    if options:
+        raise SqlError(
+            f"unknown option {next(iter(options)).upper()} of a directory",
+            remedy="Options of ATTACH are TYPE, IMPL and ENDPOINT; storage options are those of connect()",
+        )
+    expanded = place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
+    return DirectoryNamespace(expanded, session.catalog.options_of(expanded))
+
+
+def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``DETACH [DATABASE] [IF EXISTS] name``; None for what is attached to the engine."""
+    refuse_in_transaction(session, "DETACH")
+    name = tokens[-1].value if len(tokens) > 1 else ""
+    return done() if session.catalog.attached.detach(name) else None
+
+
+def use(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``USE name`` and ``USE name.schema``; None for what is the engine's, where names are then looked up."""
+    attached = session.catalog.attached
+    parts = [token.value for token in tokens[1:] if token.kind in _NAMES]
+    if parts and attached.use(parts):
+        return done()
+    attached.leave()
+    return None
+
+
+def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``CREATE SCHEMA [IF NOT EXISTS] ns.s`` and ``DROP SCHEMA [IF EXISTS] ns.s``."""
+    words = [token.upper for token in tokens]
+    creates = words[0] == "CREATE"
+    rest = list(tokens[words.index("SCHEMA") + 1 :])
+    lenient = [token.upper for token in rest[:3]]
+    skipped = lenient[:3] == ["IF", "NOT", "EXISTS"] if creates else lenient[:2] == ["IF", "EXISTS"]
+    if skipped:
+        rest = rest[3 if creates else 2 :]
+    cascades = bool(rest) and rest[-1].upper == "CASCADE"
+    if cascades or (rest and rest[-1].upper == "RESTRICT"):
+        rest.pop()
+    parts = [token.value for token in rest if token.kind in _NAMES]
+    found = session.catalog.attached.schema(parts) if parts else None
+    if found is None:
+        return None
+    name, namespace, wanted = found
+    refuse_in_transaction(session, f"{words[0]} SCHEMA")
+    known = named(wanted, namespace.schemas())
+    if creates:
+        if known is None:
+            namespace.create_schema(wanted)
+        elif not skipped:
+            raise SqlError(
+                f"the schema {name}.{known} exists already", remedy="Write CREATE SCHEMA IF NOT EXISTS"
+            )
+        return done()
+    if known is None:
+        if skipped:
+            return done()
+        raise SqlError(f"{name} has no schema {wanted!r}", remedy="Write IF EXISTS")
+    if known == MAIN:
+        raise UnsupportedFeatureError(
+            f"the schema {name}.{MAIN} cannot be dropped", remedy=f"Use DETACH {name}"
+        )
+    tables = namespace.tables(known)
+    if tables:
+        raise SqlError(
+            f"the schema {name}.{known} has tables: {', '.join(tables[:10])}",
+            remedy="Drop its tables first, with DROP TABLE",
+        )
+    namespace.drop_schema(known)
+    return done()
+
+
+def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``SHOW ALL TABLES``, ``SHOW DATABASES``, ``SHOW TABLES FROM ns``; None for other statements."""
+    words = [token.upper for token in tokens[1:]]
+    attached = session.catalog.attached
+    if words == ["ALL", "TABLES"]:
+        return session.listing("all_tables")
+    if words == ["DATABASES"]:
+        names = sorted({*session.databases(), *attached.names()})
+        return pa.table({"database_name": pa.array(names, pa.string())})
+    if len(words) > 2 and words[0] == "TABLES" and words[1] in ("FROM", "IN"):
+        parts = [token.value for token in tokens[3:] if token.kind in _NAMES]
+        namespace = attached.get(parts[0]) if len(parts) in (1, 2) else None
+        if namespace is None:
+            return None
+        names = namespace.tables(parts[1] if len(parts) == 2 else MAIN)
+        return pa.table({"name": pa.array(names, pa.string())})
+    return None

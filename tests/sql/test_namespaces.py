@@ -1,0 +1,64 @@
+"""Namespaces of services: tables found, made and removed by the names that a REST server gives them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from lance_engine.errors import LanceError
+from namespace_server import namespace_server
+
+import lance_sql
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_tables_of_a_rest_server(tmp_path, engine):
+    with namespace_server(tmp_path) as (endpoint, requests), lance_sql.connect(engine=engine) as session:
+        session.sql(f"ATTACH '' AS ns (TYPE LANCE, ENDPOINT '{endpoint}', BEARER_TOKEN 'secret')")
+        session.sql("CREATE TABLE ns.t AS SELECT 1 AS id; CREATE TABLE ns.u (id INT)")
+        session.sql("INSERT INTO ns.t VALUES (2), (3)")
+        session.sql("INSERT INTO ns.main.u SELECT id FROM ns.t WHERE id > 1")
+        assert session.sql("SELECT sum(id) FROM ns.main.u").fetchone() == (5,)
+        assert lance_sql.open(tmp_path / "t.lance").count_rows() == 3
+        session.sql("CREATE SCHEMA ns.s; CREATE TABLE ns.s.t AS SELECT 'x' AS c")
+        assert session.sql("SELECT c FROM ns.s.t").fetchall() == [("x",)]
+        listed = session.sql(
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            "WHERE table_catalog = 'ns' ORDER BY 1, 2"
+        ).fetchall()
+        assert listed == [("main", "t"), ("main", "u"), ("s", "t")]
+        session.sql("USE ns")
+        assert session.sql("SHOW TABLES").fetchall() == [("t",), ("u",)]
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (3,)
+        session.sql("USE ns.s; DROP TABLE t; DROP SCHEMA ns.s")
+        assert not (tmp_path / "s_t.lance").exists()
+        session.sql("BEGIN; DELETE FROM ns.t WHERE id = 1; COMMIT")
+        assert session.sql("SELECT count(*) FROM ns.t").fetchone() == (2,)
+        with pytest.raises(LanceError, match="nothing"):
+            session.sql("SELECT * FROM ns.nothing").fetchall()
+        assert {"table declare", "table deregister"} <= set(requests)
+
+
+def test_a_server_that_refuses(tmp_path):
+    with namespace_server(tmp_path) as (endpoint, _), lance_sql.connect() as session:
+        session.sql(f"ATTACH '' AS ns (TYPE LANCE, ENDPOINT '{endpoint}', BEARER_TOKEN 'wrong')")
+        with pytest.raises(LanceError, match=r"the namespace refused a request: .*who are you"):
+            session.sql("SELECT * FROM ns.t").fetchall()
+
+
+def test_no_endpoint_and_unknown_kinds():
+    with lance_sql.connect() as session:
+        with pytest.raises(LanceError, match="needs an ENDPOINT"):
+            session.sql("ATTACH '' AS ns (TYPE LANCE, IMPL 'rest')")
+        with pytest.raises(LanceError, match="cannot open a namespace of the kind 'nobodys'"):
+            session.sql("ATTACH '' AS ns (TYPE LANCE, IMPL 'nobodys')")
+
+
+def test_other_attached_databases_are_left_to_duckdb(tmp_path):
+    lance_sql.write(pa.table({"id": [1]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        session.sql(f"ATTACH '{tmp_path}/own.db' AS own; CREATE TABLE own.main.x AS SELECT id FROM t")
+        assert session.sql("SELECT * FROM own.x").fetchall() == [(1,)]
+        tables = session.sql("SHOW ALL TABLES").fetchall()
+        assert [row[:3] for row in tables] == [("lance", "main", "t"), ("own", "main", "x")]
+        assert ("own",) in session.sql("SHOW DATABASES").fetchall()
+        session.sql("DETACH own")
