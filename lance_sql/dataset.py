@@ -144,7 +144,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
             return self.take_positions(index)
         if not -len(self) <= position < len(self):
             raise PositionOutOfRangeError(
-                f"position {position} is out of range: the dataset has {len(self)} rows",
+                f"position {position:,} is out of range: the dataset has {counted(len(self), 'row')}",
                 path=self.uri,
                 version=self.version,
             )

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torch.distributed
 import torch.utils.data
+from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
@@ -109,11 +110,11 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
         world_size: int | None = None,
     ) -> None:
         if min(batch_size, block_rows, mixed_blocks) < 1:
-            raise ValueError("batch_size, block_rows and mixed_blocks must be at least 1")
+            raise InvalidArgumentError("batch_size, block_rows and mixed_blocks must be at least 1")
         if (rank is None) != (world_size is None):
-            raise ValueError("pass both rank and world_size, or neither")
+            raise InvalidArgumentError("pass both rank and world_size, or neither")
         if rank is not None and world_size is not None and not 0 <= rank < world_size:
-            raise ValueError(f"rank must be in 0 ... {world_size - 1}, got {rank}")
+            raise InvalidArgumentError(f"rank must be in 0 ... {world_size - 1}, got {rank}")
         self._dataset = _PerProcess(source)
         self._rank = None if rank is None or world_size is None else (rank, world_size)
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # persistent workers see it change

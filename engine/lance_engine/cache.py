@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from lance_engine import kernels
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.machine import physical_memory
 
 _DEFAULT_LIMIT: Final = 256 << 20
@@ -153,8 +154,8 @@ def memory_limit() -> int:
 def set_memory_limit(limit: int) -> None:
     """Bound what is read ahead and kept, of all datasets of this process, to `limit` bytes."""
     global _limit
-    if limit < 0:
-        raise ValueError("memory limit must be >= 0")
+    if not isinstance(limit, int) or limit < 0:
+        raise InvalidArgumentError(f"memory limit must be a number of bytes >= 0, not {limit!r}")
     _limit = limit
     METADATA.set_limit(limit // 4)
     _keep_output_memory(limit)

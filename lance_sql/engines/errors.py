@@ -23,6 +23,8 @@ _TABLE = re.compile(r"Table with name (?P<duckdb>.+?) does not exist|table '(?P<
 
 #: What DuckDB puts behind a message: the line of the statement, and a mark below the place.
 _POINTER = re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE)
+#: What begins DuckDB's list of every form of a function.
+_CANDIDATES = "\tCandidate functions:"
 #: DataFusion's wrapping of messages of its parser, and how these tell the place.
 _PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
 #: How they end where the text does.
@@ -42,13 +44,17 @@ def translated(
     if failure is not None:
         return failure
     head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
-    message = " ".join(_PARSER_ERROR.sub(r"\1", head).split("\n"))
+    message = " ".join(_PARSER_ERROR.sub(r"\1", head).partition(_CANDIDATES)[0].rstrip().split("\n"))
     if _COLUMN.search(message):
         remedy = _near_column(message, tables) or engine.unknown_column_remedy
         return ColumnNotFoundError(message, remedy=remedy, engine=engine.name)
     missing = _TABLE.search(message)
     if missing is not None:
         name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
+        unquoted = name.strip('"')
+        if unquoted.endswith(".lance"):
+            remedy = f"A path stands in single quotes: FROM '{unquoted}'"
+            return TableNotFoundError(name, remedy=remedy, engine=engine.name)
         return TableNotFoundError(
             name,
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",

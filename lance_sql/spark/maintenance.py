@@ -14,6 +14,7 @@ from os import PathLike
 from typing import Any, Final
 
 import numpy as np
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
@@ -216,7 +217,7 @@ def update(
 ) -> Dataset:
     """Give columns new values, SQL over the columns of the row, in the rows that pass the filter."""
     if not values:
-        raise ValueError("update needs at least one column")
+        raise InvalidArgumentError("update needs at least one column")
     options = _options(path, location)
     texts = dict(values)
 
@@ -242,7 +243,7 @@ def update(
 def _options(path: str | PathLike[str], location: Mapping[str, Any]) -> Options:
     unknown = location.keys() - {"branch", "storage_options"}
     if unknown:
-        raise TypeError(f"unexpected argument '{min(unknown)}' for this operation")
+        raise InvalidArgumentError(f"unexpected argument '{min(unknown)}' for this operation")
     return Options.parse({**option_texts(location), "path": str(path)})
 
 

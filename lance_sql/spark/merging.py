@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.errors import SchemaMismatchError
+from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.system import ROW_ADDRESS
@@ -53,7 +53,9 @@ def merge(
     another writer was faster. `location` is ``branch`` and ``storage_options``.
     """
     if matched not in ("update", "delete", "ignore") or not_matched not in ("insert", "ignore"):
-        raise ValueError('matched must be "update", "delete" or "ignore", not_matched "insert" or "ignore"')
+        raise InvalidArgumentError(
+            'matched must be "update", "delete" or "ignore", not_matched "insert" or "ignore"'
+        )
     ensure_registered(spark)
     keys = [on] if isinstance(on, str) else list(on)
     options = Options.parse({**option_texts(location), "path": str(path)})

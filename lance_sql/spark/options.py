@@ -12,7 +12,7 @@ from typing import Any, get_args
 from lance_engine.dataset import DatasetVersion
 from lance_engine.encodings.profile import PROFILES
 from lance_engine.encodings.settings import GENERAL_SCHEMES
-from lance_engine.errors import DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
@@ -28,7 +28,7 @@ PARTITION_BYTES = 128 << 20
 COMPRESSIONS = (*GENERAL_SCHEMES, "fsst", "none")
 
 
-class InvalidOptionError(ValueError):
+class InvalidOptionError(LanceError, ValueError):
     """An option that does not exist, lacks its value or has a value of the wrong form."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Final, Literal, get_args
 
-from lance_engine.errors import DatasetExistsError
+from lance_engine.errors import DatasetExistsError, InvalidArgumentError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -27,7 +27,7 @@ def write(
     sources in Python. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
     """
     if mode not in _MODES:
-        raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
+        raise InvalidArgumentError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
     ensure_registered(frame.sparkSession)
     texts = option_texts({**options, "path": path})
     creates = mode in ("errorifexists", "error", "ignore")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
 
+from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.session import LENT, Session
@@ -51,7 +52,7 @@ def fitted_query(
         names = [column_name(schema, name) for name in columns] if columns else schema.names
         if len(names) != len(offered):
             raise SqlError(
-                f"got {len(offered)} values for {len(names)} columns",
+                f"got {counted(len(offered), 'value')} for {counted(len(names), 'column')}",
                 remedy=f"Available columns: {', '.join(names)}",
             )
     if len(set(names)) < len(names):

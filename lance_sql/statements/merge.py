@@ -14,6 +14,7 @@ from lance_engine.operations.change_rows import RowChanges
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
@@ -151,7 +152,7 @@ def _inserted(
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
-        raise SqlError(f"got {len(expressions)} values for {len(names)} columns")
+        raise SqlError(f"got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
     return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
 
 

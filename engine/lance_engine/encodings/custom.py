@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lance_engine.errors import InvalidArgumentError
+
 if TYPE_CHECKING:
     from lance_engine import kernels
     from lance_engine.format.container import PageMetadata
@@ -24,7 +26,7 @@ def register_decoder(name: str, decoder: PageDecoder) -> None:
     decoder. ValueError for the names of the format's own encodings.
     """
     if name.startswith(_OWN_PREFIX):
-        raise ValueError(f"'{name}' is a built-in encoding: its decoder cannot be replaced")
+        raise InvalidArgumentError(f"'{name}' is a built-in encoding: its decoder cannot be replaced")
     _decoders[name] = decoder
 
 

@@ -136,6 +136,8 @@ def _parsed(text: str) -> Any:
         found = error.errors[0] if error.errors else {}
         place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
         what = str(found.get("description") or error).splitlines()[0].rstrip(".")
+        if what.startswith("Required keyword"):  # which goes on with a class of the parser
+            what = "a value is missing"
         near = f" near {found['highlight']!r}" if found.get("highlight") else ""
         raise InvalidFilterError(
             f"The filter is not valid SQL: {what}{near}",
@@ -148,7 +150,7 @@ def _parsed(text: str) -> Any:
             remedy="Close all quotes and comments, and use single quotes for strings",
         ) from error
     if parsed[0] is None:
-        raise InvalidFilterError("The filter is empty", remedy="Omit it to read all rows")
+        raise InvalidFilterError("The filter is empty", remedy="For all rows, omit it or write true")
     return parsed[0]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, InvalidArgumentError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Column, Node
@@ -187,7 +187,7 @@ def build(
     """Write the files of a segment from sorted entries."""
     page_rows = int(options["page_rows"])
     if not 1 <= page_rows <= _MAX_PAGE_ROWS:
-        raise ValueError(f"page_rows must be between 1 and {_MAX_PAGE_ROWS}, not {page_rows}")
+        raise InvalidArgumentError(f"page_rows must be between 1 and {_MAX_PAGE_ROWS}, not {page_rows}")
     data = output.create(DATA_FILE, pa.schema([("values", kind), pa.field("ids", pa.uint64(), False)]))
     bounds = _Bounds(kind, page_rows)
     for batch in entries:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_engine.errors import CorruptFileError
+from lance_engine.errors import CorruptFileError, InvalidArgumentError
 from lance_engine.file.table import FileTable
 from lance_engine.format.row_id_map import parse_row_id_map, serialize_row_id_map
 from lance_engine.index.files import number_in, whole_numbers
@@ -73,7 +73,7 @@ def live_zones(
     `batches` are ascending row addresses with values.
     """
     if rows_per_zone < 1:
-        raise ValueError(f"rows_per_zone must be at least 1, not {rows_per_zone}")
+        raise InvalidArgumentError(f"rows_per_zone must be at least 1, not {rows_per_zone}")
     pending: list[tuple[npt.NDArray[np.uint32], pa.Array]] = []
     held, fragment = 0, -1
     for addresses, values in batches:

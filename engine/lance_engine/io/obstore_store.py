@@ -40,7 +40,9 @@ def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
         bucket = container
         options = {"azure_storage_account_name": host.partition(".")[0], **options}
     if not bucket:
-        raise UnsupportedFeatureError("The path has no bucket", path=uri)
+        raise UnsupportedFeatureError(
+            "The path has no bucket", path=uri, remedy="Write s3://bucket/path/to/dataset.lance"
+        )
     config = cloud_config(scheme.lower(), bucket, options)
     return None if config is None else ObstoreStore(uri, options, config, root)
 

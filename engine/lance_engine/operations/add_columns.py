@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from lance_engine.errors import SchemaMismatchError
+from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
 from lance_engine.format.operations import Merge
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.column_files import Extended, extend_fragments, next_field_id
@@ -126,7 +126,7 @@ def _add(
         fields = pa.schema([field.with_nullable(True) for field in fields])
     added, schema = with_columns(snapshot, fields)
     if not added.fields:
-        raise ValueError("add_columns needs at least one column")
+        raise InvalidArgumentError("add_columns needs at least one column")
     extended = extend_fragments(snapshot, added, names, lambda batch: _checked(function, batch), reporter)
     return _commit(snapshot, extended, schema)
 
@@ -134,7 +134,9 @@ def _add(
 def _checked(function: BatchesFunction, batch: pa.RecordBatch) -> pa.RecordBatch:
     result = function(batch)
     if not isinstance(result, pa.RecordBatch):
-        raise TypeError(f"the function for new columns returned {type(result).__name__}, not a RecordBatch")
+        raise InvalidArgumentError(
+            f"the function for new columns returned {type(result).__name__}, not a RecordBatch"
+        )
     if result.num_rows != batch.num_rows:
         raise SchemaMismatchError(
             f"got {result.num_rows} rows of new columns for {batch.num_rows} rows",

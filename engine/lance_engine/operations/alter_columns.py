@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from lance_engine.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
+from lance_engine.errors import InvalidArgumentError, LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_engine.expr import build
 from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.value_types import value_type
@@ -25,7 +25,7 @@ from lance_engine.table.snapshot import Snapshot
 def drop_columns(snapshot: Snapshot, columns: Sequence[str]) -> Snapshot:
     """Remove columns from the schema; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
     if isinstance(columns, str) or not columns:
-        raise ValueError("drop_columns takes a list of at least one column")
+        raise InvalidArgumentError("drop_columns takes a list of at least one column")
 
     def once(snapshot: Snapshot) -> Snapshot:
         dropped = {snapshot.schema.field(path).id for path in columns}
@@ -50,7 +50,7 @@ def alter_column(
     column holds nulls that are to be forbidden; InvalidFilterError if a value does not fit the new type.
     """
     if name is None and type is None and nullable is None:
-        raise ValueError("alter_column needs a new name, type or nullability")
+        raise InvalidArgumentError("alter_column needs a new name, type or nullability")
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)

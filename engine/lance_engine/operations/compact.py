@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from pyroaring import BitMap
 
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.operations import ReserveFragments, Rewrite, RewriteGroup
@@ -51,7 +52,7 @@ def compact(
     itself if nothing is to be done.
     """
     if target_rows < 1 or target_bytes < 1:
-        raise ValueError("target_rows and target_bytes must be at least 1")
+        raise InvalidArgumentError("target_rows and target_bytes must be at least 1")
 
     def once(snapshot: Snapshot) -> Snapshot:
         groups = plan(snapshot, target_rows, deleted_share, target_bytes)

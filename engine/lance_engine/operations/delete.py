@@ -7,6 +7,7 @@ from typing import Final
 import numpy.typing as npt
 
 from lance_engine.distinct import distinct
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.format.operations import Delete
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.retry import redo_on_conflict
@@ -40,7 +41,7 @@ def delete(
     for row ids that do not exist.
     """
     if (where is None) == (row_ids is None):
-        raise ValueError("delete needs a filter or row ids; use truncate() to delete all rows")
+        raise InvalidArgumentError("delete needs a filter or row ids; use truncate() to delete all rows")
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lance_engine.errors import (
     IndexExistsError,
+    InvalidArgumentError,
     UnsupportedFeatureError,
     UnsupportedTypeError,
 )
@@ -87,7 +88,9 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
     unknown = options.keys() - chosen.options.keys()
     if unknown:
         known = ", ".join(chosen.options) or "none"
-        raise TypeError(f"'{min(unknown)}' is not an option of {chosen.name}. Available options: {known}")
+        raise InvalidArgumentError(
+            f"'{min(unknown)}' is not an option of {chosen.name}. Available options: {known}"
+        )
     field = snapshot.schema.field(column)
     place = column_paths(snapshot).get(field.id)
     if place is None or field.is_blob or not chosen.supports(place[1]):

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar
 
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.operations.merge_rows import Clause, Clauses, merge
 from lance_engine.operations.rows import Filter
 from lance_engine.operations.source_rows import MEMORY_BYTES
@@ -40,7 +41,7 @@ class MergeBuilder(Generic[Result]):
         self._compiler = compiler
         self._clauses = Clauses()
         if not self._on:
-            raise ValueError("merge needs at least one key column")
+            raise InvalidArgumentError("merge needs at least one key column")
 
     def when_matched_update_all(self, where: str | None = None) -> Self:
         """Give matched rows the values of the source, in all columns that it has.
@@ -82,7 +83,7 @@ class MergeBuilder(Generic[Result]):
         dataset.
         """
         if self._clauses == Clauses():
-            raise ValueError(
+            raise InvalidArgumentError(
                 "no action given: call when_matched_update_all(), when_not_matched_insert_all() ..."
             )
         return self._finish(
@@ -100,8 +101,8 @@ class MergeBuilder(Generic[Result]):
     def _with(self, kind: Literal["matched", "not_matched", "by_source"], clause: Clause) -> Self:
         before: tuple[Clause, ...] = getattr(self._clauses, kind)
         if before and before[-1].where is None:
-            raise ValueError("a clause after an unconditional clause is never reached")
+            raise InvalidArgumentError("a clause after an unconditional clause is never reached")
         if clause.values is not None and not clause.values:
-            raise ValueError("a clause needs a value for at least one column")
+            raise InvalidArgumentError("a clause needs a value for at least one column")
         self._clauses = dataclasses.replace(self._clauses, **{kind: (*before, clause)})
         return self

@@ -13,7 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.distinct import union
-from lance_engine.errors import AmbiguousMergeError, InvalidFilterError, SchemaMismatchError
+from lance_engine.errors import (
+    AmbiguousMergeError,
+    InvalidArgumentError,
+    InvalidFilterError,
+    SchemaMismatchError,
+)
 from lance_engine.expr import build
 from lance_engine.expr import tree as nodes
 from lance_engine.expr.tree import Node
@@ -394,7 +399,7 @@ def _condition(clause: Clause, sides: Sides) -> PairCondition | None:
     if clause.where is None:
         return None
     if not isinstance(clause.where, str):
-        raise TypeError(f"the condition of a merge must be SQL text, not {clause.where!r}")
+        raise InvalidArgumentError(f"the condition of a merge must be SQL text, not {clause.where!r}")
     return PairCondition(clause.where, sides)
 
 

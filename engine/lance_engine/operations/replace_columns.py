@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.format.operations import DataReplacement
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.column_files import write_columns
@@ -36,7 +37,7 @@ def replace_columns(
     rows that others append meanwhile keep their values.
     """
     if not values:
-        raise ValueError("replace_columns needs at least one column")
+        raise InvalidArgumentError("replace_columns needs at least one column")
 
     def once(snapshot: Snapshot) -> Snapshot:
         return _replace(snapshot, values, compiler, Reporter(progress))

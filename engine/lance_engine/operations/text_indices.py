@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyroaring import BitMap
 
-from lance_engine.errors import InvalidSearchError
+from lance_engine.errors import InvalidArgumentError, InvalidSearchError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.operations import CreateIndex
@@ -52,7 +52,7 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
     known = [field.name for field in fields(Analysis)]
     unknown = given.keys() - set(known)
     if unknown:
-        raise TypeError(
+        raise InvalidArgumentError(
             f"Unknown option '{min(unknown)}' of an inverted index. Choose from "
             + ", ".join(["with_position", *known])
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from lance_engine.distinct import distinct
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Update
 from lance_engine.operations.changes import (
@@ -49,7 +50,7 @@ def update(
     an array. Stable row ids stay; without them an updated row has a new id.
     """
     if not values:
-        raise ValueError("update needs at least one column")
+        raise InvalidArgumentError("update needs at least one column")
 
     def once(snapshot: Snapshot) -> Snapshot:
         return _update(snapshot, values, where, compiler, Reporter(progress))

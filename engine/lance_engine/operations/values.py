@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from lance_engine.errors import (
+    InvalidArgumentError,
     InvalidFilterError,
     LanceError,
     SchemaMismatchError,
@@ -51,7 +52,9 @@ class ColumnValues:
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         if not isinstance(values, pa.Array):
-            raise TypeError(f"the function for column '{self.name}' returned {type(values).__name__}")
+            raise InvalidArgumentError(
+                f"the function for column '{self.name}' returned {type(values).__name__}"
+            )
         if len(values) != batch.num_rows:
             raise SchemaMismatchError(
                 f"got {len(values)} values for {batch.num_rows} rows",
@@ -80,7 +83,9 @@ def column_values(
     if callable(value):
         return ColumnValues(name, None, target, value)
     if not isinstance(value, str):
-        raise TypeError(f"the value of column '{name}' must be SQL text or a function, not {value!r}")
+        raise InvalidArgumentError(
+            f"the value of column '{name}' must be SQL text or a function, not {value!r}"
+        )
     try:
         node = parse_value(value, schema)
     except InvalidFilterError as error:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import read_ahead_bytes
-from lance_engine.errors import UnsupportedTypeError
+from lance_engine.errors import InvalidArgumentError, UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.legible import legible_line, without_secrets
@@ -81,9 +81,9 @@ class Scanner:
         read_ahead: int | None = None,
     ) -> None:
         if (batch_size is not None and batch_size < 1) or (batch_bytes is not None and batch_bytes < 1):
-            raise ValueError("batch_size and batch_bytes must be at least 1")
+            raise InvalidArgumentError("batch_size and batch_bytes must be at least 1")
         if (limit is not None and limit < 0) or (offset is not None and offset < 0):
-            raise ValueError("limit and offset must not be negative")
+            raise InvalidArgumentError("limit and offset must not be negative")
         begin = time.perf_counter()
         self._snapshot = snapshot
         self._reader_for = reader_for
@@ -186,7 +186,7 @@ class Scanner:
 
     def _require_no_limit(self) -> None:
         if self.limit is not None or self.offset:
-            raise ValueError("limit and offset are only supported for streams")
+            raise InvalidArgumentError("limit and offset are only supported for streams")
 
     def to_table(self) -> pa.Table:
         """The rows as one table."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lance_engine.errors import InvalidArgumentError
+
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
 
@@ -35,7 +37,7 @@ def batch_ranges(begin: int, end: int, rows: int, borders: Sequence[int]) -> Ite
 def split_rows(fragments: Sequence[Fragment], count: int) -> list[ScanSplit]:
     """About `count` ranges of similar size, in row order; none spans two fragments, none is empty."""
     if count < 1:
-        raise ValueError("the number of splits must be at least 1")
+        raise InvalidArgumentError("the number of splits must be at least 1")
     total = sum(fragment.physical_rows for fragment in fragments)
     target = max(1, -(-total // count))
     splits = []

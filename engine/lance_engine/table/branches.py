@@ -18,6 +18,7 @@ from lance_engine.errors import (
     BranchExistsError,
     BranchInUseError,
     CorruptFileError,
+    InvalidArgumentError,
     VersionNotFoundError,
 )
 from lance_engine.io import Store, delete_quietly
@@ -172,7 +173,7 @@ def _age(path: str) -> int:
 
 def _path(name: str) -> str:
     if not is_branch_name(name):
-        raise ValueError(
+        raise InvalidArgumentError(
             f"{name!r} is not a valid branch name: use letters, digits, '.', '-' and '_', in parts "
             f"separated by single slashes, without two dots in a row; not ending with '.lock', and not 'main'"
         )

@@ -247,7 +247,8 @@ class Snapshot:
             shown = ", ".join(str(row) for row in missing[:_MISSING_SHOWN].tolist())
             more = ", ..." if len(missing) > _MISSING_SHOWN else ""
             raise RowNotFoundError(
-                f"{len(missing)} row id(s) do not exist or were deleted: {shown}{more}",
+                f"{len(missing):,} row {'id' if len(missing) == 1 else 'ids'} not found, or deleted: "
+                f"{shown}{more}",
                 path=self.uri,
                 version=self.version,
                 remedy="Row ids are values of the column _rowid; take_positions() reads rows by position",

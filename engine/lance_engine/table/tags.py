@@ -9,7 +9,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lance_engine.errors import CorruptFileError, TagExistsError, VersionNotFoundError
+from lance_engine.errors import CorruptFileError, InvalidArgumentError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
 from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable, unreadable
 from lance_engine.table.versions import list_versions
@@ -88,7 +88,7 @@ def delete_tag(store: Store, name: str) -> None:
 def _path(name: str) -> str:
     plain = all(character.isalnum() or character in ".-_" for character in name)
     if not plain or not name or name != name.strip(".") or ".." in name or name.endswith(".lock"):
-        raise ValueError(
+        raise InvalidArgumentError(
             f"{name!r} is not a valid tag name: use letters, digits, '.', '-' and '_', without a dot at "
             f"the start or end, without two dots in a row, and not ending with '.lock'"
         )
@@ -98,7 +98,9 @@ def _path(name: str) -> str:
 def _manifest_size(store: Store, version: int) -> int:
     versions = list_versions(store)
     if versions is None or version not in versions.versions:
-        raise VersionNotFoundError(f"No version {version} to tag", path=store.uri)
+        raise VersionNotFoundError(
+            f"No version {version} to tag", path=store.uri, remedy="history() lists the versions"
+        )
     return store.size(versions.path(version))
 
 

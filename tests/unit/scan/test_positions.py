@@ -61,7 +61,7 @@ def test_a_dataset_without_rows(tmp_path):
 
 def test_positions_that_are_none(dataset):
     for beyond in (129, -130):
-        with pytest.raises(PositionOutOfRangeError, match=f"position {beyond} is out of range.*129 rows"):
+        with pytest.raises(PositionOutOfRangeError, match=f"position {beyond:,} is out of range.*129 rows"):
             dataset[beyond]
     with pytest.raises(IndexError, match="position 2000"):
         dataset.take_positions([0, 2000])

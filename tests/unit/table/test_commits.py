@@ -464,7 +464,7 @@ def test_deleted_rows_are_not_counted_and_not_found(stable: bool) -> None:
     assert addresses.dtype == np.uint64
     assert addresses.tolist() == [2**32 + 1, 0, 0, 8, 2**32 + 4]
     assert snapshot.resolve_row_ids([]).tolist() == []
-    with pytest.raises(RowNotFoundError, match=r"3 row id\(s\).*: 2, 9, 777777"):
+    with pytest.raises(RowNotFoundError, match=r"3 row ids not found, or deleted: 2, 9, 777777"):
         snapshot.resolve_row_ids([9, 0, 2, 777777, 2])
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.errors import InvalidSearchError, UnsupportedTypeError
+from lance_engine.errors import InvalidArgumentError, InvalidSearchError, UnsupportedTypeError
 from lance_engine.format.pb import index_pb2
 from lance_engine.index.vector.metadata import METRIC_NAMES, METRICS
 
@@ -128,7 +128,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         candidates=_number(options, "ef_construction", 150, neighbours, 1 << 16) if has_graph else 0,
     )
     if options:
-        raise TypeError(f"'{min(options)}' is not an option of an {name} index")
+        raise InvalidArgumentError(f"'{min(options)}' is not an option of an {name} index")
     return found
 
 

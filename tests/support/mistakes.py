@@ -1,0 +1,171 @@
+"""Mistakes that users make, and the messages that they get; `docs/errors.md` has the table.
+
+Run it to write the table anew: ``python tests/support/mistakes.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from click.testing import CliRunner
+
+import lance_sql
+from lance_sql.cli.app import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+_BEGIN, _END = "<!-- mistakes: begin -->", "<!-- mistakes: end -->"
+
+PYTHON = (
+    "lance_sql.open('sale.lance')",
+    "lance_sql.open('sales.parquet')",
+    "lance_sql.open('sales.lance', version=99)",
+    "lance_sql.open('sales.lance', version='1')",
+    "lance_sql.open('sales.lance', tag='prod')",
+    "lance_sql.open('sales.lance', branch='dev')",
+    "lance_sql.write(sales, 'sales.lance')",
+    "lance_sql.write(sales, 'new.lance', mode='append')",
+    "lance_sql.write(sales, 'new.lance', mode='apend')",
+    "lance_sql.write(5, 'new.lance')",
+    "lance_sql.write({'a': [1], 'b': [1, 2]}, 'new.lance')",
+    "lance_sql.write({'a': [1, 'x']}, 'new.lance')",
+    "lance_sql.write('data/*.parquet', 'new.lance')",
+    "lance_sql.write(sales, 'new.lance', data_storage_version='3.0')",
+    "lance_sql.write(sales, 'new.lance', max_rows_per_file=0)",
+    "lance_sql.write({'id': ['a']}, 'sales.lance', mode='append')",
+    "lance_sql.write(pa.table({'colour': ['red']}), 'sales.lance', mode='append')",
+    "ds.scan(columns=['prise'])",
+    "ds.scan(filter='prise > 1')",
+    "ds.scan(filter='price >')",
+    "ds.scan(filter=\"price > 'much'\").to_table()",
+    "ds.scan(limit=-1)",
+    "ds.take([-1])",
+    "ds.take([10**6])",
+    "ds[10**6]",
+    "ds.delete('')",
+    "ds.update({'prise': '1'})",
+    "ds.update({'price': \"'much'\"})",
+    "ds.drop_columns(['prise'])",
+    "ds.create_index('price', 'btre')",
+    "ds.create_index('name', 'ivf_pq')",
+    "ds.drop_index('nothing')",
+    "ds.nearest('price', [1.0, 2.0])",
+    "ds.merge({'key': [1]}, 'id').when_matched_update_all().execute()",
+    "ds.tags.create('first', version=99)",
+    "lance_sql.connect(engine='postgres')",
+    "lance_sql.open('s3://')",
+    "lance_sql.set_memory_limit('lots')",
+)
+SQL = (
+    "SELECT * FROM 'sale.lance'",
+    "SELECT * FROM sales_2026",
+    "SELECT prise FROM 'sales.lance'",
+    "SELEC * FROM 'sales.lance'",
+    "SELECT name + 1 FROM 'sales.lance'",
+    "SELECT * FROM 'sales.lance' AT (VERSION => 99)",
+    "INSERT INTO 'sales.lance' VALUES (1)",
+    "DELETE FROM 'sale.lance'",
+    "UPDATE 'sales.lance' SET prise = 1",
+)
+COMMANDS = (
+    "lance-sql inspct sales.lance",
+    "lance-sql head sale.lance",
+    "lance-sql head sales.lance --limit many",
+    "lance-sql take sales.lance 1000000",
+    "lance-sql convert sales.lance out.xyz",
+    "lance-sql convert 'no/*.csv' new.lance",
+    "lance-sql cleanup sales.lance --older-than week",
+    'lance-sql "SELECT * FROM sales.lance"',
+)
+
+
+class Mistake(NamedTuple):
+    """A mistake, the class of the error (or the exit code), and its message."""
+
+    where: str
+    text: str
+    kind: str
+    message: str
+
+
+def mistakes() -> Iterator[Mistake]:
+    """Every mistake, made in a directory with the dataset ``sales.lance``."""
+    with tempfile.TemporaryDirectory() as folder, _inside(folder):
+        sales = pa.table({"id": [1, 2], "price": [0.5, 1.5], "name": ["a", "b"]})
+        ds = lance_sql.write(sales, "sales.lance")
+        names = {"lance_sql": lance_sql, "pa": pa, "sales": sales, "ds": ds}
+        shown = os.path.realpath(folder)
+        for text in PYTHON:
+            yield _raised("Python", text, lambda text=text: eval(text, dict(names)), folder, shown)
+        for engine in ("DuckDB", "DataFusion"):
+            for text in SQL:
+                run = lambda text=text, engine=engine: lance_sql.sql(text, engine.lower()).arrow()  # noqa: E731
+                yield _raised(engine, text, run, folder, shown)
+        for text in COMMANDS:
+            done = CliRunner().invoke(
+                app, shlex.split(text)[1:], prog_name="lance-sql", env={"COLUMNS": "500"}
+            )
+            lines = done.stderr.strip().splitlines()
+            # Above the message are the usage, and where to find help.
+            message = _plain(lines[-1], folder, shown)
+            yield Mistake("command line", text, f"exit code {done.exit_code}", message)
+
+
+def _raised(where: str, text: str, run: Any, *folders: str) -> Mistake:
+    try:
+        run()
+    except Exception as error:
+        kind = type(error)
+        name = (
+            kind.__name__ if issubclass(kind, lance_sql.LanceError) else f"{kind.__module__}.{kind.__name__}"
+        )
+        return Mistake(where, text, name, _plain(str(error), *folders))
+    return Mistake(where, text, "nothing", "")
+
+
+def _plain(text: str, *folders: str) -> str:
+    """The message without the directory of this run."""
+    for folder in folders:
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
+@contextlib.contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def table() -> str:
+    """The table of the page."""
+    lines = ["| where | mistake | error | message |", "|---|---|---|---|"]
+    for mistake in mistakes():
+        message = mistake.message.replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>")
+        text = mistake.text.replace("|", "\\|")
+        lines.append(f"| {mistake.where} | `{text}` | {mistake.kind} | {message} |")
+    return "\n".join(lines)
+
+
+def page(text: str) -> str:
+    """The page with its table as it is now."""
+    before, _, rest = text.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    return f"{before}{_BEGIN}\n{table()}\n{_END}{after}"
+
+
+if __name__ == "__main__":
+    if "--show" in sys.argv:
+        print(table())
+    else:
+        PAGE.write_text(page(PAGE.read_text()))
