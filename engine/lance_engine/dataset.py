@@ -1,7 +1,8 @@
 """The facade of the engine: one version of a dataset, and what can be done with it.
 
 Each operation is imported when it is called: a command that only looks at a dataset then starts without what
-scans, writes and maintains one.
+scans, writes and maintains one. The file is long, since it is the public interface: all signatures, and what
+they mean.
 """
 
 from __future__ import annotations
@@ -257,8 +258,9 @@ class DatasetVersion:
         distances. `ef` is the number of candidates that the search of a graph keeps. Rows that the index
         does not cover are searched exactly, unless `fast_search` leaves them out.
         """
+        from lance_engine.search.exact import Bounds
         from lance_engine.search.nearest import nearest
-        from lance_engine.search.options import SearchOptions
+        from lance_engine.search.options import AskedRows, SearchOptions
 
         return nearest(
             self.snapshot,
@@ -267,12 +269,9 @@ class DatasetVersion:
             query,
             k,
             metric,
-            filter=filter,
-            columns=columns,
-            lower=lower,
-            upper=upper,
-            with_row_id=with_row_id,
-            options=SearchOptions(
+            AskedRows(filter, columns, with_row_id),
+            Bounds(lower, upper),
+            SearchOptions(
                 use_index, fast_search, nprobes, minimum_nprobes, maximum_nprobes, refine_factor, ef
             ),
         )
@@ -305,6 +304,7 @@ class DatasetVersion:
         the index does, or without one as `analysis` says, with the options of `create_index`; by default
         words are taken as they are written.
         """
+        from lance_engine.search.options import AskedRows, SearchOptions
         from lance_engine.search.text.search import search
 
         return search(
@@ -313,12 +313,9 @@ class DatasetVersion:
             query,
             column,
             k,
-            filter=filter,
-            columns=columns,
-            with_row_id=with_row_id,
-            use_index=use_index,
-            fast_search=fast_search,
-            analysis=analysis,
+            AskedRows(filter, columns, with_row_id),
+            SearchOptions(use_index, fast_search),
+            analysis,
         )
 
     def hybrid(
@@ -349,7 +346,7 @@ class DatasetVersion:
         those of `nearest` and `search`.
         """
         from lance_engine.search.hybrid import hybrid
-        from lance_engine.search.options import SearchOptions
+        from lance_engine.search.options import AskedRows, SearchOptions
 
         return hybrid(
             self.snapshot,
@@ -359,13 +356,11 @@ class DatasetVersion:
             query,
             column,
             k,
-            alpha=alpha,
-            oversample=oversample,
-            metric=metric,
-            filter=filter,
-            columns=columns,
-            with_row_id=with_row_id,
-            options=SearchOptions(use_index, fast_search, nprobes=nprobes, refine_factor=refine_factor),
+            alpha,
+            oversample,
+            metric,
+            AskedRows(filter, columns, with_row_id),
+            SearchOptions(use_index, fast_search, nprobes=nprobes, refine_factor=refine_factor),
         )
 
     def min_max(self, column: str) -> Extremes:

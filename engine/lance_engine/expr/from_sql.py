@@ -1,4 +1,7 @@
-"""SQL text -> filter tree; the dialect is that of `docs/filters.md`."""
+"""SQL text -> filter tree; the dialect is that of `docs/filters.md`.
+
+The file is long, since one class has a short method for each kind of expression.
+"""
 
 from __future__ import annotations
 

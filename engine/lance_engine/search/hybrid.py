@@ -12,15 +12,13 @@ import pyarrow as pa
 from lance_engine.errors import InvalidSearchError
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.answer import answer_names, answer_table, computed_column
+from lance_engine.search.exact import Bounds
 from lance_engine.search.nearest import DISTANCE, nearest
-from lance_engine.search.options import SearchOptions
+from lance_engine.search.options import AskedRows, SearchOptions
 from lance_engine.search.text.query import TextQuery
 from lance_engine.search.text.search import SCORE, search
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.table.snapshot import Snapshot
 
@@ -37,15 +35,12 @@ def hybrid(
     vector_column: str,
     vector: Any,
     query: str | TextQuery,
-    column: str | Sequence[str] | None = None,
-    k: int = 10,
-    *,
-    alpha: float | None = None,
-    oversample: int = 4,
-    metric: str | None = None,
-    filter: str | pc.Expression | Node | None = None,
-    columns: Sequence[str] | None = None,
-    with_row_id: bool = False,
+    column: str | Sequence[str] | None,
+    k: int,
+    alpha: float | None,
+    oversample: int,
+    metric: str | None,
+    rows: AskedRows,
     options: SearchOptions,
 ) -> pa.Table:
     """See `Dataset.hybrid`."""
@@ -57,17 +52,13 @@ def hybrid(
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}")
     wanted = int(k) * int(oversample)
+    ids_only = AskedRows(rows.filter, [], with_row_id=True)
     vectors = nearest(
-        snapshot, reader_for, vector_column, vector, wanted, metric,
-        filter=filter, columns=[], with_row_id=True, options=options,
-    )  # fmt: skip
+        snapshot, reader_for, vector_column, vector, wanted, metric, ids_only, Bounds(), options
+    )
     if vectors.column_names[0] != DISTANCE:
         raise InvalidSearchError("A hybrid search takes one vector", column=vector_column)
-    texts = search(
-        snapshot, reader_for, query, column, wanted,
-        filter=filter, columns=[], with_row_id=True,
-        use_index=options.use_index, fast_search=options.fast_search,
-    )  # fmt: skip
+    texts = search(snapshot, reader_for, query, column, wanted, ids_only, options)
     near, far = (vectors[name].to_numpy() for name in (ROW_ID, DISTANCE))
     having, scores = (texts[name].to_numpy() for name in (ROW_ID, SCORE))
     ids = np.union1d(near, having)
@@ -83,7 +74,7 @@ def hybrid(
         SCORE: _some(SCORE, scores, by_text, len(ids), best),
         HYBRID_SCORE: computed_column(HYBRID_SCORE, total[best].astype(np.float32)),
     }
-    names = answer_names(snapshot, columns, list(computed), with_row_id)
+    names = answer_names(snapshot, rows.columns, list(computed), rows.with_row_id)
     return answer_table(snapshot, reader_for, names, ids[best], computed)
 
 

@@ -16,14 +16,11 @@ from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly
 from lance_engine.search.indexed import choose_index, search_index
 from lance_engine.search.metric import Metric, metric_named
-from lance_engine.search.options import SearchOptions
+from lance_engine.search.options import AskedRows, SearchOptions
 from lance_engine.search.query import Query, parse_query
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
     from lance_engine import kernels
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.table.snapshot import Snapshot
@@ -37,30 +34,25 @@ def nearest(
     reader_for: Callable[[int], FragmentReader],
     column: str,
     query: Any,
-    k: int = 10,
-    metric: str | None = None,
-    *,
-    filter: str | pc.Expression | Node | None = None,
-    columns: Sequence[str] | None = None,
-    lower: float | None = None,
-    upper: float | None = None,
-    with_row_id: bool = False,
+    k: int,
+    metric: str | None,
+    rows: AskedRows,
+    bounds: Bounds,
     options: SearchOptions,
 ) -> pa.Table:
     """See `Dataset.nearest`."""
     place = vector_column(snapshot, column)
-    _check(place, k, lower, upper)
+    _check(place, k, bounds)
     options.check(k)
     asked = None if metric is None else metric_named(metric)
     chosen = choose_index(snapshot, place, asked) if options.use_index else None
     parsed = parse_query(place, query, chosen.metric if chosen else asked or default_metric(place))
-    node = parse_filter(filter, snapshot)
-    bounds = Bounds(lower, upper)
+    node = parse_filter(rows.filter, snapshot)
     if chosen is None:
         found = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
     else:
         found = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
-    return _table(snapshot, reader_for, parsed, found, columns, with_row_id)
+    return _table(snapshot, reader_for, parsed, found, rows.columns, rows.with_row_id)
 
 
 def has_index(snapshot: Snapshot, column: str, metric: str | None) -> bool:
@@ -88,10 +80,10 @@ def nearest_among(
 ) -> FoundRows:
     """The nearest rows of some ranges of rows, compared exactly."""
     place = vector_column(snapshot, column)
-    _check(place, k, lower, upper)
+    bounds = Bounds(lower, upper)
+    _check(place, k, bounds)
     parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
     node = parse_filter(filter, snapshot)
-    bounds = Bounds(lower, upper)
     return search_exactly(snapshot, reader_for, parsed, k, bounds, node, splits).result()
 
 
@@ -116,10 +108,10 @@ def nearest_table(
     return _table(snapshot, reader_for, parsed, merged, columns, False)
 
 
-def _check(column: VectorColumn, k: int, lower: float | None, upper: float | None) -> None:
+def _check(column: VectorColumn, k: int, bounds: Bounds) -> None:
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InvalidSearchError(f"k must be a positive integer, not {k!r}", column=column.name)
-    for bound in (lower, upper):
+    for bound in bounds:
         if bound is not None and not isinstance(bound, (int, float, np.number)):
             raise InvalidSearchError(f"A distance bound must be a number, not {bound!r}", column=column.name)
 

@@ -1,10 +1,24 @@
-"""How thoroughly a vector index is searched."""
+"""What a search is asked for beside its query: which rows, what of them, and how thoroughly."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from lance_engine.errors import InvalidSearchError
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from lance_engine.expr.tree import Node
+
+
+class AskedRows(NamedTuple):
+    """The rows that may be found, and the columns of the answer: see `Dataset.nearest`."""
+
+    filter: str | pc.Expression | Node | None = None
+    columns: Sequence[str] | None = None
+    with_row_id: bool = False
 
 
 class SearchOptions(NamedTuple):

@@ -11,13 +11,11 @@ import pyarrow as pa
 from lance_engine.errors import InvalidSearchError
 from lance_engine.scan.scanner import parse_filter
 from lance_engine.search.answer import answer_names, answer_table, computed_column
+from lance_engine.search.options import AskedRows, SearchOptions
 from lance_engine.search.text.evaluate import Evaluator
 from lance_engine.search.text.query import Match, TextQuery, check, with_columns
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.table.snapshot import Snapshot
 
@@ -28,27 +26,28 @@ def search(
     snapshot: Snapshot,
     reader_for: Callable[[int], FragmentReader],
     query: str | TextQuery,
-    column: str | Sequence[str] | None = None,
-    k: int | None = 10,
-    *,
-    filter: str | pc.Expression | Node | None = None,
-    columns: Sequence[str] | None = None,
-    with_row_id: bool = False,
-    use_index: bool = True,
-    fast_search: bool = False,
+    column: str | Sequence[str] | None,
+    k: int | None,
+    rows: AskedRows,
+    options: SearchOptions,
     analysis: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """See `Dataset.search`."""
     if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
         raise InvalidSearchError(f"k is a number of rows, or None for all, not {k!r}")
     evaluator = Evaluator(
-        snapshot, reader_for, parse_filter(filter, snapshot), use_index, fast_search, analysis
+        snapshot,
+        reader_for,
+        parse_filter(rows.filter, snapshot),
+        options.use_index,
+        options.fast_search,
+        analysis,
     )
     asked = query_of(query)
     names = [column] if isinstance(column, str) else column
     asked = with_columns(asked, evaluator.searched_columns() if names is None else list(names))
     found = evaluator.evaluate(asked, None if k is None else int(k)).best(k)
-    answered = answer_names(snapshot, columns, (SCORE,), with_row_id)
+    answered = answer_names(snapshot, rows.columns, (SCORE,), rows.with_row_id)
     scores = {SCORE: computed_column(SCORE, found.scores)}
     return answer_table(snapshot, reader_for, answered, found.ids, scores)
 
