@@ -41,7 +41,11 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     context.register_record_batches(table, [[pa.RecordBatch.from_pydict(columns)]])
     try:
         found = context.sql(f"SELECT {name}({arguments}) AS value FROM {table}").to_arrow_table()
-    except Exception as error:  # DataFusion has no class of its own for what goes wrong in a query
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except (
+        BaseException
+    ) as error:  # DataFusion's errors have no class of their own, and its panics none of Python
         text = str(error)
         if "Invalid function" in text or "No function matches" in text or "Failed to coerce" in text:
             raise LookupError(name) from error
@@ -59,7 +63,13 @@ def _is_inlined(value: pa.Array | pa.Scalar) -> bool:
     if not isinstance(value, pa.Scalar) or not value.is_valid:
         return False
     kind = value.type
-    return bool(at.is_string(kind) or at.is_integer(kind) or at.is_boolean(kind) or at.is_duration(kind))
+    return bool(
+        at.is_string(kind)
+        or at.is_integer(kind)
+        or at.is_boolean(kind)
+        or at.is_duration(kind)
+        or (at.is_timestamp(kind) and kind.tz is None and kind.unit == "us")
+    )
 
 
 @cache

@@ -105,3 +105,14 @@ def test_filters_that_datafusion_cannot_leave_to_us(place: Path) -> None:
     ):
         session.sql("SELECT * FROM cp WHERE tags < ['t1', 'u1']").fetchall()
     assert "Traceback" not in str(caught.value)
+
+
+def test_casts_of_columns_are_those_of_duckdb(tmp_path):
+    uri = tmp_path / "casts.lance"
+    lance_sql.write(pa.table({"f": [4.0, 1.5, 2.5, 1e20], "s": ["", "", "", ""], "i": [0, 0, 0, 0]}), uri)
+    lance_sql.sql(f"UPDATE '{uri}' SET s = CAST(f AS VARCHAR), i = CAST(least(f, 9) AS BIGINT)")
+    rows = lance_sql.sql(
+        f"SELECT s, i, CAST(f AS VARCHAR), CAST(least(f, 9) AS BIGINT) FROM '{uri}'"
+    ).fetchall()
+    assert [row[:2] for row in rows] == [row[2:] for row in rows]
+    assert lance_sql.sql(f"DELETE FROM '{uri}' WHERE CAST(f AS VARCHAR) = '4.0'").fetchall() == [(1,)]

@@ -373,6 +373,8 @@ class _Reader:
             # copy_negate is exact where unary minus rounds to the decimal context.
             negated = value.copy_negate() if isinstance(value, decimal.Decimal) else -value
             return Literal(scalar(negated, operand.type))
+        if at.is_floating(operand.type):
+            return operations.function("negate", [operand])  # 0 - x keeps the sign of NaN
         return operations.arithmetic("-", Literal(scalar(0)), operand)
 
     # Casts, arithmetic and functions

@@ -13,8 +13,8 @@ OwnFunction = Callable[..., Any]
 #: The pyarrow kernels of functions by their names in SQL.
 KERNELS: Final = {
     "abs": "abs",
-    "acos": "acos_checked",
-    "asin": "asin_checked",
+    "acos": "acos",
+    "asin": "asin",
     "atan": "atan",
     "atan2": "atan2",
     "ceil": "ceil",
@@ -38,8 +38,6 @@ KERNELS: Final = {
     "prefix": "starts_with",
     "reverse": "utf8_reverse",
     "rtrim": "utf8_rtrim_whitespace",
-    "sign": "sign",
-    "signum": "sign",
     "sin": "sin",
     "sqrt": "sqrt",
     "suffix": "ends_with",
@@ -86,6 +84,7 @@ ALIASES: Final = {
     "datepart": "date_part",
     "datetrunc": "date_trunc",
     "nvl": "coalesce",
+    "sign": "signum",
     "ifnull": "coalesce",
     "regexp_matches": "regexp_like",
 }

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.expr.total_order import total_key
+
 I64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -56,15 +58,18 @@ class _Items:
 
 
 def _equal(values: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """Equality in which NaN equals itself; null where a side is."""
+    """Equality in which NaN equals NaN of the same bits; null where a side is."""
     if values.type != wanted.type and at.is_floating(wanted.type) and at.is_integer(values.type):
         values = values.cast(wanted.type)
     elif values.type != wanted.type:
         wanted = wanted.cast(values.type)
-    equal = pc.equal(values, wanted)
-    return (
-        pc.or_(equal, pc.and_(pc.is_nan(values), pc.is_nan(wanted))) if at.is_floating(values.type) else equal
-    )
+    if not at.is_floating(values.type):
+        return pc.equal(values, wanted)
+    if not isinstance(wanted, pa.Scalar):
+        return pc.equal(total_key(values), total_key(wanted))
+    if not wanted.is_valid or not np.isnan(wanted.as_py()):
+        return pc.equal(values, wanted)
+    return pc.equal(total_key(values), total_key(pa.repeat(wanted, 1))[0])
 
 
 def array_has(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:

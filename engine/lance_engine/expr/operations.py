@@ -13,13 +13,15 @@ from lance_engine.expr import build, external, render
 from lance_engine.expr.coerce import round_to
 from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, own_name
 from lance_engine.expr.list_functions import is_list
-from lance_engine.expr.tree import Arithmetic, Function, Literal, Match, Node
+from lance_engine.expr.tree import Arithmetic, Cast, Function, Literal, Match, Node, rebuilt
 from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
 
 
 def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
     """``operand [I]LIKE pattern``, ``starts_with(operand, pattern)`` and so on, with a constant pattern."""
     if not isinstance(pattern, Literal):
+        if kind in ("starts_with", "ends_with", "contains") and external.is_provided():
+            return _own_function(external.PREFIX + kind, [operand, pattern])
         raise InvalidFilterError(f"The pattern {pattern} is not a constant", remedy="Use a constant string")
     if pattern.is_null or (isinstance(operand, Literal) and operand.is_null):
         return build.UNKNOWN
@@ -147,12 +149,29 @@ def compare(op: str, left: Node, right: Node) -> Node:
     return build.compare(op, left, right)
 
 
+# Functions over lists whose results depend on the order and the texts of floating-point numbers.
+_OF_FLOATS = ("array_max", "array_min", "array_to_string")
+
+
 def sql_function(name: str, arguments: Sequence[Node]) -> Node:
     """A call of the function that SQL calls `name`."""
     own = own_name(name)
     if own is not None:
-        return _own_function(own, arguments)
+        if own in _OF_FLOATS and is_list(arguments[0].type) and at.is_floating(arguments[0].type.value_type):
+            own = external.PREFIX + own if external.is_provided() else own
+        try:
+            return _own_function(own, arguments)
+        except InvalidFilterError:
+            if not external.is_provided():
+                raise
+            try:
+                return _own_function(external.PREFIX + name, arguments)
+            except (LookupError, InvalidFilterError):
+                pass
+            raise
     kernel = KERNELS.get(name, name)
+    if len(arguments) == 1 and kernel in TRIMMED:
+        arguments = [*arguments, Literal(pa.scalar(" "))]
     if len(arguments) == 2 and kernel in TRIMMED:
         characters = arguments[1]
         if not isinstance(characters, Literal) or characters.is_null or not is_text(characters.type):
@@ -170,6 +189,8 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
 def _own_function(name: str, arguments: Sequence[Node]) -> Node:
     compute = OWN.get(name) or external.function(name)
     assert compute is not None
+    if name.startswith(external.PREFIX):
+        arguments = [*map(_as_external, arguments)]
     probes = [
         argument.value if isinstance(argument, Literal) else pa.array([], argument.type)
         for argument in arguments
@@ -181,6 +202,32 @@ def _own_function(name: str, arguments: Sequence[Node]) -> Node:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as error:
         raise _no_function(name.removeprefix(external.PREFIX), arguments, str(error)) from error
     return build.folded(Function(name, tuple(arguments), kind))
+
+
+def with_official_casts(node: Node) -> Node:
+    """`node` with the casts of the official implementation: it cuts off what is behind the point, and makes
+    other texts of numbers and times than engines do.
+    """
+
+    def change(found: Node) -> Node:
+        if not isinstance(found, Cast):
+            return found
+        kind = found.operand.type
+        if at.is_integer(found.target) and (at.is_floating(kind) or at.is_decimal(kind)):
+            return Cast(function("trunc", [found.operand]), found.target, found.lenient)
+        changes = at.is_floating(kind) or at.is_timestamp(kind) or at.is_time(kind)
+        if changes and is_text(found.target) and not found.lenient and external.is_provided():
+            return sql_function("arrow_cast", [found.operand, Literal(pa.scalar("Utf8"))])
+        return found
+
+    return rebuilt(node, change)
+
+
+def _as_external(argument: Node) -> Node:
+    """An argument of a function that DataFusion computes, for which 1.5 is a floating-point number."""
+    if not isinstance(argument, Literal) or argument.is_null or not at.is_decimal(argument.type):
+        return argument
+    return Literal(pa.scalar(float(argument.value.as_py())))
 
 
 def _no_function(name: str, arguments: Sequence[Node], why: str = "") -> InvalidFilterError:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError
+from lance_engine.expr.total_order import total_key
 from lance_engine.expr.value_types import is_bytes, is_text
 
 # An array of pyarrow, or a scalar where the value is constant.
@@ -64,7 +65,10 @@ def concatenated(*parts: Value) -> Value:
 
 def concat_ws(separator: pa.Scalar, *parts: Value) -> Value:
     """Texts with a separator between them, without nulls."""
-    return pc.binary_join_element_wise(*map(_as_text, parts), separator, null_handling="skip")
+    # The kernel that joins and skips nulls leaves rows out in which all parts are null.
+    begin = _pattern(separator)
+    pieces = [pc.fill_null(concatenated(pa.scalar(begin), part), "") for part in parts]
+    return pc.utf8_slice_codeunits(concat(*pieces), len(begin))
 
 
 def strpos(values: Value, wanted: Value) -> pa.Array:
@@ -80,8 +84,17 @@ def strpos(values: Value, wanted: Value) -> pa.Array:
 def nullif(values: Value, other: Value) -> pa.Array:
     """The values, null where they equal another."""
     kind = values.type
-    equal = pc.fill_null(pc.equal(values, other.cast(kind)), False)
-    return pc.if_else(equal, pa.scalar(None, kind), values)
+    other = other.cast(kind)
+    if at.is_floating(kind):
+        # The same bits: 0.0 is not -0.0 here, and NaN is itself.
+        sides = (
+            total_key(pa.repeat(side, 1))[0] if isinstance(side, pa.Scalar) else total_key(side)
+            for side in (values, other)
+        )
+        equal = pc.equal(*sides)
+    else:
+        equal = pc.equal(values, other)
+    return pc.if_else(pc.fill_null(equal, False), pa.scalar(None, kind), values)
 
 
 def octet_length(values: Value) -> pa.Array:
@@ -129,9 +142,20 @@ def repeat(values: Value, count: pa.Scalar) -> Value:
     return pc.binary_repeat(values, max(0, _count(count)))
 
 
-def replace(values: Value, wanted: pa.Scalar, replacement: pa.Scalar) -> Value:
-    """Every occurrence of a text replaced by another."""
+def replace(values: Value, wanted: Value, replacement: Value) -> Value:
+    """Every occurrence of a text replaced by another; the empty text is around every character."""
+    constant = isinstance(wanted, pa.Scalar) and isinstance(replacement, pa.Scalar)
+    if not constant or not wanted.as_py():
+        for value in (values, wanted, replacement):
+            _require_text(value)
+        rows = zip(*(_each(value, len(values)) for value in (values, wanted, replacement)), strict=True)
+        found = [None if None in row else row[0].replace(row[1], row[2]) for row in rows]
+        return pa.array(found, pa.string())
     return pc.replace_substring(values, _pattern(wanted), _pattern(replacement))
+
+
+def _each(value: Value, rows: int) -> list[Any]:
+    return [value.as_py()] * rows if isinstance(value, pa.Scalar) else value.to_pylist()
 
 
 def _pattern(value: pa.Scalar) -> str:
@@ -180,6 +204,26 @@ def contains_tokens(values: Value, wanted: pa.Scalar) -> pa.Array:
     return pa.array(found, pa.bool_())
 
 
+def regexp_count(
+    values: pa.Array, pattern: pa.Scalar, start: pa.Scalar | None = None, flags: pa.Scalar | None = None
+) -> pa.Array:
+    """How often a regular expression matches a text, from a position on; 0 for null."""
+    begin = 1 if start is None else _count(start)
+    if begin < 1:
+        raise InvalidFilterError("regexp_count begins at position 1 or later")
+    searched = values if begin == 1 else _sliced(values, begin - 1, None)
+    found = pc.count_substring_regex(searched, _expression(pattern, flags))
+    return pc.fill_null(found, 0).cast(pa.int64())
+
+
+def sign(values: Value) -> Value:
+    """-1, 0 or 1; NaN of either sign is NaN without one."""
+    found = pc.sign(values)
+    if not at.is_floating(found.type):
+        return found
+    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), found.type), found)
+
+
 def power(values: Value, exponent: Value) -> Value:
     """A power, in floating point."""
     return pc.power(values.cast(pa.float64()), exponent.cast(pa.float64()))
@@ -201,11 +245,13 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "octet_length": octet_length,
     "pow": power,
     "power": power,
+    "regexp_count": regexp_count,
     "regexp_like": regexp_like,
     "regexp_match": regexp_match,
     "repeat": repeat,
     "replace": replace,
     "right": right,
+    "signum": sign,
     "round": rounded,
     "strpos": strpos,
     "substr": substr,

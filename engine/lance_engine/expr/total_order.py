@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.arrow_values import to_numpy
-from lance_engine.expr.tree import Comparison, In, Literal, Node, walk
+from lance_engine.expr.tree import Comparison, In, Literal, Node, rebuilt, walk
 
 _INTEGERS = {16: np.int16, 32: np.int32, 64: np.int64}
 
@@ -24,18 +24,13 @@ def in_total_order(node: Node) -> Node:
     """`node` with its comparisons of floating-point numbers in the total order, where that matters."""
     if not any(isinstance(found, (Comparison, In)) and _depends(found) for found in walk(node)):
         return node
-    changes: dict[str, object] = {}
-    for field in dataclasses.fields(node):  # type: ignore[arg-type]
-        value = getattr(node, field.name)
-        if isinstance(value, Node):
-            changes[field.name] = in_total_order(value)
-        elif isinstance(value, tuple):
-            changes[field.name] = tuple(
-                in_total_order(item) if isinstance(item, Node) else item for item in value
-            )
-    if isinstance(node, (Comparison, In)) and _depends(node):
-        changes["total"] = True
-    return dataclasses.replace(node, **changes)  # type: ignore[type-var]
+
+    def change(found: Node) -> Node:
+        if isinstance(found, (Comparison, In)) and _depends(found):
+            return dataclasses.replace(found, total=True)
+        return found
+
+    return rebuilt(node, change)
 
 
 def tells_nan_apart(node: Node) -> bool:
@@ -46,16 +41,17 @@ def tells_nan_apart(node: Node) -> bool:
 def _depends(node: Comparison | In) -> bool:
     """Whether the order of NaN makes a difference to a comparison."""
     if isinstance(node, In):
-        return at.is_floating(node.values.type) and _has_nan(node.values)
+        return has_nan(node.values)
     if not at.is_floating(node.left.type) or node.left == node.right:
         return False
     if isinstance(node.right, Literal) and node.op in ("=", "<>"):
-        return _has_nan(pa.repeat(node.right.value, 1))
+        return has_nan(pa.repeat(node.right.value, 1))
     return True
 
 
-def _has_nan(values: pa.Array) -> bool:
-    return bool(np.isnan(to_numpy(values.drop_null())).any())
+def has_nan(values: pa.Array) -> bool:
+    """Whether one of the values is NaN."""
+    return at.is_floating(values.type) and bool(np.isnan(to_numpy(values.drop_null())).any())
 
 
 def total_key(values: pa.Array) -> pa.Array:

@@ -7,7 +7,8 @@ nodes). Predicates are nodes of boolean type, with SQL's three-valued logic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -300,6 +301,18 @@ class Function(Node):
 def _operand(node: Node) -> str:
     """The text of `node` as an operand of something that binds tighter than any predicate."""
     return str(node) if isinstance(node, (Column, Literal, Cast, Function, Arithmetic)) else f"({node})"
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`node` after `change` of everything below it, and then of itself."""
+    changes: dict[str, object] = {}
+    for field in dataclasses.fields(node):  # type: ignore[arg-type]
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changes[field.name] = rebuilt(value, change)
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            changes[field.name] = tuple(rebuilt(item, change) for item in value)
+    return change(dataclasses.replace(node, **changes) if changes else node)  # type: ignore[type-var]
 
 
 def walk(node: Node) -> Iterator[Node]:

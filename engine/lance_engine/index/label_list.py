@@ -19,6 +19,7 @@ from pyroaring import BitMap
 
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
+from lance_engine.expr.total_order import has_nan
 from lance_engine.expr.tree import Column, Function, Literal, Node
 from lance_engine.format.row_id_map import parse_row_id_map, row_id_map, serialize_row_id_map
 from lance_engine.index import btree
@@ -105,10 +106,9 @@ def answers(node: Node) -> bool:
     column, wanted = node.arguments
     if not isinstance(column, Column) or not isinstance(wanted, Literal) or wanted.is_null:
         return False
-    if node.name == "array_has":
-        return True
-    items = pa.array(wanted.value.values)
-    return len(items) > 0 and not items.null_count
+    items = pa.repeat(wanted.value, 1) if node.name == "array_has" else pa.array(wanted.value.values)
+    # The index does not tell one NaN from another.
+    return len(items) > 0 and not items.null_count and not has_nan(items)
 
 
 def supports(kind: pa.DataType) -> bool:

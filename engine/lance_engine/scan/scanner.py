@@ -429,6 +429,7 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
         return None
     from lance_engine.expr.from_arrow import from_arrow
     from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr.operations import with_official_casts
     from lance_engine.expr.total_order import in_total_order
     from lance_engine.expr.tree import Node
 
@@ -442,7 +443,7 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
         schema = schema.append(field)
     if not isinstance(filter, str):
         return from_arrow(filter, schema)
-    found = in_total_order(parse_sql(filter, schema))
+    found = in_total_order(with_official_casts(parse_sql(filter, schema)))
     if len(kept) >= _KEPT_FILTERS:
         kept.clear()
     kept[filter] = found
