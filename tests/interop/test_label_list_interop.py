@@ -137,4 +137,5 @@ def test_types_of_items(
     expected = addresses(ours.scan(["_rowaddr"], filter=nested, indices=False))
     assert expected
     assert addresses(scan) == expected
-    assert "(label_list on s.l)" in scan.explain()
+    # An index does not tell one NaN from another.
+    assert ("(label_list on s.l)" in scan.explain()) == ("nan" not in text)
