@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
+    from lance_engine.expr.tree import Node
     from lance_engine.scan.scanner import Scanner
 
 
@@ -32,6 +33,8 @@ class StatementRun:
         self.scans: list[BegunScan] = []
         #: the first error of a scan: engines pass on no more than its text
         self.failure: LanceError | None = None
+        #: by the names of tables: what the rows have to pass that the statement needs of them
+        self.only: dict[str, Node] = {}
         self._cancelled = False
 
     def began(self, name: str, scanner: Scanner) -> None:

@@ -18,6 +18,8 @@ from lance_sql.engines.statement_run import StatementRun
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
 
 
@@ -102,8 +104,26 @@ class EngineTable:
         options.setdefault("batch_size", self._batch_rows)
         if self._total_order and filter is not None:
             filter = in_total_order(from_arrow(filter, self.filter_schema))
+        only = None if run is None else run.only.get(self.name)
+        if only is not None:
+            filter = self._narrower(filter, only)
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
         return TableScan(self, scanner, run)
+
+    def _narrower(self, filter: Any, only: Node) -> FilterPlan:
+        """What passes `filter`, of an engine, and `only`."""
+        from lance_engine.expr.build import conjunction
+        from lance_engine.scan.plan import FilterPlan
+        from lance_engine.scan.scanner import parse_filter
+
+        snapshot = self.dataset.snapshot
+        narrow = FilterPlan(only, snapshot)
+        if not isinstance(filter, FilterPlan):
+            tree = parse_filter(filter, snapshot)
+            if tree is None:
+                return narrow
+            filter = FilterPlan(tree, snapshot)
+        return FilterPlan(conjunction([filter.filter, only]), snapshot, parts=[filter, narrow])
 
 
 class TableScan:

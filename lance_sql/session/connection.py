@@ -27,6 +27,7 @@ from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.searches.statement import Searches
 from lance_sql.session.explanation import Explanation
+from lance_sql.session.first_rows import FirstRowsQuery, column_in_order
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
@@ -35,6 +36,7 @@ from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.text.first_rows import first_rows
 from lance_sql.text.script import split
 from lance_sql.text.statement import Statement
 
@@ -202,7 +204,11 @@ class Connection:
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             query = self._engine.query(bound.text, searches.parameters)
-            query = self._from_metadata(searches.statement, bound, query) or query
+            query = (
+                self._from_metadata(searches.statement, bound, query)
+                or self._of_first_rows(searches.statement, bound, query)
+                or query
+            )
         if searches.tables:
             query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
@@ -222,6 +228,22 @@ class Connection:
             return None
         values = named_columns(aggregates, dataset, folds=self.capabilities.folds_names)
         return None if values is None else MetadataQuery(query, dataset, values)
+
+    def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
+        """What reads few rows where the first ones in the order of a column are wanted."""
+        wanted = first_rows(statement)
+        if wanted is None or bound.text != statement.original:
+            return None
+        name = next((reference.name for reference in statement.references if reference.certain), "")
+        dataset = bound.datasets.get(name)
+        field = None if dataset is None else column_in_order(dataset, wanted)
+        if field is None:
+            return None
+        nulls_first = wanted.nulls_first
+        if nulls_first is None:
+            nulls_first = not self._engine.nulls_are_last(wanted.descending)
+        last_key = self._engine.query(wanted.last_key(nulls_first), None)
+        return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or one beside it."""

@@ -1,0 +1,124 @@
+"""The first rows in the order of a column, without reading the others.
+
+The column is read first, for its value in the last of the rows that are wanted. The statement itself then
+scans only rows that are not behind that value, so that zone maps leave most of a table out and other columns
+are decoded for few rows. The engine still orders and cuts what it gets: rows with equal values are all there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.scan.width import estimated_row_bytes
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import DatasetVersion
+    from lance_engine.expr.tree import Node
+
+    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.text.first_rows import FirstRows
+
+#: Tables of fewer bytes are read in the time that a second query takes.
+_SMALL_BYTES = 8 << 20
+#: Rows are few as long as they are at most one of so many.
+_SHARE = 20
+
+
+class FirstRowsQuery:
+    """`query`, of which `last_key` finds the value of a column in the last row.
+
+    `name` is what the engine calls the table.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        last_key: Query,
+        name: str,
+        field: pa.Field,
+        wanted: FirstRows,
+        nulls_first: bool,
+    ) -> None:
+        self._query = query
+        self._last_key = last_key
+        self._name = name
+        self._field = field
+        self._wanted = wanted
+        self._nulls_first = nulls_first
+
+    def schema(self) -> pa.Schema:
+        return self._query.schema()
+
+    def to_table(self, run: StatementRun) -> pa.Table:
+        condition = self._condition(self._last_key.to_table(run))
+        if condition is not None:
+            run.only[self._name] = condition
+        return self._query.to_table(run)
+
+    def converters(self) -> Sequence[Convert | None]:
+        return self._query.converters()
+
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        rows = self.to_table(run)
+        return rows.schema, iter(rows.to_batches())
+
+    def _condition(self, last: pa.Table) -> Node | None:
+        """What holds for all rows up to the last; None where that is not known, or where it is all rows."""
+        from lance_engine.expr import build
+        from lance_engine.expr.tree import Literal
+
+        if not last.num_rows:
+            return None
+        column = build.column(pa.schema([self._field]), [self._field.name])
+        is_null = build.is_null(column)
+        try:
+            value = last.column(0).cast(self._field.type)[0]
+        except pa.ArrowInvalid:
+            return None
+        if not value.is_valid:
+            return is_null if self._nulls_first else None
+        if at.is_floating(value.type) and math.isnan(value.as_py()):
+            return None  # engines disagree about its place
+        parts = [build.compare(">=" if self._wanted.descending else "<=", column, Literal(value))]
+        if at.is_floating(value.type):
+            parts.append(build.compare("=", column, Literal(pa.scalar(math.nan, self._field.type))))
+        return build.disjunction([*parts, is_null] if self._nulls_first else parts)
+
+
+def column_in_order(dataset: DatasetVersion, wanted: FirstRows) -> pa.Field | None:
+    """The column whose order decides, if it pays to read it before all others that are selected."""
+    schema = dataset.storage_schema
+    named = [field for field in schema if field.name.lower() == wanted.column.lower()]
+    if len(named) != 1 or not _is_ordered_alike(named[0].type):
+        return None
+    read_first = wanted.tested | {named[0].name.lower()}
+    late = [
+        field
+        for field in schema
+        if field.name.lower() not in read_first
+        and (wanted.selects_all or field.name.lower() in wanted.selected)
+    ]
+    first = [field for field in schema if field.name.lower() in read_first]
+    rows = dataset.count_rows()
+    if wanted.rows * _SHARE > rows or rows * estimated_row_bytes(schema) < _SMALL_BYTES:
+        return None
+    if not late or estimated_row_bytes(pa.schema(late)) < estimated_row_bytes(pa.schema(first)):
+        return None
+    return named[0]
+
+
+def _is_ordered_alike(kind: pa.DataType) -> bool:
+    """Whether scans and engines agree on the order of values, whatever collation is set."""
+    return bool(
+        at.is_integer(kind)
+        or at.is_float32(kind)
+        or at.is_float64(kind)
+        or at.is_decimal128(kind)
+        or at.is_date(kind)
+        or at.is_timestamp(kind)
+    )

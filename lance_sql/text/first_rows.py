@@ -1,0 +1,164 @@
+"""Queries for the first rows in the order of a column, read off the tokens: ``ORDER BY x LIMIT 10``."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from lance_sql.text.statement import Statement, is_alias
+from lance_sql.text.tokens import Token, table_positions
+
+#: Words that make rows depend on more than one row, or that only an engine can judge.
+_OTHERS: Final = frozenset(
+    {
+        "ALL", "ANTI", "ANY", "ASOF", "AT", "COLLATE", "COLUMNS", "CROSS", "DISTINCT", "EXCEPT", "EXISTS",
+        "EXPLODE", "FETCH", "FILTER", "FULL", "GROUP", "HAVING", "INNER", "INTERSECT", "INTO", "JOIN",
+        "LATERAL", "LEFT", "NATURAL", "OVER", "PERCENT", "PIVOT", "POSITIONAL", "QUALIFY", "RECURSIVE",
+        "RIGHT", "SAMPLE", "SEMI", "SOME", "TABLESAMPLE", "UNION", "UNNEST", "UNPIVOT", "USING", "VALUES",
+        "WINDOW", "WITH",
+    }
+)  # fmt: skip
+#: What may stand before an opening bracket without being a function.
+_BEFORE_BRACKETS: Final = frozenset(
+    {"AND", "BETWEEN", "BY", "ILIKE", "IN", "LIKE", "NOT", "OR", "SELECT", "WHERE"}
+)
+#: Words whose value is another one in the next statement.
+_CHANGING: Final = ("CURRENT_", "LOCAL")
+
+
+class FirstRows(NamedTuple):
+    """``SELECT ... FROM table [WHERE condition] ORDER BY column [DESC] [NULLS FIRST], ... LIMIT 9 OFFSET 5``.
+
+    `key` is the column as the order names it, `source` what stands between FROM and the order. `selected` and
+    `tested` are the words of the selection and of the condition; `rows` is how many rows are asked for, those
+    skipped included. `nulls_first` is None where the text does not say.
+    """
+
+    column: str
+    descending: bool
+    nulls_first: bool | None
+    rows: int
+    selected: frozenset[str]
+    tested: frozenset[str]
+    key: str
+    source: str
+
+    @property
+    def selects_all(self) -> bool:
+        """Whether ``*`` is among the selected."""
+        return "*" in self.selected
+
+    def last_key(self, nulls_first: bool) -> str:
+        """The query for the value of the column in the last of the rows."""
+        order = (
+            f"{self.key} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+        )
+        return f"SELECT {self.key} FROM {self.source} ORDER BY {order} LIMIT 1 OFFSET {self.rows - 1}"
+
+
+def first_rows(statement: Statement) -> FirstRows | None:
+    """What a query for the first rows says; None for every other statement, and where it is not plain."""
+    tokens = list(statement.tokens)
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    words = [token.upper for token in tokens]
+    if not words or words[0] != "SELECT" or "LIMIT" not in words or "ORDER" not in words:
+        return None
+    if any(words.count(word) != 1 for word in ("SELECT", "FROM", "ORDER", "LIMIT")) or not _is_plain(
+        tokens, words
+    ):
+        return None
+    places = sorted(table_positions(tokens))
+    start, order, limit = words.index("FROM"), words.index("ORDER"), words.index("LIMIT")
+    if places != [start + 1] or not start < order < limit or words[order + 1] != "BY":
+        return None
+    source = _source(tokens, words, start + 1, order)
+    rows = _rows(tokens[limit + 1 :])
+    if source is None or rows is None or rows == 0:
+        return None
+    aliases, where = source
+    found = _key(tokens[order + 2 : limit], aliases)
+    if found is None or _renames(tokens[1:start], found[0].value.lower()):
+        return None
+    column, length, descending, nulls_first = found
+    key_tokens = tokens[order + 2 : order + 2 + length]
+    return FirstRows(
+        column.value,
+        descending,
+        nulls_first,
+        rows,
+        frozenset(token.value.lower() for token in tokens[1:start]),
+        frozenset(token.value.lower() for token in tokens[where:order]),
+        statement.original[key_tokens[0].start : key_tokens[-1].end],
+        statement.original[tokens[start + 1].start : tokens[order - 1].end],
+    )
+
+
+def _is_plain(tokens: list[Token], words: list[str]) -> bool:
+    """Whether no function is called, and nothing but the order and the limit concerns several rows."""
+    for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
+        if token.kind in ("parameter", "dollar") or token.text in ("$", "[", "{"):
+            return False
+        if word in _OTHERS or word.startswith(_CHANGING):
+            return False
+        is_call = token.text == "(" and position and tokens[position - 1].kind in ("word", "quoted")
+        if is_call and words[position - 1] not in _BEFORE_BRACKETS:
+            return False
+    return True
+
+
+def _source(tokens: list[Token], words: list[str], table: int, end: int) -> tuple[set[str], int] | None:
+    """By which names columns may be qualified, and where the condition begins; None for several tables."""
+    if tokens[table].kind not in ("word", "string", "quoted"):
+        return None
+    names, following = {tokens[table].value.lower()}, table + 1
+    if following < end and words[following] == "AS":
+        following += 1
+    if following < end and is_alias(tokens[following]):
+        names = {tokens[following].value.lower()}
+        following += 1
+    elif following != table + 1:
+        return None
+    if following == end:
+        return names, end
+    return (names, following + 1) if words[following] == "WHERE" else None
+
+
+def _key(tokens: list[Token], tables: set[str]) -> tuple[Token, int, bool, bool | None] | None:
+    """The column that comes first in the order, its number of tokens, and its direction."""
+    length = 3 if len(tokens) > 2 and tokens[1].text == "." else 1
+    if not tokens or tokens[length - 1].kind not in ("word", "quoted"):
+        return None
+    if length == 3 and tokens[0].value.lower() not in tables:
+        return None
+    said = []
+    for token in tokens[length:]:
+        if token.text == ",":
+            break
+        said.append(token.upper)
+    direction = said[:1] if said[:1] in (["ASC"], ["DESC"]) else []
+    nulls = said[len(direction) :]
+    if nulls not in ([], ["NULLS", "FIRST"], ["NULLS", "LAST"]):
+        return None
+    return tokens[length - 1], length, direction == ["DESC"], nulls[1] == "FIRST" if nulls else None
+
+
+def _renames(selected: list[Token], column: str) -> bool:
+    """Whether the selection may call something else by the name of the column."""
+    for position, token in enumerate(selected):
+        if token.kind not in ("word", "quoted", "string") or token.value.lower() != column:
+            continue
+        before = selected[position - 1] if position else None
+        if before is not None and before.kind not in ("other", "operator"):
+            return True
+        if before is not None and before.text in (")", "]", "}"):
+            return True
+    return False
+
+
+def _rows(tokens: list[Token]) -> int | None:
+    """The rows of ``10`` or ``10 OFFSET 5``, skipped ones included."""
+    words = [token.upper for token in tokens]
+    if len(words) not in (1, 3) or words[1:2] not in ([], ["OFFSET"]):
+        return None
+    numbers = [tokens[0].text, *(token.text for token in tokens[2:])]
+    return sum(map(int, numbers)) if all(number.isdecimal() for number in numbers) else None
