@@ -1,4 +1,4 @@
-"""Which rows a training loop reads, and in which order: shuffled by blocks, cut into shards; no PyTorch."""
+"""Which rows a training loop or a task reads, and in which order: shuffled by blocks, cut into shards."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ from lance_sql.dataset import Dataset
 
 #: What a training loop is given of a column: an array, or a list where there is no array of such values.
 Values = npt.NDArray[Any] | list[Any]
+
+
+def stretches(dataset: Dataset, rows: int | None = None) -> list[ScanSplit]:
+    """All fragments, cut into stretches of `rows` physical rows, or whole."""
+    return [
+        ScanSplit(fragment.id, start, min(start + (rows or fragment.physical_rows), fragment.physical_rows))
+        for fragment in dataset.snapshot.fragments
+        for start in range(0, fragment.physical_rows, rows or fragment.physical_rows or 1)
+    ]
 
 
 def blocks_of_shard(
@@ -44,29 +53,41 @@ def batches_of_shard(
 ) -> Iterator[pa.Table]:
     """The rows of one shard in batches of `batch_size`, the last one smaller.
 
-    `mixed_blocks` blocks at a time are read whole, and their rows shuffled together.
+    With `shuffle`, `mixed_blocks` blocks at a time are read whole, and their rows shuffled together. Without,
+    one scan streams the rows, and each shard reads every so many stretches of `mixed_blocks` blocks.
     """
-    splits = [
-        ScanSplit(fragment.id, start, min(start + block_rows, fragment.physical_rows))
-        for fragment in dataset.snapshot.fragments
-        for start in range(0, fragment.physical_rows, block_rows)
-    ]
+    splits = stretches(dataset, block_rows if shuffle else block_rows * mixed_blocks)
     mine = blocks_of_shard(len(splits), shard, shards, shuffle=shuffle, seed=seed, epoch=epoch)
+    chosen = [splits[number] for number in mine]
+    if not shuffle:
+        scan = dataset.scan(columns, filter, splits=chosen)
+        return _in_batches(map(_table, scan.to_batches()), batch_size)
     random = np.random.default_rng([seed, epoch, shard])
-    rest: pa.Table | None = None
-    for first in range(0, len(mine), mixed_blocks):
-        chosen = [splits[number] for number in mine[first : first + mixed_blocks]]
-        rows = dataset.scan(columns, filter, splits=chosen).to_table()
-        if shuffle:
-            rows = rows.take(random.permutation(rows.num_rows))
-        if rest is not None:
-            rows = pa.concat_tables([rest, rows])
-        whole = rows.num_rows // batch_size * batch_size
-        for start in range(0, whole, batch_size):
-            yield rows.slice(start, batch_size)
-        rest = rows.slice(whole)
-    if rest is not None and rest.num_rows:
-        yield rest
+    mixed = (
+        dataset.scan(columns, filter, splits=chosen[first : first + mixed_blocks]).to_table()
+        for first in range(0, len(chosen), mixed_blocks)
+    )
+    return _in_batches((rows.take(random.permutation(rows.num_rows)) for rows in mixed), batch_size)
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _in_batches(tables: Iterator[pa.Table], size: int) -> Iterator[pa.Table]:
+    """The rows of `tables` in pieces of `size`, the last one smaller."""
+    waiting: list[pa.Table] = []
+    missing = size
+    for table in tables:
+        start = 0
+        while table.num_rows - start >= missing:
+            yield pa.concat_tables([*waiting, table.slice(start, missing)])
+            start, waiting, missing = start + missing, [], size
+        if start < table.num_rows:
+            waiting.append(table.slice(start))
+            missing -= table.num_rows - start
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def arrays(table: pa.Table) -> dict[str, Values]:

@@ -25,7 +25,7 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook
-        polars  torch
+        polars  torch  dask  huggingface
         api  spark
         session
         sampling
