@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy.typing as npt
@@ -41,9 +42,9 @@ class SegmentFiles:
         self._ends: list[FileContents] = []
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
 
-    @property
+    @cached_property
     def is_local(self) -> bool:
-        """Whether the files are mapped, so that nothing has to be fetched."""
+        """Whether the files are mapped, so that nothing has to be fetched; looked up once."""
         with index_errors(self.segment.name):
             store, path = self._snapshot.index_file_location(self.segment, "any")
             return store.local_path(path) is not None
@@ -77,7 +78,7 @@ def opened_together(
     segments: Sequence[HasFiles], opener: Callable[[HasFiles], Opened]
 ) -> list[tuple[HasFiles, Opened]]:
     """Segments with what `opener` makes of them; several remote ones side by side."""
-    if any(not segment.files.is_local for segment in segments):
+    if len(segments) > 1 and any(not segment.files.is_local for segment in segments):
         return list(zip(segments, each_ahead(opener, segments), strict=True))
     return [(segment, opener(segment)) for segment in segments]
 
