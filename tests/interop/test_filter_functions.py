@@ -9,7 +9,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from filter_calls import REFUSED, calls, conditions
+from filter_calls import REFUSED, calls, conditions, knowing
 from lance_engine.errors import LanceError
 
 import lance_sql
@@ -59,7 +59,7 @@ TABLE = pa.table(
         ),
     }
 )
-PLAIN = TABLE.drop_columns(["js"])
+PLAIN = knowing(TABLE.drop_columns(["js"]))
 
 
 @pytest.fixture(scope="module")

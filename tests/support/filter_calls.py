@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import datafusion
@@ -270,11 +269,11 @@ def calls() -> Iterator[tuple[str, list[str]]]:
         yield name, [f"{name}({found})" for found in arguments.split(" | ")]
 
 
-def conditions(call: str, table: pa.Table) -> Iterator[str]:
-    """Filters that tell what a call gives for the rows of a table, as far as DataFusion knows."""
+def conditions(call: str, context: datafusion.SessionContext) -> Iterator[str]:
+    """Filters that tell what a call gives for the rows of a table, as far as `context` knows."""
     yield f"{call} IS NOT NULL"
     try:
-        values = _context(table).sql(f"SELECT {call} AS value FROM t").to_arrow_table()["value"]
+        values = context.sql(f"SELECT {call} AS value FROM t").to_arrow_table()["value"]
     except Exception:  # beyond this release, or no column of the table
         return
     kind = values.type
@@ -305,8 +304,8 @@ def _constant(value: Any) -> str | None:
     return None
 
 
-@cache
-def _context(table: pa.Table) -> datafusion.SessionContext:
+def knowing(table: pa.Table) -> datafusion.SessionContext:
+    """What computes calls over a table."""
     context = datafusion.SessionContext()
     context.register_record_batches("t", [table.to_batches()])
     return context
