@@ -109,8 +109,9 @@ format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place
 bench: $(STAMPS)/demo  ## Time scans, lookups and the TPC-H queries against Parquet (BENCH_SCALE=1 for more data)
 	@$(BIN)/python -m benchmarks.tpch --scale $(BENCH_SCALE)
 
-bench-spark: $(STAMPS)/demo  ## Time Spark writing and reading lineitem as Parquet and as Lance (BENCH_SCALE=1 for more)
+bench-spark: $(STAMPS)/demo  ## Time Spark over Parquet and over Lance: lineitem, then the TPC-H queries (BENCH_SCALE=1 for more)
 	@$(BIN)/python -m benchmarks.spark --scale $(BENCH_SCALE)
+	@$(BIN)/python -m benchmarks.spark_tpch --scale $(BENCH_SCALE)
 
 bench-report: $(STAMPS)/dev  ## Time lineitem against pylance, Parquet and Vortex, and make the plots of the docs
 	@$(BIN)/pip install --quiet vortex-data

@@ -49,9 +49,11 @@ class Options:
     filter: str | None = None
     pushed_filters: str | None = None
     limit: int | None = None
+    packed: str | None = None
     part: str | None = None
     catalog_command: str | None = None
     partitions: int | None = None
+    parallelism: int | None = None
     partition_bytes: int = PARTITION_BYTES
     batch_size: int | None = None
     # Writing
@@ -218,9 +220,11 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "filter": str,
     "pushed_filters": str,
     "limit": _whole,
+    "packed": str,
     "part": str,
     "catalog_command": str,
     "partitions": _positive,
+    "parallelism": _positive,
     "partition_bytes": _positive,
     "batch_size": _positive,
     "data_storage_version": str,

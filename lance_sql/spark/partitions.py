@@ -49,7 +49,9 @@ def plan_splits(dataset: DatasetVersion, options: Options) -> PlannedSplits:
         splits = _first_rows(snapshot, splits, options.limit)
     elif filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
         splits = rows_that_may_pass(snapshot, filter, shared_readers(snapshot))
-    parts = partition_splits(snapshot, splits, options.partition_bytes, options.partitions)
+    parts = partition_splits(
+        snapshot, splits, options.partition_bytes, options.partitions, options.parallelism
+    )
     return PlannedSplits(
         parts,
         sum(split.stop - split.start for split in splits),
@@ -72,11 +74,16 @@ def _first_rows(snapshot: Snapshot, splits: Sequence[ScanSplit], limit: int) -> 
 
 
 def partition_splits(
-    snapshot: Snapshot, splits: Sequence[ScanSplit], partition_bytes: int, count: int | None = None
+    snapshot: Snapshot,
+    splits: Sequence[ScanSplit],
+    partition_bytes: int,
+    count: int | None = None,
+    parallelism: int | None = None,
 ) -> list[list[ScanSplit]]:
     """Cut and group ranges, in order, so that each group is of about `partition_bytes` of the data files.
 
-    There are at least two groups per core of this machine, unless these would be small; or about `count`.
+    There are at least as many groups as tasks can run at once, unless these would be small; or about `count`.
+    `parallelism` is what Spark says of that; if it is not known, two tasks per core of this machine.
     """
     row_bytes = {fragment.id: _bytes_per_row(snapshot, fragment.id) for fragment in snapshot.fragments}
     weights = [(split.stop - split.start) * row_bytes[split.fragment_id] for split in splits]
@@ -84,8 +91,8 @@ def partition_splits(
     if not rows:
         return []
     if count is None:
-        per_core = 2 * (os.cpu_count() or 1)
-        count = max(min(per_core, rows // MIN_ROWS_PER_PARTITION), -(-int(total) // partition_bytes), 1)
+        at_once = parallelism or 2 * (os.cpu_count() or 1)
+        count = max(min(at_once, rows // MIN_ROWS_PER_PARTITION), -(-int(total) // partition_bytes), 1)
     target = total / count
     groups: list[list[ScanSplit]] = [[] for _ in range(count)]
     done = 0.0

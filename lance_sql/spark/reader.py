@@ -10,6 +10,7 @@ is one part twice. The option ``filter`` narrows a DataFrame explicitly instead,
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -25,10 +26,12 @@ from pyspark.sql.types import StructType
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
+from lance_sql.spark.packed import pack
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.workers import settle
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS: Final = 65_536
@@ -66,8 +69,11 @@ class LanceReader(DataSourceReader):
         dataset = options.open()
         self._options = options.at(dataset)
         self._schema = schema
+        self._packed = None if options.packed is None else schema
+        if options.packed is not None:
+            self._schema = StructType.fromJson(json.loads(options.packed))
         if options.part is None:
-            require_columns(dataset, schema, options.path)
+            require_columns(dataset, self._schema, options.path)
 
     def partitions(self) -> list[InputPartition]:
         dataset = self._options.open()
@@ -75,9 +81,17 @@ class LanceReader(DataSourceReader):
             return [MetadataPartition(self._options.part)]
         planned = plan_splits(dataset, self._options)
         logger.info("%s version %d: %s", dataset.uri, dataset.version, planned)
+        settle()
         return [SplitPartition(splits, dataset.version) for splits in planned.partitions]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batches = self._batches(partition)
+        if self._packed is None:
+            return batches
+        target = arrow_schema(self._packed)
+        return (packed for batch in batches for packed in pack(batch, target))
+
+    def _batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, MetadataPartition):
             table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
             for batch in table.to_batches():
@@ -103,6 +117,7 @@ def read_splits(options: Options, schema: StructType, partition: SplitPartition)
         yield to_spark(batch, target)
     if scanner.metrics is not None:
         logger.info("%s version %d: %s", dataset.uri, dataset.version, read_summary(scanner.metrics))
+    settle()
 
 
 def read_summary(metrics: ScanMetrics) -> str:

@@ -19,6 +19,7 @@ from lance_sql.spark.options import Options
 from lance_sql.spark.reader import LanceReader, schema_of
 from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
+from lance_sql.spark.workers import settle
 from lance_sql.spark.writer import LanceWriter
 
 #: What users name the data source, and the name of its Python part for the planner in the JVM.
@@ -67,6 +68,9 @@ class PlannedDataSource(LanceDataSource):
     def schema(self) -> StructType:
         options = Options.parse(self.options)
         if options.catalog_command is not None:
-            return run(options)
-        dataset = options.open()
-        return with_facts(schema_of(options, dataset), dataset)
+            answer = run(options)
+        else:
+            dataset = options.open()
+            answer = with_facts(schema_of(options, dataset), dataset)
+        settle()
+        return answer

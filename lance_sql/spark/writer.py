@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.job import WriteJob, WrittenFragments
 from lance_sql.spark.options import Options
+from lance_sql.spark.workers import settle
 
 
 class LanceWriter(DataSourceArrowWriter):
@@ -17,12 +18,16 @@ class LanceWriter(DataSourceArrowWriter):
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         self._job = WriteJob(options, schema, overwrite)
+        settle()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
-        return self._job.write(iterator)
+        written = self._job.write(iterator)
+        settle()
+        return written
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         self._job.publish(messages)
+        settle()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         self._job.discard()

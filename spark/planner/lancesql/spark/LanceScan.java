@@ -14,6 +14,7 @@
 package lancesql.spark;
 
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.metric.CustomMetric;
@@ -33,6 +34,8 @@ final class LanceScan implements Scan, SupportsReportStatistics {
   private final StructType required;
   private final TableFacts facts;
   private final CaseInsensitiveStringMap given;
+  private final CaseInsensitiveStringMap options;
+  private final boolean packed;
   private final Scan reader;
   private final List<Filter> pushed;
   private final int limit;
@@ -49,7 +52,13 @@ final class LanceScan implements Scan, SupportsReportStatistics {
     this.required = required;
     this.facts = facts;
     this.given = given;
-    this.reader = PythonSource.scan(required, options);
+    this.options = options;
+    this.packed = !required.isEmpty() && PackedColumn.holds(required);
+    this.reader =
+        packed
+            ? PythonSource.scan(
+                PackedBatch.PACKED, PythonSource.with(options, Map.of("packed", required.json())))
+            : PythonSource.scan(required, options);
     this.pushed = List.copyOf(pushed);
     this.limit = limit;
   }
@@ -71,7 +80,7 @@ final class LanceScan implements Scan, SupportsReportStatistics {
 
   @Override
   public Batch toBatch() {
-    return reader.toBatch();
+    return packed ? new PackedBatch(List.of(options, required), reader.toBatch(), required) : reader.toBatch();
   }
 
   @Override

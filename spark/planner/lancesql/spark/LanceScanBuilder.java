@@ -20,6 +20,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
@@ -127,6 +128,7 @@ final class LanceScanBuilder
       return new KnownRows(schema, new InternalRow[] {row}, description);
     }
     Map<String, String> more = new HashMap<>();
+    more.put("parallelism", Integer.toString(SparkContext.getOrCreate().defaultParallelism()));
     if (facts.version() >= 0) {
       Stream.of("tag", "as_of").forEach(name -> more.put(name, null));
       more.put("version", Long.toString(facts.version()));

@@ -1,0 +1,87 @@
+"""Rows packed for the planner in the JVM, which reads them in place as columns; see PackedColumn.java.
+
+A batch becomes one binary value. First comes the number of rows, then for every column three places, from the
+beginning of the value: of the validity bitmap (0 if there are no nulls), of the values, and of the bytes of
+texts and binaries; each of these is a number of 8 bytes. The buffers follow, aligned to 8 bytes, all numbers
+little-endian as in Arrow. Values are those of Arrow, but booleans take a byte, and decimals of up to 18
+digits 8 bytes. Texts and binaries have one offset of 4 bytes more than rows, counted from the place of bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+
+# Decimals of more digits do not fit into 8 bytes.
+_LONG_DIGITS: Final = 18
+# One value of Spark holds less than 2 GiB.
+_MAX_BYTES: Final = 1 << 28
+
+
+def pack(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of `batch` as batches of `schema`, which has one binary column."""
+    if not batch.num_rows:
+        return
+    if batch.nbytes > _MAX_BYTES and batch.num_rows > 1:
+        half = batch.num_rows // 2
+        yield from pack(batch.slice(0, half), schema)
+        yield from pack(batch.slice(half), schema)
+        return
+    packed = _Pack(batch.num_columns)
+    places = [packed.column(column) for column in batch.columns]
+    value = packed.value(batch.num_rows, places)
+    ends = pa.py_buffer(struct.pack("<ii", 0, value.size))
+    yield pa.RecordBatch.from_arrays(
+        [pa.Array.from_buffers(pa.binary(), 1, [None, ends, value])], schema=schema
+    )
+
+
+class _Pack:
+    def __init__(self, columns: int) -> None:
+        self._pieces: list[Any] = []
+        self._place = 8 + 24 * columns
+
+    def column(self, column: pa.Array) -> tuple[int, int, int]:
+        """Add the buffers of a column; their places."""
+        validity = self._add(_bits(column.is_valid())) if column.null_count else 0
+        if at.is_string(column.type) or at.is_binary(column.type):
+            _, ends, data = column.buffers()
+            offsets = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
+            first, last = int(offsets[0]), int(offsets[-1])
+            place = self._add(offsets)
+            return validity, place, self._add(data.slice(first, last - first) if data else b"") - first
+        return validity, self._add(_values(column)), 0
+
+    def _add(self, buffer: Any) -> int:
+        place = self._place
+        view = memoryview(buffer).cast("B")
+        padding = -len(view) % 8
+        self._pieces.append(view)
+        if padding:
+            self._pieces.append(bytes(padding))
+        self._place += len(view) + padding
+        return place
+
+    def value(self, rows: int, places: list[tuple[int, int, int]]) -> pa.Buffer:
+        head = struct.pack(f"<{1 + 3 * len(places)}q", rows, *(place for three in places for place in three))
+        return pa.py_buffer(b"".join([head, *self._pieces]))
+
+
+def _bits(flags: pa.Array) -> Any:
+    """A bitmap that begins with the first bit."""
+    return flags.buffers()[1]
+
+
+def _values(column: pa.Array) -> Any:
+    if at.is_boolean(column.type):
+        return column.cast(pa.uint8()).buffers()[1]
+    width = column.type.bit_width // 8
+    buffer = column.buffers()[1].slice(column.offset * width, len(column) * width)
+    if at.is_decimal(column.type) and column.type.precision <= _LONG_DIGITS:
+        return np.ascontiguousarray(np.frombuffer(buffer, np.int64)[::2])
+    return buffer
