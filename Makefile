@@ -49,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions fuzz mutants endurance lint format bench bench-spark bench-report docs wheel test-wheel test-aarch64 setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs wheel test-wheel test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -80,6 +80,9 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 	    $(BIN)/python -m pytest -m 'not slow' tests/spark/test_spark_planner.py tests/spark/test_spark_catalog.py \
 	    tests/spark/test_spark_saving.py $(PYTEST_ARGS); \
 	done
+
+test-wheel-spark: $(STAMPS)/dev  ## Build a wheel and use it with Spark in a clean environment, with Java but no JDK
+	@$(BIN)/python -m pytest tests/spark/test_spark_jar.py $(PYTEST_ARGS)
 
 # A build of its own, so that the installed kernels stay quick. Needs a GCC with its sanitizer libraries.
 fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECONDS=600 in all
