@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.io.external_access import AllowExternal, with_external_access
+from lance_engine.owned import OwnedValues
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
@@ -46,7 +47,7 @@ class _Installed(NamedTuple):
     searches: InstalledSearches
 
 
-_installed: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Installed] = weakref.WeakKeyDictionary()
+_installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
 _hooked = False
 
 
