@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.io.external_access import AllowExternal, with_external_access
 
 if TYPE_CHECKING:
@@ -153,20 +154,27 @@ def connect(
     directory: str | os.PathLike[str] | None = None,
     engine: Any = "duckdb",
     *,
+    duckdb: Any = None,
+    datafusion: Any = None,
     storage_options: Mapping[str, Any] | None = None,
     materialize_bytes: int | None = None,
     allow_external: AllowExternal | None = None,
 ) -> Connection:
     """A SQL session; with a `directory`, each ``NAME.lance`` dataset in it is the table NAME.
 
-    `engine` is ``"duckdb"`` or ``"datafusion"``, or an open `duckdb.DuckDBPyConnection` or
-    `datafusion.SessionContext` to run in. `materialize_bytes` is for DataFusion alone: the smallest tables of
+    `engine` is ``"duckdb"`` or ``"datafusion"``. `duckdb` is an open `duckdb.DuckDBPyConnection`, and
+    `datafusion` an open `datafusion.SessionContext`, to run in, with the tables that it has; closing the
+    session leaves it open. `materialize_bytes` is for DataFusion alone: the smallest tables of
     a join are read into memory first, up to so many bytes (256 MiB unless given, 0 for none), because only so
     does it learn how large they are and build its hash tables of them. `allow_external` is that of `open`,
     for all datasets of the session.
     """
     from lance_sql.session.connection import Connection
 
+    if duckdb is not None or datafusion is not None:
+        if engine != "duckdb" or None not in (duckdb, datafusion):
+            raise InvalidArgumentError("pass only one of engine, duckdb and datafusion")
+        engine = datafusion if duckdb is None else duckdb
     location = None if directory is None else os.fspath(directory)
     options = with_external_access(storage_options, allow_external)
     return Connection(location, engine, storage_options=options, materialize_bytes=materialize_bytes)

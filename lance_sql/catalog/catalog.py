@@ -14,6 +14,7 @@ from lance_engine.table.refs import root_store
 from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, is_remote, join, named
+from lance_sql.catalog.secrets import Secret, matching
 from lance_sql.catalog.transaction import Matches, Transaction
 from lance_sql.errors import SqlError
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
@@ -39,6 +40,8 @@ class Catalog:
         )
         #: directories and services whose tables have names with dots
         self.attached = Attached(session)
+        #: credentials for places, by name
+        self.secrets: dict[str, Secret] = {}
         #: how datasets are reached that namespaces told of, by location
         self._options: dict[str, Mapping[str, Any] | None] = {}
 
@@ -49,6 +52,7 @@ class Catalog:
         copied._opened = dict(self._opened)
         copied.attached = self.attached.copy()
         copied._options = dict(self._options)
+        copied.secrets = dict(self.secrets)
         return copied
 
     def register(self, name: str, dataset: SqlDataset | str) -> None:
@@ -116,7 +120,11 @@ class Catalog:
 
     def options_of(self, location: str) -> Mapping[str, Any] | None:
         """The storage options for a dataset at a location."""
-        return self._options.get(location, self.storage_options)
+        own = self._options.get(location)
+        found = matching(self.secrets.values(), location) if self.secrets else {}
+        if not own and not found:
+            return self.storage_options
+        return {**(self.storage_options or {}), **found, **(own or {})}
 
     def _location(self, place: Place) -> str:
         if place.options is not self.storage_options:

@@ -66,7 +66,7 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
 
 
 def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
-    from lance_sql.statements import namespaces, upkeep
+    from lance_sql.statements import namespaces, secrets, upkeep
 
     tokens = statement.tokens
     match first:
@@ -76,6 +76,10 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
             return namespaces.detach(session, tokens)
         case "USE":
             return namespaces.use(session, tokens)
+        case "CREATE" if any(token.upper == "SECRET" for token in tokens[1:5]):
+            return secrets.create_secret(session, tokens, statement.original)
+        case "DROP" if any(token.upper == "SECRET" for token in tokens[1:3]):
+            return secrets.drop_secret(session, tokens, statement.original)
         case "CREATE" | "DROP" if any(token.upper == "SCHEMA" for token in tokens[1:4]):
             return namespaces.schema(session, tokens)
         case "OPTIMIZE":

@@ -26,7 +26,7 @@ def attach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     start = next((place for place, token in enumerate(tokens) if token.text == "("), None)
     if start is None:
         return None
-    options = _options(list(tokens[start:]))
+    options = options_in_brackets(list(tokens[start:]), "ATTACH")
     if options.pop("type", "").lower() != "lance":
         return None
     words = [token.upper for token in tokens[1:start]]
@@ -49,15 +49,16 @@ def attach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     return done()
 
 
-def _options(tokens: list[Token]) -> dict[str, str]:
+def options_in_brackets(tokens: list[Token], statement: str) -> dict[str, str]:
+    """``(NAME value, NAME = value, NAME)`` as lower-case names and values."""
     end = closing(tokens, 0)
     if end is None or end != len(tokens) - 1:
-        raise SqlError("the options of ATTACH need brackets around them", remedy=_USAGE)
+        raise SqlError(f"the options of {statement} need brackets around them", remedy="Write (TYPE ...)")
     found = {}
     for argument in arguments(tokens[1:end]):
         values = [token for token in argument[1:] if token.text not in ("=", "=>")]
         if not argument or len(values) > 1:
-            raise SqlError("an option of ATTACH is a name and a value", remedy=_USAGE)
+            raise SqlError(f"an option of {statement} is a name and a value", remedy="Write (NAME 'value')")
         found[argument[0].value.lower()] = values[0].value if values else "true"
     return found
 

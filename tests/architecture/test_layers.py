@@ -24,7 +24,7 @@ FLOORS = {
     "lance_sql": """
         __init__
         cli
-        report  shell  notebook
+        report  shell  notebook  dbapi
         polars  torch  dask  huggingface
         api  spark
         session

@@ -62,7 +62,7 @@ def page() -> str:
     parts += _class("Explanation", lance_sql.session.explanation.Explanation)
     parts += _class("ScanMetrics", lance_engine.metrics.ScanMetrics)
     parts += _class("ProgressEvent", lance_engine.progress.ProgressEvent)
-    for name in ("duckdb", "datafusion", "spark"):
+    for name in ("dbapi", "duckdb", "datafusion", "spark"):
         module = getattr(lance_sql, name)
         functions = [(f"{name}.{public}", getattr(module, public)) for public in _public(module)]
         parts += _section(f"lance_sql.{name}", functions, _text(module))

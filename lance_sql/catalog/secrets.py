@@ -1,0 +1,80 @@
+"""Secrets: credentials for places, given by ``CREATE SECRET`` and used for datasets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from lance_engine.errors import UnsupportedFeatureError
+
+#: Options of DuckDB's secrets for object stores, and the storage options that mean the same.
+_S3: Final = {
+    "key_id": "aws_access_key_id",
+    "secret": "aws_secret_access_key",
+    "session_token": "aws_session_token",
+    "region": "aws_region",
+}
+_AZURE: Final = {"account_name": "azure_storage_account_name"}
+
+#: Kind of a secret -> beginnings of the places that it is for.
+_PLACES: Final = {
+    "s3": ("s3://", "s3a://", "s3n://", "s3+ddb://"),
+    "r2": ("r2://",),
+    "gcs": ("gs://", "gcs://"),
+    "azure": ("az://", "azure://", "abfss://", "abfs://"),
+}
+
+#: Kinds whose credentials datasets can use.
+KINDS: Final = frozenset({"s3", "azure"})
+
+
+class Secret(NamedTuple):
+    """Storage options for the places that begin with one of `scopes`."""
+
+    name: str
+    scopes: tuple[str, ...]
+    options: Mapping[str, str]
+
+
+def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
+    """A secret of DuckDB's kinds ``s3`` and ``azure`` as storage options."""
+    scope = given.get("scope", "")
+    scopes = (scope,) if scope else _PLACES[kind]
+    options: dict[str, str] = {}
+    if kind == "s3":
+        options = {ours: given[theirs] for theirs, ours in _S3.items() if theirs in given}
+        endpoint = given.get("endpoint", "")
+        if endpoint:
+            if "://" not in endpoint:
+                secure = given.get("use_ssl", "true").lower() not in ("false", "0", "f")
+                endpoint = f"{'https' if secure else 'http'}://{endpoint}"
+            options["aws_endpoint"] = endpoint
+            if endpoint.startswith("http://"):
+                options["allow_http"] = "true"
+        if given.get("url_style", "").lower() == "vhost":
+            options["aws_virtual_hosted_style_request"] = "true"
+    else:
+        options = {ours: given[theirs] for theirs, ours in _AZURE.items() if theirs in given}
+        for part in given.get("connection_string", "").split(";"):
+            key, _, value = part.partition("=")
+            if key == "AccountName":
+                options["azure_storage_account_name"] = value
+            elif key == "AccountKey":
+                options["azure_storage_account_key"] = value
+    if given.get("provider", "config").lower() == "config" and not options:
+        raise UnsupportedFeatureError(
+            f"the secret {name} has nothing that datasets could use", remedy="Write KEY_ID and SECRET"
+        )
+    return Secret(name, scopes, options)
+
+
+def matching(secrets: Iterable[Secret], location: str) -> Mapping[str, Any]:
+    """The options of the secret whose scope is the longest that `location` begins with."""
+    lowered = location.lower()
+    found = [
+        (len(scope), one.options)
+        for one in secrets
+        for scope in one.scopes
+        if lowered.startswith(scope.lower())
+    ]
+    return max(found, key=lambda pair: pair[0])[1] if found else {}

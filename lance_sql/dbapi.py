@@ -1,0 +1,392 @@
+"""The database API of Python (PEP 249) over sessions: ``lance_sql.dbapi.connect("directory")``.
+
+Statements that change rows begin a transaction, which `Connection.commit` ends; others take effect at once,
+unless a transaction is open that they cannot be part of. ``connect(..., autocommit=True)`` commits each.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.errors import (
+    AmbiguousMergeError,
+    CommitConflictError,
+    CorruptFileError,
+    IncompatibleChangeError,
+    LanceError,
+    SchemaMismatchError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+
+from lance_sql.api import connect as open_session
+from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.text.script import split
+
+if TYPE_CHECKING:
+    from lance_sql.session.connection import Connection as Session
+    from lance_sql.session.result import QueryResult
+
+__all__ = ["Connection", "Cursor", "apilevel", "connect", "paramstyle", "threadsafety"]
+
+apilevel: Final = "2.0"
+#: Threads may share the module, and each takes a connection of its own.
+threadsafety: Final = 1
+#: ``?``; ``$name`` with a mapping and ``:name`` work as well.
+paramstyle: Final = "qmark"
+
+
+class Warning(Exception):  # noqa: N818 - the name is that of PEP 249
+    """Something important, such as data that was cut off: not raised here."""
+
+
+class Error(Exception):
+    """Base of all errors of this module; its cause is the error of `lance_sql`."""
+
+
+class InterfaceError(Error):
+    """A mistake in the use of this module, such as a closed cursor."""
+
+
+class DatabaseError(Error):
+    """An error of the database."""
+
+
+class DataError(DatabaseError):
+    """A value does not fit."""
+
+
+class OperationalError(DatabaseError):
+    """Storage failed, or another writer was faster: nothing that the program did wrong."""
+
+
+class IntegrityError(DatabaseError):
+    """A null where none is allowed, or several rows that a merge would write into one."""
+
+
+class InternalError(DatabaseError):
+    """A file is damaged."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement is wrong: its syntax, its tables or columns, its parameters."""
+
+
+class NotSupportedError(DatabaseError):
+    """Something that datasets, or the engine, cannot do."""
+
+
+_KINDS: Final = (
+    (UnsupportedFeatureError, NotSupportedError),
+    (CorruptFileError, InternalError),
+    (AmbiguousMergeError, IntegrityError),
+    (SchemaMismatchError, IntegrityError),
+    (CommitConflictError, OperationalError),
+    (IncompatibleChangeError, OperationalError),
+    (StorageError, OperationalError),
+    (SqlError, ProgrammingError),
+    (TableNotFoundError, ProgrammingError),
+    (LanceError, DatabaseError),
+)
+
+#: Constructors of values.
+Date = datetime.date
+Time = datetime.time
+Timestamp = datetime.datetime
+Binary = bytes
+
+
+def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802
+    """The local date at so many seconds after 1970."""
+    return datetime.date(*time.localtime(ticks)[:3])
+
+
+def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802
+    """The local time of day at so many seconds after 1970."""
+    return datetime.time(*time.localtime(ticks)[3:6])
+
+
+def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802
+    """The local time at so many seconds after 1970."""
+    return datetime.datetime(*time.localtime(ticks)[:6])
+
+
+class _TypeObject:
+    """Equal to the type codes of a description that are of its kind."""
+
+    def __init__(self, *tests: Any) -> None:
+        self._tests = tests
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, pa.DataType) and any(test(other) for test in self._tests)
+
+    def __hash__(self) -> int:
+        return hash(self._tests)
+
+
+STRING: Final = _TypeObject(at.is_string, at.is_large_string, at.is_string_view)
+BINARY: Final = _TypeObject(at.is_binary, at.is_large_binary, at.is_fixed_size_binary, at.is_binary_view)
+NUMBER: Final = _TypeObject(at.is_integer, at.is_floating, at.is_decimal, at.is_boolean)
+DATETIME: Final = _TypeObject(at.is_temporal)
+ROWID: Final = _TypeObject(at.is_uint64)
+
+#: First words of statements that begin a transaction, and of those that answer with a count.
+_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"})
+_TRANSACTIONS: Final = frozenset({"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"})
+
+
+def connect(
+    directory: str | os.PathLike[str] | None = None,
+    engine: Any = "duckdb",
+    *,
+    autocommit: bool = False,
+    **options: Any,
+) -> Connection:
+    """A connection over a session, with the arguments of `lance_sql.connect`."""
+    with _translated():
+        return Connection(open_session(directory, engine, **options), autocommit=autocommit)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Errors of `lance_sql` as those of PEP 249."""
+    try:
+        yield
+    except LanceError as error:
+        kind = next(kind for ours, kind in _KINDS if isinstance(error, ours))
+        raise kind(str(error)) from error
+
+
+class Connection:
+    """A session with the methods of PEP 249. Leaving its block commits, or rolls back after an error."""
+
+    Warning = Warning
+    Error = Error
+    InterfaceError = InterfaceError
+    DatabaseError = DatabaseError
+    DataError = DataError
+    OperationalError = OperationalError
+    IntegrityError = IntegrityError
+    InternalError = InternalError
+    ProgrammingError = ProgrammingError
+    NotSupportedError = NotSupportedError
+
+    def __init__(self, session: Session, *, autocommit: bool = False) -> None:
+        #: the session that statements run in
+        self.session = session
+        #: whether each statement is a commit of its own
+        self.autocommit = autocommit
+        self._closed = False
+
+    def cursor(self) -> Cursor:
+        """A cursor of this connection: all of them see the same transaction."""
+        self._check_open()
+        return Cursor(self)
+
+    def execute(self, operation: str, parameters: Any = None) -> Cursor:
+        """A new cursor that ran a statement."""
+        return self.cursor().execute(operation, parameters)
+
+    def commit(self) -> None:
+        """Commit what was changed since the last commit; OperationalError if others were faster."""
+        self._check_open()
+        if self.session.in_transaction:
+            with _translated():
+                self.session.commit()
+
+    def rollback(self) -> None:
+        """Undo what was changed since the last commit."""
+        self._check_open()
+        if self.session.in_transaction:
+            with _translated():
+                self.session.rollback()
+
+    def close(self) -> None:
+        """End the session; what was not committed is undone."""
+        if not self._closed:
+            self._closed = True
+            with _translated():
+                self.session.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the connection is closed")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._closed:
+            return
+        try:
+            if kind is None:
+                self.commit()
+            else:
+                self.rollback()
+        finally:
+            self.close()
+
+
+class Cursor:
+    """Runs statements and gives their rows."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        #: rows that `fetchmany` gives unless told
+        self.arraysize = 1
+        self._result: QueryResult | None = None
+        self._rowcount = -1
+        self._closed = False
+
+    @property
+    def description(self) -> list[tuple[Any, ...]] | None:
+        """Name, Arrow type and whether nulls are allowed of each column; None where there are no rows."""
+        if self._result is None:
+            return None
+        return [
+            (field.name, field.type, None, None, None, None, field.nullable)
+            for field in self._result.arrow().schema
+        ]
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement changed or found; -1 where that is not known."""
+        return self._rowcount
+
+    def execute(self, operation: str, parameters: Any = None) -> Cursor:
+        """Run the statements of a text; `parameters` are those of the last.
+
+        A sequence for ``?``, or a mapping for ``$name`` and ``:name``.
+        """
+        self._check_open()
+        with _translated():
+            *before, last = split(operation)
+            for statement in before:
+                self._run(statement, None)
+            self._run(last, parameters)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Any]) -> Cursor:
+        """Run a statement with each of several parameters; `rowcount` is the sum."""
+        total = 0
+        alone = self.connection.autocommit and not self.connection.session.in_transaction
+        with _translated():
+            if alone:
+                self.connection.session.begin()
+            try:
+                for parameters in seq_of_parameters:
+                    self.execute(operation, parameters)
+                    total += max(self._rowcount, 0)
+            except BaseException:
+                if alone:
+                    self.connection.session.rollback()
+                raise
+            if alone:
+                self.connection.session.commit()
+        self._rowcount = total
+        return self
+
+    def _run(self, statement: Any, parameters: Any) -> None:
+        session = self.connection.session
+        tokens = statement.tokens
+        first = tokens[0].upper if tokens else ""
+        changes = first in _CHANGES or (first == "WITH" and any(token.upper in _CHANGES for token in tokens))
+        if changes and not self.connection.autocommit and not session.in_transaction:
+            session.begin()
+        text, given = _bound(statement, parameters)
+        result = session.sql(text, given)
+        self._result, self._rowcount = None, -1
+        if first in _TRANSACTIONS:
+            return
+        rows = result.arrow()
+        if changes and rows.schema.names == ["Count"] and not any(t.upper == "RETURNING" for t in tokens):
+            self._rowcount = rows.column(0)[0].as_py()
+        elif rows.schema.names != ["Success"]:
+            self._result, self._rowcount = result, rows.num_rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, None behind the last."""
+        return self._rows().fetchone()
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """The next `size` rows, `arraysize` unless told."""
+        return self._rows().fetchmany(self.arraysize if size is None else size)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The remaining rows."""
+        return self._rows().fetchall()
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """All rows as an Arrow table, as ADBC's cursors give them."""
+        return self._rows().arrow()
+
+    def fetch_df(self) -> Any:
+        """All rows as a pandas data frame."""
+        return self._rows().df()
+
+    def setinputsizes(self, sizes: Any) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def setoutputsize(self, size: Any, column: Any = None) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._closed, self._result = True, None
+
+    def _rows(self) -> QueryResult:
+        self._check_open()
+        if self._result is None:
+            raise InterfaceError("there are no rows: run a query first")
+        return self._result
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self.connection._check_open()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _bound(statement: Any, parameters: Any) -> tuple[str, Any]:
+    """The text and the parameters of a statement, with ``$name`` for ``:name``."""
+    text = statement.original
+    if not isinstance(parameters, Mapping):
+        return text, list(parameters) if parameters is not None and len(parameters) else None
+    pieces, last = [], 0
+    tokens = statement.tokens
+    for colon, name in itertools.pairwise(tokens):
+        is_name = colon.text == ":" and name.start == colon.end and name.value in parameters
+        # Not a cast, x::INT, nor the end of a slice, x[1:n].
+        if is_name and not re.search(r"[\w\])\"':]$", text[: colon.start]):
+            pieces += [text[last : colon.start], "$"]
+            last = colon.end
+    return "".join([*pieces, text[last:]]), dict(parameters) or None

@@ -1,0 +1,93 @@
+"""Sessions over connections that users have: their tables and databases, and secrets for datasets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import datafusion
+import duckdb
+import pyarrow as pa
+import pytest
+from lance_engine.errors import InvalidArgumentError, LanceError
+
+import lance_sql
+
+if TYPE_CHECKING:
+    from conftest import ObjectStore
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lance_sql.write(pa.table({"id": [1, 2, 3]}), tmp_path / "t.lance")
+    return tmp_path
+
+
+def test_a_duckdb_connection(folder):
+    own = duckdb.connect()
+    own.execute("CREATE TEMP TABLE wanted AS SELECT 2 AS id; CREATE TABLE kept (n INT)")
+    own.execute(
+        f"ATTACH '{folder}/other.db' AS other; CREATE TABLE other.names AS SELECT 2 AS id, 'two' AS name"
+    )
+    with lance_sql.connect(folder, duckdb=own) as session:
+        assert session.sql(
+            "SELECT name FROM t JOIN wanted USING (id) JOIN other.names USING (id)"
+        ).fetchall() == [("two",)]
+        session.sql("INSERT INTO t SELECT id + 10 FROM wanted; INSERT INTO kept VALUES (1)")
+        session.sql("UPDATE t SET id = 0 FROM other.names n WHERE t.id = n.id")
+        session.sql("CREATE TABLE made AS SELECT * FROM other.names")
+        session.sql("BEGIN; DELETE FROM t; DELETE FROM kept; ROLLBACK")
+        assert sorted(session.sql("SELECT id FROM t").fetchall()) == [(0,), (1,), (3,), (12,)]
+    assert own.execute("SELECT count(*) FROM kept").fetchone() == (1,)
+    assert lance_sql.open(folder / "made.lance").count_rows() == 1
+
+
+def test_a_transaction_that_the_user_began(folder):
+    own = duckdb.connect()
+    own.execute("BEGIN")
+    with lance_sql.connect(folder, duckdb=own) as session:
+        session.sql("INSERT INTO t VALUES (4)")
+        with pytest.raises(LanceError, match="transaction"):
+            session.sql("BEGIN")
+        assert not session.in_transaction
+    own.execute("ROLLBACK")
+    assert lance_sql.open(folder / "t.lance").count_rows() == 4
+
+
+def test_a_datafusion_context(folder):
+    own = datafusion.SessionContext()
+    own.register_record_batches("wanted", [[pa.record_batch({"id": [2]})]])
+    with lance_sql.connect(folder, datafusion=own) as session:
+        assert session.sql("SELECT t.id FROM t JOIN wanted ON t.id = wanted.id").fetchall() == [(2,)]
+        session.sql("INSERT INTO t SELECT id + 10 FROM wanted")
+        assert session.sql("SELECT max(id) FROM t").fetchone() == (12,)
+    assert own.table("wanted").count() == 1
+
+
+def test_only_one_engine():
+    with pytest.raises(InvalidArgumentError, match="only one of"):
+        lance_sql.connect(duckdb=duckdb.connect(), datafusion=datafusion.SessionContext())
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_secrets_are_used_for_datasets(object_store: ObjectStore, engine, monkeypatch):
+    uri = object_store.s3("shop/t.lance")
+    lance_sql.write(pa.table({"id": [1, 2]}), uri, storage_options=object_store.options)
+    endpoint = object_store.options["aws_endpoint"].partition("://")[2]
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name)
+    place = uri.removesuffix("/t.lance")
+    with lance_sql.connect(engine=engine) as session:
+        session.sql("CREATE SECRET elsewhere (TYPE S3, KEY_ID 'x', SECRET 'y', SCOPE 's3://elsewhere')")
+        session.sql(
+            "CREATE SECRET (TYPE S3, KEY_ID 'test', SECRET 'test', REGION 'us-east-1', "
+            f"ENDPOINT '{endpoint}', USE_SSL false, URL_STYLE 'path')"
+        )
+        assert session.sql(f"SELECT count(*) FROM '{uri}'").fetchone() == (2,)
+        session.sql(f"INSERT INTO '{uri}' VALUES (3)")
+        session.sql(f"ATTACH '{place}' AS shop (TYPE LANCE)")
+        assert session.sql("SELECT sum(id) FROM shop.t").fetchone() == (6,)
+        session.sql("CREATE TABLE shop.u AS SELECT 1 AS id")
+        assert session.sql("SHOW TABLES FROM shop").fetchall() == [("t",), ("u",)]
+        with pytest.raises(LanceError, match="exists already"):
+            session.sql("CREATE SECRET elsewhere (TYPE S3, KEY_ID 'x', SECRET 'y')")
+        session.sql("DROP SECRET elsewhere")
