@@ -39,7 +39,7 @@ $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 
 $(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the demo needs (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,demo]'
+	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,demo,shell]'
 	@touch $@
 
 $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
