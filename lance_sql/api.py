@@ -83,7 +83,7 @@ def write(
       directory of such files. The first file decides on the columns.
 
     ``mode="create"`` raises `DatasetExistsError` if there is a dataset, ``"append"`` raises
-    `DatasetNotFoundError` if there is none, ``"overwrite"`` replaces schema and rows, or creates.
+    `DatasetNotFoundError` if none exists, ``"overwrite"`` replaces schema and rows, or creates.
 
     - `data_storage_version` is the version of new files: by default that of the dataset to append to,
       otherwise 2.1, or 2.2 if a column needs it (maps).

@@ -364,7 +364,7 @@ class DatasetVersion:
         )
 
     def min_max(self, column: str) -> Extremes:
-        """The least and the greatest value of a column, null if all values are; NaN is the greatest number.
+        """The min and max of a column, null if all values are; NaN is the largest number.
 
         Known from zone maps where these are exact: rows are read only of zones with deleted rows, long
         strings or no zone map, and only if they can matter. UnsupportedTypeError if the values have no order.
@@ -593,7 +593,7 @@ class DatasetVersion:
         return self._at(optimize_indices(self.snapshot, progress=progress))
 
     def index_statistics(self, name: str) -> dict[str, Any]:
-        """What an index covers and consists of, in numbers; IndexNotFoundError if there is none."""
+        """What an index covers and consists of, in numbers; IndexNotFoundError if none exists."""
         from lance_engine.inspection.indices import index_statistics
 
         return index_statistics(self.snapshot, name)

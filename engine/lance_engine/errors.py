@@ -62,7 +62,7 @@ class LanceError(Exception):
 
 
 class Placed:
-    """A block in which `place` tells what becomes of an error: another error, or None to leave it.
+    """A block in which `place` says what becomes of an error: another error, or None to leave it.
 
     Blocks that are entered once per column of every fragment: cheaper than a generator.
     """

@@ -1,4 +1,4 @@
-"""How long operations tell how far they are, and how they are cancelled.
+"""How long operations say how far they are, and how they are cancelled.
 
 An operation that takes ``progress`` calls it with a `ProgressEvent` now and then, from the thread that called
 the operation. An exception that it raises cancels the operation: nothing of a new version stays.

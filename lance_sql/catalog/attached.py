@@ -43,7 +43,7 @@ class Attached:
         return list(self._namespaces)
 
     def get(self, name: str) -> Namespace | None:
-        """The namespace of a name, None if there is none."""
+        """The namespace of a name, None if none exists."""
         found = named(name, list(self._namespaces))
         return None if found is None else self._namespaces[found]
 
@@ -60,7 +60,7 @@ class Attached:
         self._namespaces[name] = namespace
 
     def detach(self, name: str) -> bool:
-        """Forget a namespace; False if there is none of that name."""
+        """Remove a namespace; False if it does not exist."""
         known = named(name, list(self._namespaces))
         if known is None:
             return False

@@ -248,7 +248,7 @@ class Catalog:
 
 
 def _lookup(names: Mapping[str, Any], name: str) -> Any:
-    """The entry of that name; if there is none, of that name in another case."""
+    """The entry of that name; if none exists, of that name in another case."""
     found = names.get(name)
     if found is None:
         folded = name.lower()

@@ -20,7 +20,7 @@ _numbers = itertools.count()
 def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     """The scalar function `name` of DataFusion over arrays of equal length, or constants.
 
-    LookupError where there is none, InvalidFilterError where it has no value for a row.
+    LookupError where none exists, InvalidFilterError where it has no value for a row.
     """
     if not name.replace("_", "").isalnum() or not (values or name in _CONSTANTS):
         raise LookupError(name)

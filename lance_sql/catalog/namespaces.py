@@ -35,7 +35,7 @@ class Namespace(Protocol):
         """The names of the tables of a schema; none if there is no such schema."""
 
     def find(self, schema: str, table: str) -> Place | None:
-        """Where a table is, None if there is none of that name."""
+        """Where a table is, None if it does not exist."""
 
     def place(self, schema: str, table: str) -> Place:
         """Where a new table of that name belongs."""

@@ -46,7 +46,7 @@ def compile_value(
 
 
 def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
-    """The columns that may be meant by the names in the expression; one to count rows if there is none."""
+    """The columns that may be meant by the names in the expression; one to count rows if none exists."""
     from sqlglot import exp
 
     if parsed.find(exp.Star):

@@ -116,7 +116,7 @@ class Engine(Protocol):
     ) -> tuple[str, list[ScanReport]]:
         """The engine's plan as text, and the scans of Lance tables in it.
 
-        With a `run` the statement runs, and the plan tells what each part of it did.
+        With a `run` the statement runs, and the plan says what each part of it did.
         """
 
     def begin(self) -> StatementRun:

@@ -25,7 +25,7 @@ class PlainDataset(pads.Dataset):  # type: ignore[misc]
         self.table = table
         #: how many row ranges are scanned side by side; None: one per processor
         self.partitions = partitions
-        #: tells which run the scans belong to that are asked for
+        #: says which run the scans belong to that are asked for
         self.runs = runs or Runs()
 
     @property

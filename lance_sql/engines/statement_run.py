@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BegunScan(NamedTuple):
-    """A scan of the table `name`; its metrics tell what it has read so far."""
+    """A scan of the table `name`; its metrics say what it has read so far."""
 
     name: str
     scanner: Scanner

@@ -101,7 +101,7 @@ def fragments(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def zones(picture: ZonePicture) -> str:
-    """Zones from left to right as rectangles from their least to their greatest value.
+    """Zones from left to right as rectangles from their min to their max.
 
     Those that the filter may match are highlighted; a script moves the filter with the pointer.
     """

@@ -179,7 +179,7 @@ def nearest_first(
         return None
     metric, ascending, column, query, is_single = distance
     descending = bool(ordered.args.get("desc"))
-    # The greatest value of a number is NaN, which comes first in descending order and is near to nothing.
+    # The largest value of a number is NaN, which comes first in descending order and is near to nothing.
     if descending is ascending or (descending and not by_index):
         return None
     words = [token.upper for token in statement.tokens]

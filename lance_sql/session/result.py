@@ -158,7 +158,7 @@ class QueryResult:
         return list(self.arrow().schema.types)
 
     def explain(self, analyze: bool = False) -> Explanation:
-        """The plan of the statement, as it would be planned now; `analyze` runs it and tells what it did."""
+        """The plan of the statement, as it would be planned now; `analyze` runs it and says what it did."""
         return self._explain(analyze=analyze)
 
     @property

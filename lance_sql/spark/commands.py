@@ -232,7 +232,7 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
 
 
 def _delete(options: Options, command: Mapping[str, Any]) -> None:
-    """Delete the rows that pass filters, or all rows where there are none."""
+    """Delete the rows that pass filters, or all rows without a filter."""
     dataset = _existing(options, command["path"])
     pushed = json.loads(command["filters"])
     if not pushed:

@@ -17,7 +17,7 @@ HOW_TO_INSTALL = (
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would start, None if there is none."""
+    """The major version of the Java that Spark would start, None if none exists."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not os.access(command, os.X_OK):

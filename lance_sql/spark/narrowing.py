@@ -1,7 +1,7 @@
 """Column pruning and filter pushdown for one query: its plan is analysed, then it gets readers of its own.
 
 Spark prunes no columns for Python data sources, and shares the reader that took filters among all queries
-over a DataFrame. So the query is planned twice: the optimised plan tells which columns of each Lance table
+over a DataFrame. So the query is planned twice: the optimised plan says which columns of each Lance table
 it needs and which filters stand directly above the table; then each table of the analysed plan is replaced
 by one that reads only that.
 

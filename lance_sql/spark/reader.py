@@ -96,9 +96,7 @@ class LanceReader(DataSourceReader):
             table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
             for batch in table.to_batches():
                 yield to_spark(batch, arrow_schema(self._schema))
-        elif isinstance(
-            partition, SplitPartition
-        ):  # Spark makes one up where there is none: an empty dataset
+        elif isinstance(partition, SplitPartition):  # Spark makes one up where none exists: an empty dataset
             yield from read_splits(self._options, self._schema, partition)
 
 

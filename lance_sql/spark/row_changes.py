@@ -52,7 +52,7 @@ def write_changes(batches: Iterable[pa.RecordBatch], snapshot: Snapshot, tag: st
 def commit_changes(
     snapshot: Snapshot, modified: Sequence[str], parts: Sequence[WrittenChanges], predicate: str = ""
 ) -> Snapshot:
-    """One version with the changes of all tasks; `snapshot` where there are none."""
+    """One version with the changes of all tasks; `snapshot` where none exist."""
     moved = [part.moved_from for part in parts]
     deleted = distinct(joined(part.deleted for part in parts))
     changed = joined([*moved, deleted])

@@ -1,4 +1,4 @@
-"""MERGE INTO: one query tells which clause applies to each row, and what the clause makes of it."""
+"""MERGE INTO: one query says which clause applies to each row, and what the clause makes of it."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
 
 
 def _choice(text: str, argument: list[Token]) -> VersionChoice:
-    """``version => 3`` and the like; a number alone is a version."""
+    """``version => 3`` and similar; a number alone is a version."""
     if len(argument) == 1 and argument[0].kind == "number" and argument[0].text.isdecimal():
         return VersionChoice(version=int(argument[0].text))
     keyword = _CHOICES.get(argument[0].upper) if len(argument) > 2 else None

@@ -28,7 +28,7 @@ class Branches:
         return list_branches(root_store(self._snapshot))
 
     def get(self, name: str) -> Branch:
-        """One branch; VersionNotFoundError if there is none of this name."""
+        """One branch; VersionNotFoundError if it does not exist."""
         return read_branch(root_store(self._snapshot), name)
 
     def create(self, name: str, version: int | None = None) -> Branch:

@@ -26,7 +26,7 @@ class Tags:
         return list_tags(self._root)
 
     def get(self, name: str) -> Tag:
-        """One tag; VersionNotFoundError if there is none of this name."""
+        """One tag; VersionNotFoundError if it does not exist."""
         return read_tag(self._root, name)
 
     def create(self, name: str, version: int | None = None) -> Tag:

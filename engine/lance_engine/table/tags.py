@@ -79,7 +79,7 @@ def update_tag(store: Store, name: str, version: int, branch: str | None = None)
 
 
 def delete_tag(store: Store, name: str) -> None:
-    """Forget a tag; its version stays."""
+    """Delete a tag; its version stays."""
     with contextlib.suppress(CorruptFileError):  # a damaged one may go, too
         read_tag(store, name)
     store.delete(_path(name))

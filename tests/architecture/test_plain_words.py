@@ -1,0 +1,79 @@
+"""What people read is in plain words: the commonest odd phrases occur nowhere.
+
+Read are the README, the docs, and every docstring and message of the packages. CONTRIBUTING lists what to
+write instead. Comments are not read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "SECURITY.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+PACKAGES = ("lance_sql", "demo", "benchmarks")
+
+#: Phrase -> what to write instead.
+ODD = {
+    r"there (?:is|are) none\b": "No indices. / does not exist",
+    r"\bso that none\b": "so that no ... / so nothing",
+    r"\bis no (?:command|append|longer to be)\b": "unknown command / is not an append",
+    r"\bwish(?:es)? of\b|\bwishes\b": "hints, options",
+    r"\bas it were\b": "(leave it out)",
+    r"\band the like\b|\band their like\b": "and similar ...",
+    r"\bforgets? (?:a |the )?(?:tag|branch|version|name)": "delete",
+    r"\bmay not be had\b": "is not available",
+    r"\bthereof\b|\bwherein\b|\bthereby\b|\bwhither\b|\bhence\b": "of it, in which, so",
+    r"\bcan lie\b|\bmay lie\b|\blies in\b|\blie in\b|\blie at\b": "is stored in",
+    r"\bleast value\b|\bgreatest value\b": "min, max",
+    r"\btells? (?:how|what|which|whether|of|on)\b": "show, report, say",
+    r"\bdo not hold\b|\bdoes not hold\b": "is not true / has no",
+    r"\(s\)": "write singular and plural",
+}
+
+
+def texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Places and texts that a person reads: lines of a page; docstrings and other strings of a module."""
+    name = path.relative_to(ROOT).as_posix()
+    if path.suffix == ".md":
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            yield f"{name}:{number}", line
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield f"{name}:{node.lineno}", node.value
+
+
+def offenders(path: Path) -> list[str]:
+    return [
+        f"{place}: {found[0]!r}, write: {instead}"
+        for place, text in texts(path)
+        for phrase, instead in ODD.items()
+        if (found := re.search(phrase, text, re.IGNORECASE)) is not None
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_in_plain_words(page: str) -> None:
+    assert offenders(ROOT / page) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_and_messages_are_in_plain_words(package: str) -> None:
+    modules = [path for path in sorted((ROOT / package).rglob("*.py")) if "pb" not in path.parts]
+    assert [found for path in modules for found in offenders(path)] == []
+
+
+def test_an_offender_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text("Fine.\nForget a tag.\n")
+    (tmp_path / "module.py").write_text(
+        '"""Tells how far it is."""\n# tells how: a comment\nX = "2 row(s)"\n'
+    )
+    assert [found.partition(": '")[0] for found in offenders(tmp_path / "page.md")] == ["page.md:2"]
+    found = offenders(tmp_path / "module.py")
+    assert [line.partition(": '")[0] for line in found] == ["module.py:1", "module.py:3"]
