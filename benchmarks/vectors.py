@@ -105,9 +105,12 @@ def indexed(
     batches: Sequence[Vectors],
     truth: list[list[int]],
     with_memory: bool,
+    kinds: Sequence[str],
 ) -> None:
     """Compare building and searching of indices, each peer with its own."""
     for kind, given, searches in INDICES:
+        if kinds and kind not in kinds:
+            continue
         build = {"num_partitions": max(1, ours.dataset.count_rows() // 8192), "metric": "l2", **given}
         seconds = []
         for peer in (ours, theirs):
@@ -146,7 +149,9 @@ def main() -> None:
     parser.add_argument(
         "--memory", action="store_true", help="measure the peak memory of each search and build"
     )
-    parser.add_argument("--exact-only", action="store_true")
+    parser.add_argument(
+        "--kinds", nargs="*", default=[], help="only these kinds of indices; none is exact only"
+    )
     given = parser.parse_args()
     with ExitStack() as stack:
         folder = given.folder or stack.enter_context(tempfile.TemporaryDirectory())
@@ -166,8 +171,8 @@ def main() -> None:
         if given.memory:
             memory("exact", paths, "search", {"use_index": False})
             memory("exact, filter of 1 %", paths, "search", {"use_index": False, "filter": few})
-        if not given.exact_only:
-            indexed(ours, theirs, through_sql, paths, singles, truth, given.memory)
+        if given.kinds != ["none"]:
+            indexed(ours, theirs, through_sql, paths, singles, truth, given.memory, given.kinds)
 
 
 if __name__ == "__main__":

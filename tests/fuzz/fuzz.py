@@ -71,9 +71,10 @@ def targets() -> dict[str, Target]:
     import fuzz_layouts
     import fuzz_parsers
     import fuzz_random
+    import fuzz_searches
     import fuzz_tables
 
-    modules = (fuzz_layouts, fuzz_tables, fuzz_json, fuzz_parsers, fuzz_random)
+    modules = (fuzz_layouts, fuzz_tables, fuzz_searches, fuzz_json, fuzz_parsers, fuzz_random)
     return {target.name: target for module in modules for target in module.TARGETS}
 
 

@@ -105,11 +105,17 @@ def _contents(folder: str) -> dict[str, bytes]:
     return kept | {latest: _without_sizes(files[latest])}
 
 
+#: What writes other tables into a folder, by their names.
+MAKERS: dict[str, Callable[[str], None]] = {}
+
+
 @functools.cache
 def table_files(name: str) -> dict[str, bytes]:
     """The files of a table, named after the version of its data, its contents, or an index and a column."""
     with tempfile.TemporaryDirectory() as folder:
-        if name == "0.1":
+        if name in MAKERS:
+            MAKERS[name](folder)
+        elif name == "0.1":
             lance.write_dataset(_table(), folder, data_storage_version="legacy", max_rows_per_group=500)
         elif name == "blobs":
             lance.write_dataset(_blobs(), folder, data_storage_version="2.2")
@@ -157,7 +163,7 @@ def load_table_file(stored: bytes) -> TableFile:
     return TableFile(table, pattern, load_file(file))
 
 
-def _allowed(read: Callable[[], pa.Table]) -> pa.Table | None:
+def allowed(read: Callable[[], pa.Table]) -> pa.Table | None:
     """What is read, None if the file is known to be damaged."""
     try:
         table = read()
@@ -169,15 +175,15 @@ def _allowed(read: Callable[[], pa.Table]) -> pa.Table | None:
 
 def _read_table(dataset: DatasetVersion, number: int) -> str:
     """Streams, counts, and rows that pass conditions: the same ones, whether tested while decoding or not."""
-    _allowed(lambda: dataset.scan().to_table())
-    _allowed(lambda: dataset.scan(batch_size=100, offset=7, limit=900, dictionaries=["few"]).to_table())
-    _allowed(lambda: dataset.take([0, 5, ROWS // 2, ROWS - 1]))
+    allowed(lambda: dataset.scan().to_table())
+    allowed(lambda: dataset.scan(batch_size=100, offset=7, limit=900, dictionaries=["few"]).to_table())
+    allowed(lambda: dataset.take([0, 5, ROWS // 2, ROWS - 1]))
     filter = FILTERS[number % len(FILTERS)]
-    _allowed(lambda: dataset.scan(["small"], filter, limit=20).to_table())
-    _allowed(lambda: dataset.scan(["lists"], filter).to_table())
+    allowed(lambda: dataset.scan(["small"], filter, limit=20).to_table())
+    allowed(lambda: dataset.scan(["lists"], filter).to_table())
     simple, expected = TESTS[number % len(TESTS)]
-    tested = _allowed(lambda: dataset.scan(["_rowaddr"], simple, zone_maps=False).to_table())
-    whole = _allowed(lambda: dataset.scan(["small", "runs", "few", "words"]).to_table())
+    tested = allowed(lambda: dataset.scan(["_rowaddr"], simple, zone_maps=False).to_table())
+    whole = allowed(lambda: dataset.scan(["small", "runs", "few", "words"]).to_table())
     if tested is None or whole is None:
         return ""
     right = whole.filter(expected).num_rows
@@ -189,22 +195,22 @@ def _read_table(dataset: DatasetVersion, number: int) -> str:
 
 def _read_blobs(dataset: DatasetVersion, number: int) -> str:
     """Whole, row by row and where a condition holds."""
-    _allowed(lambda: dataset.scan().to_table())
-    _allowed(lambda: dataset.take([0, 3, 4, number % 26]))
-    _allowed(lambda: dataset.scan(["b"], "id > 2 AND id < 6").to_table())
+    allowed(lambda: dataset.scan().to_table())
+    allowed(lambda: dataset.take([0, 3, 4, number % 26]))
+    allowed(lambda: dataset.scan(["b"], "id > 2 AND id < 6").to_table())
     return ""
 
 
 def _read_indexed(dataset: DatasetVersion, number: int) -> str:
     """Values are not protected: searches may find wrong rows, but no more of them than there are."""
     filter = INDEX_FILTERS[number % len(INDEX_FILTERS)]
-    found = _allowed(lambda: dataset.scan(["small", "words"], filter).to_table())
+    found = allowed(lambda: dataset.scan(["small", "words"], filter).to_table())
     if found is not None and found.num_rows > ROWS:
         return f"{filter}: {found.num_rows} of {ROWS} rows are found"
     return ""
 
 
-def _read(input: TableFile, read: Callable[[DatasetVersion, int], str]) -> str:
+def read_table_file(input: TableFile, read: Callable[[DatasetVersion, int], str]) -> str:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         input.put_into(Path(folder))
         try:
@@ -237,7 +243,9 @@ TARGETS = [
         Target(
             f"table: {table}",
             lambda table=table: _data_seeds(table),
-            lambda input, table=table: _read(input, _read_blobs if table == "blobs" else _read_table),
+            lambda input, table=table: read_table_file(
+                input, _read_blobs if table == "blobs" else _read_table
+            ),
             load=load_table_file,
         )
         for table in ("0.1", "2.0", "2.0 zones", "2.1", "2.2", "blobs")
@@ -246,7 +254,7 @@ TARGETS = [
         Target(
             f"index: {kind}",
             lambda kind=kind: _index_seeds(kind),
-            lambda input: _read(input, _read_indexed),
+            lambda input: read_table_file(input, _read_indexed),
             native=False,
             load=load_table_file,
         )

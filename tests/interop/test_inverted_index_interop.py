@@ -14,6 +14,7 @@ from lance.query import (
     Occur,
     PhraseQuery,
 )
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.index.inverted.kind import INVERTED
 
 import lance_sql
@@ -211,10 +212,27 @@ def test_fuzzy_words(tmp_path, fuzziness):
         )
 
 
-def test_items_of_lists_as_documents_are_read_from_the_texts(tmp_path):
+def test_items_of_lists_as_documents_are_read_from_the_texts_if_asked(tmp_path):
     path = str(tmp_path / "t")
     theirs = lance.write_dataset(table(300, lists=True), path)
     theirs.create_scalar_index("text", "INVERTED", document_granularity=DocumentGranularity.LIST_ELEMENT)
-    found = found_by_us(path, Match("apple"))
+    with pytest.raises(UnsupportedFeatureError, match="each item of a list"):
+        found_by_us(path, Match("apple"))
+    found = found_by_us(path, Match("apple"), analysis={"stem": False})
     assert found
     assert found.keys() == found_by_us(path, Match("apple"), use_index=False, analysis={"stem": False}).keys()
+
+
+@pytest.mark.parametrize("tokenizer", ["icu", "code"])
+def test_tokenizers_that_are_not_ours_find_no_wrong_rows(tmp_path, tokenizer):
+    texts = pa.table({"id": range(3), "text": ["hello big World", "the worlds", "other"]})
+    ds = lance.write_dataset(texts, str(tmp_path / "t"))
+    ds.create_scalar_index("text", "INVERTED", base_tokenizer=tokenizer)
+    ours = lance_sql.open(str(tmp_path / "t"))
+    for column in ("text", None):
+        with pytest.raises(UnsupportedFeatureError, match=tokenizer) as raised:
+            ours.search("world", column)
+        assert "analysis" in str(raised.value)
+    found = ours.search("world", "text", columns=["id"], analysis={})
+    assert sorted(found["id"].to_pylist()) == [0, 1]
+    assert ours.search("World", "text", columns=["id"], use_index=False)["id"].to_pylist() == [0]

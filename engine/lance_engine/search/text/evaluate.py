@@ -16,6 +16,7 @@ from lance_engine.search.text.indexed import (
     OpenTexts,
     choose_texts,
     indexed_columns,
+    require_none_unread,
     search_indexed,
     statistics_of,
 )
@@ -87,6 +88,8 @@ class Evaluator:
         index = None
         if self._use_index:
             index = choose_texts(self._snapshot, column, positions=False)
+            if index is None and self._analysis is None:
+                require_none_unread(self._snapshot, column)
         # The words of a phrase are only known where the places of words are; texts are cut alike everywhere.
         analysis = (index.analysis if index else None) or self._analysis or PLAIN
         if index is not None and isinstance(query, Phrase):

@@ -10,11 +10,13 @@ import numpy as np
 from pyroaring import BitMap
 
 from lance_engine import kernels
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.index.files import opened_together
 from lance_engine.index.inverted.analysis import Analysis
 from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.inverted.partition import TextPartition
 from lance_engine.index.inverted.segment import TextSegment
+from lance_engine.index.listing import all_segments
 from lance_engine.search.allowed import AllowedRows
 from lance_engine.search.text.column import TextColumn
 from lance_engine.search.text.found import Found
@@ -70,6 +72,33 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
         if kept:
             return OpenTexts(index.name, kept, kept[0][0].layout.analysis)
     return None
+
+
+def require_none_unread(snapshot: Snapshot, column: TextColumn) -> None:
+    """UnsupportedFeatureError if a column has an inverted index that is not read.
+
+    Without it nobody knows how its texts become words: other rows would be found.
+    """
+    for segment in all_segments(snapshot):
+        if segment.kind.lower() != INVERTED.message.lower() or segment.fields != (column.field_id,):
+            continue
+        reason = f"its version is {segment.index_version}"
+        if INVERTED.reads(segment):
+            covering = INVERTED.covering(snapshot, segment)
+            if covering.open() is not None:
+                continue
+            try:
+                INVERTED.opener(covering.files)
+            except UnsupportedFeatureError as error:
+                reason = error.message
+        raise UnsupportedFeatureError(
+            f"The inverted index on '{column.name}' cannot be used: {reason}",
+            remedy="Pass analysis={...} to say how texts become words, and search without the index, or "
+            "build it again with create_index(..., replace=True)",
+            path=snapshot.uri,
+            version=snapshot.version,
+            index=segment.name,
+        )
 
 
 def indexed_columns(snapshot: Snapshot) -> list[str]:
