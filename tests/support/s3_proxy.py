@@ -100,7 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._break()
             return
         if fault in _REFUSALS:
-            self._send(int(fault), {}, _REFUSALS[fault], None)
+            # An answer to HEAD has no body: whatever came would be taken for the next answer.
+            self._send(int(fault), {}, b"" if self.command == "HEAD" else _REFUSALS[fault], None)
             return
         connection = http.client.HTTPConnection(self.upstream)
         try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from lance_engine import kernels
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, StorageUnavailableError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained
 from lance_engine.io.cloud_options import CloudConfig, cloud_config, cloud_of
 from lance_engine.io.object_errors import Failure, IncompleteAnswerError, Outcome
@@ -156,24 +158,33 @@ class ObstoreStore:
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         key = self._key(path)
-        wanted = [index for index, (_, length) in enumerate(ranges) if length]
+        wanted = [span for span in dict.fromkeys(ranges) if span[1]]
 
         def attempt(here: Client, number: int) -> list[bytes]:
             answers = here.library.get_ranges(
                 here.store(number),
                 key,
-                starts=[ranges[index][0] for index in wanted],
-                lengths=[ranges[index][1] for index in wanted],
+                starts=[offset for offset, _ in wanted],
+                lengths=[length for _, length in wanted],
                 coalesce=0,
             )
-            found = [b""] * len(ranges)
-            for index, data in zip(wanted, answers, strict=True):
-                if len(data) != ranges[index][1]:
-                    self._explain_short(here, number, path, *ranges[index])
-                found[index] = bytes(data)
-            return found
+            for span, data in zip(wanted, answers, strict=True):
+                if len(data) != span[1]:
+                    self._explain_short(here, number, path, *span)
+            return [bytes(data) for data in answers]
 
-        return self._run("read", path, attempt, _beyond_the_end(path)) if wanted else [b""] * len(ranges)
+        if not wanted:
+            return [b""] * len(ranges)
+        try:
+            found = self._run("read", path, attempt, _beyond_the_end(path), once=len(wanted) > 1)
+        except StorageUnavailableError:
+            if len(wanted) == 1:
+                raise
+            # Where one of them failed, the others must not fail with it again.
+            with ThreadPoolExecutor(len(wanted), thread_name_prefix="lance-again") as threads:
+                found = list(threads.map(partial(self.read, path), *zip(*wanted, strict=True)))
+        by_span = dict(zip(wanted, found, strict=True))
+        return [by_span.get(span, b"") for span in ranges]
 
     def list(self, prefix: str) -> list[str]:
         found: list[str] = []

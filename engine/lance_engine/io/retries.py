@@ -39,6 +39,8 @@ class Retries:
         self._waiting = waiting
         self._lock = threading.Lock()
         self._quiet_until = 0.0
+        # How often in a row the store was too busy: one that still answers others is left alone for less.
+        self._busy_in_row = 0
 
     def run(
         self,
@@ -57,7 +59,9 @@ class Retries:
         while True:
             self._wait_for_quiet()
             try:
-                return attempt(number)
+                result = attempt(number)
+                self._busy_in_row = 0
+                return result
             except LanceError:
                 raise
             except Exception as error:
@@ -67,11 +71,11 @@ class Retries:
                 if failure.outcome not in RETRIED:
                     # The error of the client can hold addresses with signatures.
                     raise on_failure(failure) or _meaning(failure, request) from None
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (number - 1)) * random.uniform(0.5, 1.0)
+                pause = _pause(number - 1)
                 if once or elapsed + pause > self._patience(failure):
                     raise _unavailable(failure, request, number, elapsed) from None
                 if failure.outcome is Outcome.BUSY:
-                    self._be_quiet(pause)
+                    self._be_quiet()
             time.sleep(pause)
 
     def _patience(self, failure: Failure) -> float:
@@ -79,15 +83,23 @@ class Retries:
             return min(self._waiting.retry, _UNREACHABLE_FOR)
         return self._waiting.retry
 
-    def _be_quiet(self, seconds: float) -> None:
+    def _be_quiet(self) -> None:
         with self._lock:
-            self._quiet_until = max(self._quiet_until, time.monotonic() + seconds)
+            now = time.monotonic()
+            if now >= self._quiet_until:  # else it answers what was asked before
+                self._quiet_until = now + _pause(self._busy_in_row)
+                self._busy_in_row += 1
 
     def _wait_for_quiet(self) -> None:
         left = self._quiet_until - time.monotonic()
         if left > 0:
             # Not all at the same moment.
             time.sleep(left * random.uniform(1.0, 1.5))
+
+
+def _pause(failures: int) -> float:
+    """Seconds to wait after so many failures before this one."""
+    return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 16)) * random.uniform(0.5, 1.0)
 
 
 def _meaning(failure: Failure, request: Request) -> Exception:
