@@ -49,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs wheel test-wheel test-aarch64 setup clean
+.PHONY: help demo test test-all test-datafusion test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -123,6 +123,10 @@ bench-report: $(STAMPS)/dev  ## Time lineitem against pylance, Parquet and Vorte
 docs: $(STAMPS)/dev  ## Build the documentation's site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+screenshots: $(STAMPS)/dev  ## Make the pictures of README and docs (needs Chromium)
+	@$(BIN)/pip install --quiet pyte nbconvert ipykernel
+	@$(BIN)/python packaging/screenshots.py
 
 # --- releases -------------------------------------------------------------------------------------------------------
 
