@@ -48,7 +48,9 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     if query is not None and without_data:
         query = exp.select("*").from_(query.subquery("q")).limit(0)
     if query is not None:
-        return write_query(session, query.sql(dialect="duckdb"), place, mode, params, options)
+        return write_query(
+            session, query.sql(dialect="duckdb", normalize_functions="lower"), place, mode, params, options
+        )
     columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
     write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
     return done()

@@ -80,7 +80,7 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
     if before is not None:
         query = query.copy()
         query.set("with_", before.copy())
-    return str(query.sql(dialect="duckdb", copy=False))
+    return str(query.sql(dialect="duckdb", normalize_functions="lower", copy=False))
 
 
 def _fit_values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> None:
@@ -131,7 +131,7 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
         params = None
     return write_query(
         session,
-        query.sql(dialect="duckdb"),
+        query.sql(dialect="duckdb", normalize_functions="lower"),
         path,
         mode.name.lower() if mode is not None else "create",
         params,

@@ -109,7 +109,6 @@ MORE = """
     i * 1.0 / 2 = 3.5
     CAST(i AS double) / 2 = 3.5
     json_get_int(js, 'a') = 3
-    json_get_string(js, '$.a') = '1'
     json_get_int(json_get(js, 'c'), '1') = 2
     json_extract(js, '$.c[*]') = '[1,2]'
     json_extract(js, '$.d.*') = 'true'

@@ -116,3 +116,31 @@ def test_casts_of_columns_are_those_of_duckdb(tmp_path):
     ).fetchall()
     assert [row[:2] for row in rows] == [row[2:] for row in rows]
     assert lance_sql.sql(f"DELETE FROM '{uri}' WHERE CAST(f AS VARCHAR) = '4.0'").fetchall() == [(1,)]
+
+
+def test_aggregates_of_datasets_with_metadata_of_the_schema_in_datafusion(tmp_path):
+    table = pa.table({"id": [1, 2, 3], "c": ["a", "b", "b"]}).replace_schema_metadata({"comment": "x"})
+    lance_sql.write(table, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        assert session.sql("SELECT count(*) FROM t WHERE c = 'b'").fetchall() == [(2,)]
+        grouped = session.sql("SELECT c, count(*) FROM t WHERE id > 1 GROUP BY c").fetchall()
+        assert grouped == [("b", 2)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_table_functions_in_queries_that_are_written(tmp_path, engine):
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.sql("CREATE TABLE t AS SELECT * FROM range(3)")
+        session.sql("INSERT INTO t SELECT * FROM range(4)")
+        session.sql(f"COPY (SELECT * FROM range(5)) TO '{tmp_path / 'v.lance'}' (FORMAT lance)")
+        assert session.sql("SELECT count(*) FROM t").fetchall() == [(7,)]
+        assert session.sql("SELECT count(*) FROM v").fetchall() == [(5,)]
+
+
+def test_dropping_the_view_of_a_dataset_on_an_own_connection(tmp_path):
+    lance_sql.write(pa.table({"id": [1, 2, 3]}), tmp_path / "t.lance")
+    with duckdb.connect() as connection:
+        lance_sql.duckdb.install(connection, str(tmp_path))
+        assert connection.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+        connection.sql("DROP VIEW t")
+        assert connection.sql("SELECT count(*) FROM t").fetchall() == [(3,)]

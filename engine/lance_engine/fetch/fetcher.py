@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from lance_engine.fetch.pool import RequestPool, request_pool, requests_in_fligh
 from lance_engine.io.coalesce import coalesce
 from lance_engine.io.store import Buffer, max_in_flight_of, ranges_at_once, read_buffer
 from lance_engine.metrics import ScanMetrics, count_read, count_wait, counting, current_metrics
+from lance_engine.tasks import Task
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
@@ -60,10 +60,20 @@ class Fetcher:
         """What requests to this store cost."""
         return _models.setdefault(self._root, TransferModel())
 
-    def submit(self, path: str, offset: int, length: int) -> Future[Buffer]:
-        """Begin to read a range."""
-        pool = self._pool
-        return pool.executor.submit(self._read, pool, current_metrics(), path, offset, length)
+    def submit(
+        self, path: str, offset: int, length: int, ended: Callable[[], None] | None = None
+    ) -> Task[Buffer]:
+        """Begin to read a range; `ended` is called when that is over, unless it is cancelled."""
+        pool, metrics = self._pool, current_metrics()
+
+        def read() -> Buffer:
+            try:
+                return self._read(pool, metrics, path, offset, length)
+            finally:
+                if ended is not None:
+                    ended()
+
+        return pool.threads.submit(read)
 
     def joined(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Ranges that cover some of a file, joined as far as makes them arrive sooner.
@@ -100,7 +110,7 @@ class Fetcher:
         # The calling thread has nothing else to do: it makes one of the requests itself.
         first, *others = self._grouped(requests)
         pool, metrics = self._pool, current_metrics()
-        under_way = [pool.executor.submit(self._read_group, pool, metrics, path, group) for group in others]
+        under_way = [pool.threads.submit(self._read_group, pool, metrics, path, group) for group in others]
         try:
             begun = self._read_group(pool, metrics, path, first)
             arrived = chain(begun, chain.from_iterable([future.result() for future in under_way]))

@@ -6,12 +6,15 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import cache
+from itertools import islice
+from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from lance_engine.metrics import counting, current_metrics
+from lance_engine.tasks import Pool
+from lance_engine.tasks import Task as Begun
 
 _HELPER: Final = "lance-open"
 
@@ -47,22 +50,23 @@ class Slots:
     """So many requests may be under way; who makes several at once waits until there is room for all."""
 
     def __init__(self, most: int) -> None:
-        self._free = most
-        self._changed = threading.Condition()
+        self._turn = threading.Lock()
+        self._free: SimpleQueue[bool] = SimpleQueue()
+        for _ in range(most):
+            self._free.put(True)
 
     @contextmanager
     def held(self, count: int = 1) -> Iterator[None]:
         """A block that makes `count` requests."""
-        with self._changed:
-            while self._free < count:
-                self._changed.wait()
-            self._free -= count
+        taken: deque[bool] = deque()
         try:
+            with self._turn:
+                # One call, which keeps what it took where an interrupt ends it.
+                taken.extend(islice(iter(self._free.get, False), count))
             yield
         finally:
-            with self._changed:
-                self._free += count
-                self._changed.notify_all()
+            for slot in taken:
+                self._free.put(slot)
 
 
 class RequestPool:
@@ -70,7 +74,7 @@ class RequestPool:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.executor = ThreadPoolExecutor(most, thread_name_prefix="lance-fetch")
+        self.threads = Pool(most, "lance-fetch")
         #: who reads holds one, on whatever thread
         self.slots = Slots(most)
 
@@ -83,11 +87,11 @@ def request_pool(process: int, root: str, most: int) -> RequestPool:
 
 
 @cache
-def _helpers(process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST_AHEAD, thread_name_prefix=_HELPER)
+def _helpers(process: int) -> Pool:
+    return Pool(MOST_AHEAD, _HELPER)
 
 
-def helpers() -> ThreadPoolExecutor:
+def helpers() -> Pool:
     """Threads for tasks that wait for requests; these tasks must not wait for each other."""
     return _helpers(os.getpid())
 
@@ -100,7 +104,7 @@ def ordered_ahead(
     At the beginning `first` are, later more and more. Errors are raised where the result would come.
     Closing the iterator cancels what has not begun.
     """
-    pending: deque[tuple[Task, Future[Result]]] = deque()
+    pending: deque[tuple[Task, Begun[Result]]] = deque()
     ahead, given = first, 0
     try:
         while True:
@@ -109,14 +113,14 @@ def ordered_ahead(
                 pending.append((task, helpers().submit(work, task)))
             if not pending:
                 return
-            task, future = pending.popleft()
-            yield task, future.result()
+            task, begun = pending.popleft()
+            yield task, begun.result()
             given += 1
             if given >= _PATIENCE:
                 ahead = min(2 * ahead, MOST_AHEAD)
     finally:
-        for _, future in pending:
-            future.cancel()
+        for _, begun in pending:
+            begun.cancel()
 
 
 def each_ahead(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:

@@ -6,8 +6,7 @@ import heapq
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from typing import Final
@@ -16,6 +15,7 @@ from lance_engine.fetch.fetcher import Fetcher
 from lance_engine.fetch.ranges import Span
 from lance_engine.io.store import Buffer
 from lance_engine.metrics import ScanMetrics, count_wait
+from lance_engine.tasks import Task
 
 # What the client of a store keeps of its own for a long request that is under way.
 _CLIENT_BYTES: Final = 512 << 10
@@ -31,7 +31,7 @@ class PlannedRequest:
         self._fetcher = fetcher
         self._path = path
         self.span = span
-        self._future: Future[Buffer] | None = None
+        self._future: Task[Buffer] | None = None
         #: nobody needs it any more
         self.dropped = False
 
@@ -49,18 +49,18 @@ class PlannedRequest:
     def is_begun(self) -> bool:
         return self._future is not None
 
-    def begin(self) -> Future[Buffer]:
-        """Submit the request; who calls holds the lock of its `ReadAhead`."""
-        self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length)
+    def begin(self, ended: Callable[[], None]) -> Task[Buffer]:
+        """Submit the request; who calls holds the lock of its `ReadAhead`, which `ended` waits for."""
+        self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length, ended)
         return self._future
 
     @property
-    def future(self) -> Future[Buffer]:
+    def future(self) -> Task[Buffer]:
         """What was submitted."""
         assert self._future is not None
         return self._future
 
-    def drop(self) -> Future[Buffer] | None:
+    def drop(self) -> Task[Buffer] | None:
         """Forget the bytes; gives what was submitted."""
         self.dropped = True
         future, self._future = self._future, None
@@ -100,10 +100,7 @@ class ReadAhead:
         with self._lock:
             if request.dropped or self._closed:
                 return None
-            is_new = not request.is_begun
-            future = self._begin(request) if is_new else request.future
-        if is_new:
-            future.add_done_callback(partial(self._ended, request))
+            future = request.future if request.is_begun else self._begin(request)
         begin = time.perf_counter()
         try:
             return future.result()
@@ -117,10 +114,10 @@ class ReadAhead:
             for request in requests:
                 if not request.dropped:
                     self._held -= request.span.length if request.is_begun else 0
-                    futures.append(request.drop())
-        for future in futures:
-            if future is not None:
-                future.cancel()
+                    futures.append((request, request.drop()))
+        for request, future in futures:
+            if future is not None and future.cancel():
+                self._ended(request)
         self._go_on()
 
     def close(self) -> None:
@@ -141,8 +138,7 @@ class ReadAhead:
                 if request is None:
                     self._going_on = False
                     return
-                future = self._begin(request)
-            future.add_done_callback(partial(self._ended, request))
+                self._begin(request)
 
     def _next(self) -> PlannedRequest | None:
         """The next request, if there is room for it."""
@@ -158,13 +154,13 @@ class ReadAhead:
             heapq.heappop(self._waiting)
         return None
 
-    def _begin(self, request: PlannedRequest) -> Future[Buffer]:
+    def _begin(self, request: PlannedRequest) -> Task[Buffer]:
         self._held += request.span.length + request.client_bytes
         self._in_flight += 1
         self._metrics.add_read(1, request.span.length, request.span.holes)
-        return request.begin()
+        return request.begin(partial(self._ended, request))
 
-    def _ended(self, request: PlannedRequest, _: Future[Buffer]) -> None:
+    def _ended(self, request: PlannedRequest) -> None:
         with self._lock:
             self._in_flight -= 1
             self._held -= request.client_bytes

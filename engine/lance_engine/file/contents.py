@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from lance_engine.file.lasting import LASTING, LastingRanges
 from lance_engine.io.coalesce import coalesce
 from lance_engine.io.store import Buffer, checked_range
 from lance_engine.metrics import count_read, count_wait
+from lance_engine.tasks import Task
 
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
@@ -150,7 +150,7 @@ class FileContents:
         assert self._segments is not None
         return self._segments
 
-    def begin_end(self) -> tuple[int, Future[Buffer]] | None:
+    def begin_end(self) -> tuple[int, Task[Buffer]] | None:
         """Begin to fetch the end of a remote file, unless it is here: from which place on."""
         length = min(self.size, TAIL_SIZE)
         offset = self.size - length
@@ -163,7 +163,7 @@ class FileContents:
         """Keep what was fetched of a remote file."""
         self._add(self.segments, offset, data)
 
-    def begin_whole(self) -> Future[Buffer] | None:
+    def begin_whole(self) -> Task[Buffer] | None:
         """Begin to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
         if self.segments.holds(0, self.size):
             return None
@@ -173,7 +173,7 @@ class FileContents:
         count_read(1, self.size)
         return self._fetcher.submit(self.path, 0, self.size)
 
-    def end_whole(self, answer: Future[Buffer] | None) -> None:
+    def end_whole(self, answer: Task[Buffer] | None) -> None:
         """Wait for what `begin_whole` began."""
         if answer is None:
             self.fetch_lasting([(0, self.size)])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Self
 
 from lance_engine.io.store import Sink, Store
+from lance_engine.tasks import Pool, Task
 
 # Files on their way; of each at most a few parts are in memory.
 _AT_ONCE: Final = 4
@@ -22,8 +22,8 @@ class Closing:
     def __init__(self, store: Store) -> None:
         self._store = store
         is_local = store.local_path("data") is not None
-        self._pool = None if is_local else ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lance-close")
-        self._pending: deque[Future[None]] = deque()
+        self._pool = None if is_local else Pool(_AT_ONCE, "lance-close")
+        self._pending: deque[Task[None]] = deque()
 
     def create(self, path: str) -> Sink:
         """Open a file for streaming."""
@@ -50,10 +50,10 @@ class Closing:
         if self._pool is None:
             return
         # Whoever removes what was written must not be overtaken by it.
-        self._pool.shutdown(wait=True)
+        self._pool.close(cancels=False)
         if error is None:
-            for future in self._pending:
-                future.result()
+            for task in self._pending:
+                task.result()
 
 
 class _BackgroundSink(Sink):

@@ -36,8 +36,8 @@ _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_n
 #: The argument behind the statement that has its parameters.
 _PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "execute": "parameters"}
 
-#: A transaction that is rolled back takes the names with it that were registered in it.
-_ENDS_OF_TRANSACTIONS = {"ABORT", "COMMIT", "END", "ROLLBACK"}
+#: What may take the names with it that were registered: DROP VIEW, and the end of a transaction.
+_FORGETTING = {"ABORT", "COMMIT", "DROP", "END", "ROLLBACK"}
 
 
 class _Installed(NamedTuple):
@@ -165,7 +165,7 @@ def _call(
     try:
         return _method(*_arguments, **_options)
     finally:
-        if any(token.upper in _ENDS_OF_TRANSACTIONS for token in statement.tokens):
+        if any(token.upper in _FORGETTING for token in statement.tokens):
             _binding.unsettle()
 
 
