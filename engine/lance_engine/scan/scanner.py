@@ -53,6 +53,8 @@ DEFAULT_BATCH_ROWS = 122_880
 TARGET_BATCH_BYTES = 32 << 20
 # Rows that the kernels test at once where they keep no more of them than a bit.
 _TESTED_ROWS = 1 << 19
+# Rows that are tested at once where columns are decoded for it: enough for what a step costs by itself.
+_EVALUATED_ROWS = 1 << 16
 # Threads for filtered scans of files that are not local.
 _WAITING_THREADS = 4
 # Filters that were read from text, kept per snapshot.
@@ -126,12 +128,19 @@ class Scanner:
         tested = self._plan.filter
         self._steps = _filter_steps(tested) if tested is not None else None
         self.reader = PieceReader(self.schema, self._coded, self._steps, self.batch_rows, batch_bytes)
-        # Rows that are tested at once: more where that takes no memory, but not if few are wanted.
-        many = self._steps is not None and self._steps.are_native and limit is None
-        self._tested_rows = max(self.batch_rows, _TESTED_ROWS) if many else self.batch_rows
+        self._tested_rows = self.batch_rows if limit is not None else max(self.batch_rows, self._many_rows())
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
         self._fetching: ReadAhead | None = None
+
+    def _many_rows(self) -> int:
+        """How many rows to test at once: more where that takes no memory."""
+        if self._steps is None:
+            return 0
+        if self._steps.are_native:
+            return _TESTED_ROWS
+        width = estimated_row_bytes(projected_schema(self._snapshot, self._steps.names))
+        return min(_EVALUATED_ROWS, TARGET_BATCH_BYTES // max(1, width))
 
     @property
     def metrics(self) -> ScanMetrics | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from lance_engine.dataset import DatasetVersion
+from lance_engine.scan.filter import Passing
 from lance_engine.scan.selection import Selection
 from lance_engine.write.dataset import write_dataset
 
@@ -61,6 +64,25 @@ def test_few_rows_are_picked(dataset: DatasetVersion, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Selection, "where", _unexpected)
     with pytest.raises(AssertionError):
         dataset.scan(["text"], "number % 100 = 7").to_table()
+
+
+def test_conditions_are_evaluated_over_many_rows(
+    dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated: list[int] = []
+    test = Passing.test
+
+    def counted(passing: Passing, *arguments: Any) -> None:
+        evaluated.append(passing.selection.count)
+        test(passing, *arguments)
+
+    monkeypatch.setattr(Passing, "test", counted)
+    scan = dataset.scan(["number"], "pair.a = 5 OR pair.a = 25001", batch_size=100)
+    assert scan.to_table()["number"].to_pylist() == [5, 25_001]
+    assert min(evaluated) > 1000  # a zone, not a batch
+    evaluated.clear()
+    assert dataset.scan(["number"], "pair.a >= 5", batch_size=100, limit=1).to_table().num_rows == 1
+    assert max(evaluated) <= 100
 
 
 def _unexpected(selection: Selection, mask: pa.BooleanArray) -> Selection:
