@@ -49,7 +49,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel test-aarch64 setup clean
+.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -70,6 +70,20 @@ test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major version
 	  echo "DataFusion $$major"; \
 	  PYTHONPATH=$$PWD/build/datafusion-$$major $(BIN)/python -m pytest -m 'not slow' -k 'datafusion or external' \
 	    tests/sql $(PYTEST_ARGS); \
+	done
+
+# Each older version lies in a folder of its own, in front of what .venv has.
+MATRIX := duckdb~=1.4.0 duckdb~=1.5.0 datafusion~=53.0 datafusion~=54.0 pyarrow~=20.0
+MATRIX_TESTS := tests/sql/test_names.py tests/sql/test_results.py tests/sql/test_statement_scripts.py tests/sql/test_transactions.py \
+  tests/sql/test_namespaces.py tests/sql/test_own_connections.py tests/sql/test_dbapi.py tests/sql/test_dataset_face.py
+
+test-matrix: $(STAMPS)/dev  ## The SQL tests on older versions of DuckDB, DataFusion and pyarrow
+	@for wanted in $(MATRIX); do \
+	  test -d build/matrix/$$wanted || $(BIN)/pip install --quiet --no-deps --target build/matrix/$$wanted "$$wanted"; \
+	  case $$wanted in duckdb*) only='not datafusion'; more=tests/sql/test_duckdb_engine.py;; \
+	    datafusion*) only='datafusion'; more=tests/sql/test_datafusion_engine.py;; *) only=''; more=tests/sql/test_datafusion_engine.py;; esac; \
+	  echo "$$wanted"; \
+	  PYTHONPATH="$$PWD/build/matrix/$$wanted" $(BIN)/python -m pytest -q -m 'not slow' -k "$$only" $(MATRIX_TESTS) $$more $(PYTEST_ARGS); \
 	done
 
 test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions before the current one

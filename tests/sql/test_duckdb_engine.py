@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sql_tables
+from engine_versions import needs_duckdb_2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance_engine.errors import UnsupportedFeatureError
@@ -34,10 +35,12 @@ def plan(connection, text: str) -> str:
     return connection.sql("EXPLAIN " + text).fetchall()[0][1]
 
 
+@needs_duckdb_2
 def test_the_optimiser_knows_the_row_count(plain):
     assert "~12 rows" in plan(plain, "SELECT id FROM m")
 
 
+@needs_duckdb_2
 def test_a_join_of_three_tables_is_planned_with_their_row_counts(tmp_path):
     connection = duckdb.connect()
     for name, rows in (("customers", 1_500), ("orders", 15_000), ("items", 60_123)):
@@ -99,6 +102,7 @@ _PREDICATES = st.recursive(
 )
 
 
+@needs_duckdb_2
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(predicate=_PREDICATES)
 def test_pushed_filters_select_what_duckdb_selects(plain, predicate):
@@ -157,6 +161,7 @@ def test_no_type_bars_a_table(tmp_path, kind, values, shown):
     ]
 
 
+@needs_duckdb_2
 def test_strings_of_few_values_arrive_as_dictionaries(tmp_path):
     rows = 20_000
     table = pa.table({"few": [f"value {i % 5}" for i in range(rows)], "many": [f"m{i}" for i in range(rows)]})

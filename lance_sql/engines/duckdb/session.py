@@ -220,6 +220,16 @@ def _as_tuple(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+def _reader_of(relation: duckdb.DuckDBPyRelation) -> Callable[[], pa.RecordBatchReader]:
+    """What streams a relation; DuckDB 1.4 calls it otherwise, and takes other names for columns."""
+    found: Callable[[], pa.RecordBatchReader] = (
+        relation.to_arrow_reader
+        if hasattr(type(relation), "to_arrow_reader")
+        else relation.fetch_record_batch
+    )
+    return found
+
+
 class DuckDBQuery:
     """A relation, None for a text without a statement.
 
@@ -254,7 +264,7 @@ class DuckDBQuery:
         if self._relation is None:
             return pa.schema([]), iter(())
         with self._engine.running(run, self._expected):
-            reader = self._engine.call(self._relation.to_arrow_reader)
+            reader = self._engine.call(_reader_of(self._relation))
         return reader.schema, self._batches(reader, run)
 
     def _batches(self, reader: pa.RecordBatchReader, run: StatementRun) -> Iterator[pa.RecordBatch]:
