@@ -13,6 +13,7 @@ from lance_engine.dataset import DatasetVersion
 
 from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
+from lance_sql.report.layout import page_strips
 from lance_sql.report.zones import ZonePicture, zone_pictures
 
 #: Encodings have so many colours; more share them.
@@ -34,9 +35,17 @@ def report_page(dataset: DatasetVersion) -> str:
     inspect = dataset.inspect
     fragments = inspect.fragments().to_pylist()
     columns = _columns(dataset)
+    pages = inspect.pages().to_pylist()
+    colours = _colours(pages)
     sections = [
         _section("Columns", _columns_table(columns), _columns_note(columns)),
-        _section("Bytes by encoding", _encodings(inspect.pages().to_pylist())),
+        _section("Bytes by encoding", _encodings(pages)),
+        _section(
+            "Pages",
+            page_strips(pages, fragments, lambda encoding: f"c{colours[_kind(encoding)]}"),
+            "Rows run from left to right. Each box is a page, as high as its bytes, in the colour of its "
+            "encoding; dark edges are fragments. Hover over a page for details.",
+        ),
         _section(
             "Versions",
             drawings.timeline(inspect.versions().to_pylist(), _tags(dataset), dataset.version)
@@ -111,20 +120,27 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
         if column["null_count"] is not None and column["rows"]:
             nulls = f"{column['null_count'] / column['rows']:.1%}" if column["null_count"] else "0"
         bar = f'<i class="bar" style="width:{100 * column["bytes"] / most:.1f}%"></i>'
+        # Bounds of binary values would be hexadecimal digits, which say nothing to people.
+        is_binary = "binary" in column["type"]
+        bounds = (None, None) if is_binary else (column["minimum"], column["maximum"])
         ratio = f"{column['ratio']:.1f}x" if column["ratio"] else ""
         encodings = ", ".join(dict.fromkeys(map(_kind, column["encodings"])))
         rows.append(
-            f"<tr><th>{_text(column['column'])}</th><td><code>{_text(column['type'])}</code></td>"
-            f'<td class="number">{nulls}</td><td>{_bound(column["minimum"])}</td>'
-            f"<td>{_bound(column['maximum'])}</td>"
-            f'<td class="number">{in_bytes(column["bytes"])}</td><td class="bars">{bar}</td>'
-            f'<td class="number">{ratio}</td><td class="encoding">{_text(encodings)}</td></tr>'
+            f"<tr><th>{_text(column['column'])}</th>"
+            f'<td data-name="type"><code>{_text(column["type"])}</code></td>'
+            f'<td class="number" data-name="nulls">{nulls}</td>'
+            f'<td data-name="min">{_bound(bounds[0])}</td>'
+            f'<td data-name="max">{_bound(bounds[1])}</td>'
+            f'<td class="number" data-name="bytes">{in_bytes(column["bytes"])}</td><td class="bars">{bar}</td>'
+            f'<td class="number" data-name="ratio">{ratio}</td>'
+            f'<td class="encoding" data-name="encodings">{_text(encodings)}</td></tr>'
         )
-    heads = ("column", "type", "nulls", "least", "greatest", "bytes", "", "ratio", "encodings")
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    heads = ("column", "type", "nulls", "min", "max", "bytes", "", "ratio", "encodings")
+    numbers = ("nulls", "bytes", "ratio")
+    head = "".join(
+        f'<th class="number">{name}</th>' if name in numbers else f"<th>{name}</th>" for name in heads
     )
+    return f'<div class="wide"><table class="columns"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _kind(encoding: str) -> str:
@@ -139,17 +155,31 @@ def _bound(value: str | None) -> str:
     return f'<span title="{_text(value)}">{_text(shown)}</span>'
 
 
-def _encodings(pages: Sequence[dict[str, Any]]) -> str:
-    """One bar of all bytes, cut by encoding, and one line per column cut alike."""
+def _bytes_by_kind(pages: Sequence[dict[str, Any]]) -> dict[str, int]:
     totals: dict[str, int] = {}
-    by_column: dict[str, dict[str, int]] = {}
     for page in pages:
         kind = _kind(page["encoding"])
         totals[kind] = totals.get(kind, 0) + page["bytes"]
+    return totals
+
+
+def _colours(pages: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """The number of the colour of each kind of encoding, that with the most bytes first."""
+    totals = _bytes_by_kind(pages)
+    ordered = sorted(totals, key=lambda kind: -totals[kind])
+    return {kind: number % _COLOURS for number, kind in enumerate(ordered)}
+
+
+def _encodings(pages: Sequence[dict[str, Any]]) -> str:
+    """One bar of all bytes, cut by encoding, and one line per column cut alike."""
+    totals = _bytes_by_kind(pages)
+    by_column: dict[str, dict[str, int]] = {}
+    for page in pages:
+        kind = _kind(page["encoding"])
         column = by_column.setdefault(page["column"], {})
         column[kind] = column.get(kind, 0) + page["bytes"]
-    ordered = sorted(totals, key=lambda kind: -totals[kind])
-    colour = {kind: number % _COLOURS for number, kind in enumerate(ordered)}
+    colour = _colours(pages)
+    ordered = list(colour)
     total = sum(totals.values()) or 1
     most = max((sum(parts.values()) for parts in by_column.values()), default=0) or 1
 

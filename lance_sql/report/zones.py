@@ -78,6 +78,7 @@ def _picture(column: str, parts: Sequence[tuple[int, ZoneMap]], rows: int) -> Zo
         pa.chunked_array([as_text(getattr(zone_map, name)) for _, zone_map in parts])
         for name in ("minimum", "maximum")
     ]
+    is_binary = any(pa.types.is_binary(zone_map.minimum.type) for _, zone_map in parts)
     group = -(-len(low) // _MOST_ZONES)
     cuts = np.arange(0, len(low), group)
     with np.errstate(invalid="ignore"):
@@ -89,8 +90,8 @@ def _picture(column: str, parts: Sequence[tuple[int, ZoneMap]], rows: int) -> Zo
             np.append(starts[cuts][1:], ends[-1]),
             (np.fmin.reduceat(np.where(known, low, np.nan), cuts) - least) / width,
             (np.fmax.reduceat(np.where(known, high, np.nan), cuts) - least) / width,
-            str(texts[0][lowest]),
-            str(texts[1][highest]),
+            "" if is_binary else str(texts[0][lowest]),
+            "" if is_binary else str(texts[1][highest]),
         )
 
 

@@ -161,3 +161,24 @@ def test_a_browser_shows_it_without_network(lineitem, tmp_path):
         assert len(page.screenshot(full_page=True)) > 50_000
         browser.close()
     assert problems == []
+
+
+def test_pages_and_bounds_are_drawn(tmp_path):
+    table = pa.table({"id": range(3000), "raw": [row.to_bytes(4, "big") for row in range(3000)]})
+    ds = lance_sql.write(table, tmp_path / "t.lance", max_rows_per_file=1000)
+    text = report_page(ds)
+    Page(text)
+    assert text.count('class="strip"') == 2
+    strips = re.findall(r'<div class="strip">(.*?)</div>', text)
+    assert [strip.count("<i ") for strip in strips] == [3, 3]
+    assert [re.findall(r"left:([\d.]+)%", strip) for strip in strips] == [["0.000", "33.333", "66.667"]] * 2
+    assert "fragment 1, page 0: 1,000 rows from 0" in text
+    assert ">2999<" in text  # the max of the numbers
+    assert (2999).to_bytes(4, "big").hex() not in text
+
+
+def test_operations_have_colours_of_their_own():
+    style = (Path(lance_sql.__file__).parent / "report" / "style.css").read_text()
+    colours = re.findall(r"^\.op-(\w+) { fill: (#\w+); background: (#\w+); }$", style, re.MULTILINE)
+    assert {"append", "overwrite", "delete", "update", "merge", "rewrite"} <= {name for name, _, _ in colours}
+    assert len({fill for _, fill, _ in colours}) == len(colours)

@@ -1,0 +1,59 @@
+"""The pages of every column: where they are among the rows, in the colour of their encoding."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lance_sql.display.amounts import in_bytes
+
+#: Pages of one column that are drawn; of more, the first.
+_MOST = 400
+
+
+def page_strips(
+    pages: Sequence[dict[str, Any]],
+    fragments: Sequence[dict[str, Any]],
+    colour_of: Callable[[str], str],
+) -> str:
+    """One strip per column: rows from left to right, a box for each page, a line where a fragment begins."""
+    starts, total = {}, 0
+    for fragment in fragments:
+        starts[fragment["fragment_id"]] = total
+        total += fragment["physical_rows"]
+    if not total:
+        return '<p class="note">No rows.</p>'
+    columns: dict[str, list[dict[str, Any]]] = {}
+    for page in pages:
+        columns.setdefault(page["column"], []).append(page)
+    lines = "".join(
+        f"<tr><th>{html.escape(column)}</th>"
+        f'<td><div class="strip">{_boxes(found, starts, total, colour_of)}</div></td>'
+        f'<td class="number">{len(found):,}</td></tr>'
+        for column, found in columns.items()
+    )
+    return (
+        '<table class="lines"><thead><tr><th>column</th><th></th><th class="number">pages</th></tr></thead>'
+        f"<tbody>{lines}</tbody></table>"
+    )
+
+
+def _boxes(
+    pages: Sequence[dict[str, Any]], starts: dict[int, int], total: int, colour_of: Callable[[str], str]
+) -> str:
+    most = max(page["bytes"] for page in pages) or 1
+    boxes = []
+    for page in pages[:_MOST]:
+        first = starts[page["fragment_id"]] + page["first_row"]
+        title = (
+            f"fragment {page['fragment_id']}, page {page['page']}: {page['rows']:,} rows from "
+            f"{page['first_row']:,}, {in_bytes(page['bytes'])}, {page['encoding']}"
+        )
+        edge = " begins" if page["first_row"] == 0 else ""
+        boxes.append(
+            f'<i class="{colour_of(page["encoding"])}{edge}" title="{html.escape(title)}" '
+            f'style="left:{100 * first / total:.3f}%;width:{100 * page["rows"] / total:.3f}%;'
+            f'height:{max(25, 100 * page["bytes"] / most):.0f}%"></i>'
+        )
+    return "".join(boxes)
