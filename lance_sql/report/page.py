@@ -131,7 +131,8 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
             f'<td class="number" data-name="nulls">{nulls}</td>'
             f'<td data-name="min">{_bound(bounds[0])}</td>'
             f'<td data-name="max">{_bound(bounds[1])}</td>'
-            f'<td class="number" data-name="bytes">{in_bytes(column["bytes"])}</td><td class="bars">{bar}</td>'
+            f'<td class="number" data-name="bytes">{in_bytes(column["bytes"])}</td>'
+            f'<td class="bars">{bar}</td>'
             f'<td class="number" data-name="ratio">{ratio}</td>'
             f'<td class="encoding" data-name="encodings">{_text(encodings)}</td></tr>'
         )
@@ -140,7 +141,8 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
     head = "".join(
         f'<th class="number">{name}</th>' if name in numbers else f"<th>{name}</th>" for name in heads
     )
-    return f'<div class="wide"><table class="columns"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="wide"><table class="columns">{body}</table></div>'
 
 
 def _kind(encoding: str) -> str:
