@@ -11,6 +11,7 @@ TEST_WORKERS ?= 2
 BENCH_SCALE ?= 0.1
 FUZZ_SECONDS ?= 600
 MUTANTS ?= 100000
+MUTANTS_FIRST ?= 0
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SANITIZED := build/sanitize
@@ -105,8 +106,8 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 	@$(BIN)/cmake --build $(SANITIZED) --parallel 2
 	@$(BIN)/python tests/fuzz/fuzz.py $(SANITIZED)/_kernels*.so $(FUZZ_SECONDS)
 
-mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTANTS=100000, about an hour)
-	@$(BIN)/python tests/fuzz/fuzz_datasets.py $(MUTANTS)
+mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTANTS=100000 from seed MUTANTS_FIRST=0, about an hour)
+	@$(BIN)/python tests/fuzz/fuzz_datasets.py $(MUTANTS) --first $(MUTANTS_FIRST)
 
 endurance: $(STAMPS)/dev  ## Hours of use in half an hour: interrupts, iterations, writers, kills, full disks
 	@LANCE_SQL_ROUNDS=10000 $(BIN)/python -m pytest -m slow tests/faults/test_long_runs.py tests/faults/test_endurance.py \

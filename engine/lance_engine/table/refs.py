@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 from lance_engine.errors import (
     CorruptFileError,
+    InvalidArgumentError,
     LanceError,
     MissingFileError,
     StorageUnavailableError,
@@ -63,9 +64,8 @@ def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
         try:
             found.append(read(name))
         except (ValueError, VersionNotFoundError, FileNotFoundError) as error:
-            if isinstance(error, LanceError) and not isinstance(
-                error, CorruptFileError | VersionNotFoundError | MissingFileError
-            ):
+            damaged = (CorruptFileError, InvalidArgumentError, VersionNotFoundError, MissingFileError)
+            if isinstance(error, LanceError) and not isinstance(error, damaged):
                 raise
     return found
 
