@@ -90,7 +90,7 @@ class CachedStore:
             return self._store.read(path, offset, length)
         found = self._held(path, size, offset, length)
         if found is not None:
-            return found
+            return bytes(found)
         data = self._store.read(path, offset, length)
         self._cache.add(self._file(path, size), offset, data)
         return data
@@ -107,7 +107,7 @@ class CachedStore:
         self._cache.add(self._file(path, size), offset, data)
         return data
 
-    def _held(self, path: str, size: int, offset: int, length: int) -> bytes | None:
+    def _held(self, path: str, size: int, offset: int, length: int) -> memoryview | None:
         """A range of a file of this size, if the cache has it."""
         checked_range(path, size, offset, length)
         data = self._cache.read(self._file(path, size), offset, length)
@@ -132,10 +132,10 @@ class CachedStore:
         file = self._file(path, size)
         found: dict[tuple[int, int], bytes] = {}
         for offset, length in ranges:
-            data = self._cache.read(file, offset, length)
-            if data is not None:
+            held = self._cache.read(file, offset, length)
+            if held is not None:
                 count_cached(1, length)
-                found[offset, length] = data
+                found[offset, length] = bytes(held)
         missing = [span for span in dict.fromkeys(ranges) if span not in found]
         if missing:
             for span, data in zip(missing, self._store.read_ranges(path, missing), strict=True):
@@ -153,10 +153,10 @@ class CachedStore:
         found = self._cache.read(file, 0, _SIZE_BYTES)
         if found is not None:
             length = int.from_bytes(found, "little")
-            data = self._cache.read(file, _SIZE_BYTES, length)
-            if data is not None:
+            held = self._cache.read(file, _SIZE_BYTES, length)
+            if held is not None:
                 count_cached(1, length)
-                return data
+                return bytes(held)
         data = self._store.read(path)
         self._cache.add(file, 0, len(data).to_bytes(_SIZE_BYTES, "little") + data)
         return data

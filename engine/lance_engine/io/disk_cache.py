@@ -19,12 +19,14 @@ import zlib
 from dataclasses import dataclass
 from typing import Final
 
+from lance_engine import kernels
 from lance_engine.errors import UnsupportedFeatureError
 
 DEFAULT_BYTES: Final = 10 << 30
 # The folder of this layout: another one gets another name.
 _LAYOUT: Final = "lance-ranges-1"
 _BLOCK: Final = 64 << 10
+_LONG: Final = 256 << 10
 # What a small file takes on disk.
 _LEAST: Final = 4 << 10
 # After how many new bytes, as a part of the limit, the folder is looked through, and what is left then.
@@ -73,7 +75,7 @@ class DiskCache:
         """Counts of this process."""
         return self._counts
 
-    def read(self, file: str, offset: int, length: int) -> bytes | None:
+    def read(self, file: str, offset: int, length: int) -> memoryview | None:
         """A range of a file, put together from what is there; None if some of it is not.
 
         `file` identifies the file and its content.
@@ -122,8 +124,8 @@ class DiskCache:
         name = hashlib.sha256(file.encode()).hexdigest()
         return os.path.join(self._root, name[:2], name[2:])
 
-    def _assemble(self, folder: str, offset: int, length: int) -> bytes | None:
-        parts: list[bytes] = []
+    def _assemble(self, folder: str, offset: int, length: int) -> memoryview | None:
+        parts: list[memoryview] = []
         end = offset + length
         ranges = self._ranges(folder)
         while offset < end:
@@ -140,7 +142,7 @@ class DiskCache:
                 return None
             parts.append(part)
             offset += len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
     def _ranges(self, folder: str) -> list[tuple[int, int]]:
         try:
@@ -156,7 +158,7 @@ class DiskCache:
             self._known[folder] = (changed, ranges)
         return ranges
 
-    def _read_part(self, folder: str, start: int, size: int, begin: int, end: int) -> bytes | None:
+    def _read_part(self, folder: str, start: int, size: int, begin: int, end: int) -> memoryview | None:
         """Bytes `begin` to `end` of the file, of the `size` bytes from `start`; None if they are damaged."""
         path = os.path.join(folder, f"{start}-{size}")
         first = (begin - start) // _BLOCK
@@ -165,23 +167,25 @@ class DiskCache:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError:
             return None
+        length = min(last * _BLOCK, size) - first * _BLOCK
+        # Long ranges go into memory that is used again.
+        data = kernels.new_buffer(length).data if length >= _LONG else memoryview(bytearray(length))
         try:
             status = os.fstat(descriptor)
-            data = os.pread(descriptor, min(last * _BLOCK, size) - first * _BLOCK, first * _BLOCK)
+            found = os.preadv(descriptor, [data], first * _BLOCK)
             sums = os.pread(descriptor, (last - first) * 4, size + first * 4)
             if time.time() - status.st_mtime > _USED_AGAIN:
                 with contextlib.suppress(OSError):
                     os.utime(descriptor)
         except OSError:
-            data = sums = b""
+            found, sums = -1, b""
         finally:
             os.close(descriptor)
-        view = memoryview(data)
-        if len(data) != min(last * _BLOCK, size) - first * _BLOCK or _checksums(view) != sums:
+        if found != length or _checksums(data) != sums:
             self._drop(path)
             return None
         from_block = begin - start - first * _BLOCK
-        return bytes(view[from_block : from_block + end - begin])
+        return data[from_block : from_block + end - begin]
 
     def _drop(self, path: str) -> None:
         with contextlib.suppress(OSError):
