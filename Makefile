@@ -93,7 +93,8 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 	  echo "Spark $$version"; \
 	  PYTHONPATH=$$PWD/build/pyspark-$$version SPARK_HOME=$$PWD/build/pyspark-$$version/pyspark \
 	    $(BIN)/python -m pytest -m 'not slow' tests/spark/test_spark_planner.py tests/spark/test_spark_catalog.py \
-	    tests/spark/test_spark_saving.py $(PYTEST_ARGS); \
+	    tests/spark/test_spark_saving.py tests/spark/test_spark_packed.py tests/spark/test_spark_procedures.py \
+	    -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS); \
 	done
 
 test-wheel-spark: $(STAMPS)/dev  ## Build a wheel and use it with Spark in a clean environment, with Java but no JDK

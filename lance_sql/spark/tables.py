@@ -41,18 +41,21 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
         if found is None or token.start < done:
             continue
         path, choice, stop = found
-        key = (path, tuple(choice.items()))
-        view = views.setdefault(key, f"lance_{uuid.uuid4().hex}")
-        pieces += [text[done : token.start], view]
+        view = views.setdefault((path, tuple(choice.items())), f"lance_{uuid.uuid4().hex}")
+        pieces += [_literal(text[done : token.start]), f"{{{view}}}"]
         done = stop
-    query = "".join([*pieces, text[done:]])
-    try:
-        for (path, choice_items), view in views.items():
-            table(spark, path, **options, **dict(choice_items)).createOrReplaceTempView(view)
-        return narrow(spark.sql(query))
-    finally:
-        for view in views.values():
-            spark.catalog.dropTempView(view)
+    # Spark puts the frames where their names are. On Connect, views would have to outlast the query.
+    frames = {
+        view: table(spark, path, **options, **dict(choice_items))
+        for (path, choice_items), view in views.items()
+    }
+    rest = text[done:]
+    return narrow(spark.sql("".join([*pieces, _literal(rest)]), **frames) if frames else spark.sql(rest))
+
+
+def _literal(text: str) -> str:
+    """Text in which braces are not the names of frames."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _table_at(tokens: list[Token], number: int) -> tuple[str, Mapping[str, str], int] | None:

@@ -161,6 +161,8 @@ def test_paths_and_versions_in_the_text(spark: SparkSession, sales: str) -> None
     moment = datetime.datetime.now(datetime.UTC).isoformat()
     assert lance_sql.spark.sql(spark, query + f" TIMESTAMP AS OF '{moment}'").first()[0] == ROWS
     assert lance_sql.spark.sql(spark, "SELECT 'lance.`x`' AS s").first().s == "lance.`x`"
+    braces = lance_sql.spark.sql(spark, f"SELECT '{{x}}' AS s FROM lance.`{sales}` LIMIT 1")
+    assert braces.first().s == "{x}"
     narrowed = lance_sql.spark.sql(spark, f"SELECT id FROM lance.`{sales}` WHERE id > 2990")
     assert relations(narrowed) == [(["id"], "(id IS NOT NULL AND id > 2990)")]
     assert not [view.name for view in spark.catalog.listTables() if view.name.startswith("lance_")]
