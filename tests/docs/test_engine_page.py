@@ -1,0 +1,10 @@
+"""The page of what each engine can do is that of the conformance files, which the tests run."""
+
+from __future__ import annotations
+
+import conformance_page
+
+
+def test_the_page_is_up_to_date() -> None:
+    """If this fails: ``python tests/support/conformance_page.py``."""
+    assert conformance_page.PAGE.read_text() == conformance_page.page()

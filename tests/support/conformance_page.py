@@ -1,0 +1,83 @@
+"""docs/sql-engines.md: what each engine can do, made from the files of queries/conformance.
+
+The tests run every case on every engine; one that an engine is said not to have must fail there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+CASES: Final = ROOT / "queries" / "conformance"
+PAGE: Final = ROOT / "docs" / "sql-engines.md"
+ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spark"}
+
+_GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
+
+_HEAD = """# SQL on each engine
+
+What `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions, types, subqueries,
+windows, old versions. This page is made from the conformance files in `queries/conformance`, which the tests
+run on each engine: *yes* means that the rows are those written there.
+
+Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md), for those of Spark
+[Spark](spark.md).
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_HEAD]
+    for path in sorted(CASES.glob("*.test")):
+        introduction, *blocks = path.read_text().strip().split("\n\n")
+        parts.append(f"## {path.stem.capitalize()}\n\n{_introduction(introduction)}\n")
+        parts.append(_table(blocks if introduction.startswith("--") else [introduction, *blocks]))
+    parts.append("## Statements that change datasets\n\nScripts that run on DuckDB and on DataFusion.\n")
+    parts.append(_scripts())
+    return "\n".join(parts)
+
+
+def _introduction(block: str) -> str:
+    return " ".join(line.removeprefix("--").strip() for line in block.splitlines() if line.startswith("--"))
+
+
+def _cases(blocks: list[str]) -> list[tuple[str, str, dict[str, str]]]:
+    """The name, the statement and the gaps of each case."""
+    cases = []
+    for block in blocks:
+        head = block.partition("\n----")[0]
+        lines = head.splitlines()
+        statement = " ".join(line.strip() for line in lines if not line.startswith("--"))
+        if statement:
+            cases.append((lines[0].removeprefix("-- "), statement, dict(_GAP.findall(head))))
+    return cases
+
+
+def _table(blocks: list[str]) -> str:
+    rows = [f"| | | {' | '.join(ENGINES.values())} |", "|---|---|---|---|---|"]
+    for name, statement, gaps in _cases(blocks):
+        text = statement if len(statement) <= 90 else f"{statement[:87]}..."
+        cells = [f"no: {gaps[engine]}" if engine in gaps else "yes" for engine in ENGINES]
+        escaped = [cell.replace("|", "\\|") for cell in (name, f"`{text}`", *cells)]
+        rows.append(f"| {' | '.join(escaped)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _scripts() -> str:
+    rows = ["| statements | cases | not on DuckDB | not on DataFusion |", "|---|---|---|---|"]
+    for path in sorted((CASES / "statements").glob("*.test")):
+        _, *blocks = path.read_text().strip().split("\n\n")
+        cases = _cases(blocks)
+        missing = [
+            "; ".join(f"{name}: {gaps[engine]}" for name, _, gaps in cases if engine in gaps) or "none"
+            for engine in ("duckdb", "datafusion")
+        ]
+        cells = [cell.replace("|", "\\|") for cell in (path.stem, str(len(cases)), *missing)]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
