@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.total_order import in_total_order
 from lance_engine.scan.stream import ScanStream
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -103,6 +102,9 @@ class EngineTable:
         names = self.schema.names if columns is None else columns
         options.setdefault("batch_size", self._batch_rows)
         if self._total_order and filter is not None:
+            # imported with the first filter
+            from lance_engine.expr.from_arrow import from_arrow
+
             filter = in_total_order(from_arrow(filter, self.filter_schema))
         only = None if run is None else run.only.get(self.name)
         if only is not None:
