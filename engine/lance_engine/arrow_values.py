@@ -53,7 +53,7 @@ def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 
 
 def of_numpy(values: NDArray[Any]) -> pa.Array:
-    """`pa.array(values)` of booleans or numbers; numbers are not copied where they lie side by side."""
+    """`pa.array(values)` of booleans or numbers; numbers are not copied where they are side by side."""
     if values.dtype == np.bool_:
         bits = np.packbits(values, bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])

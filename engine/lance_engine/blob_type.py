@@ -16,7 +16,7 @@ from lance_engine.schema_tree import BLOB_ENCODING, BLOB_V2_EXTENSION, Field
 
 
 class BlobType(pa.ExtensionType):  # type: ignore[misc]
-    """Stands in where no package has registered the extension type."""
+    """Used where no package has registered the extension type."""
 
     def __init__(self, storage_type: pa.DataType) -> None:
         super().__init__(storage_type, BLOB_V2_EXTENSION)

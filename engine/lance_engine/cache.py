@@ -3,7 +3,7 @@
 The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
 of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
 for memory of batches that were freed and waits to be used again. Programs that read remote files keep an
-eighth as much on top: what was fetched to open them. The limit starts as ``LANCE_SQL_MEMORY`` says, a number
+eighth as much on top: what was fetched to open them. The initial limit is ``LANCE_SQL_MEMORY`` says, a number
 of bytes that may end in K, M or G.
 
 A program that holds large results may find more waiting when it lets go of them: what batches took at the

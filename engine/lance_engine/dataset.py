@@ -74,7 +74,7 @@ class DatasetVersion:
         DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
         `allow_external` says which places outside of the dataset it may read from: ``"none"``,
         ``"same-store"`` (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a
-        list of the places allowed; as a dictionary with storage options of their own.
+        list of the places allowed; as a dictionary with storage options for each.
         """
         options = with_external_access(storage_options, allow_external)
         return cls(select_snapshot(uri, version, tag, as_of, options, branch))
@@ -125,7 +125,7 @@ class DatasetVersion:
         return self.inspect.verify(values=values)
 
     def health(self) -> pa.Table:
-        """What slows this version down or wastes space: a measure per row, with the command that mends it."""
+        """What slows this version down or wastes space: one row per measure, with a command to fix it."""
         return self.inspect.health()
 
     def count_rows(self, filter: str | pc.Expression | Node | None = None) -> int:
@@ -160,7 +160,7 @@ class DatasetVersion:
         unless `zone_maps` or `indices` is False. String
         columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches
         and may repeat values; this is cheap for those that `dictionary_columns()` names. At most about
-        `read_ahead` bytes of batches are decoded before they are asked for, by default a quarter of the limit
+        `read_ahead` bytes of batches are decoded before they are requested, by default a quarter of the limit
         of memory (see `lance_engine.cache`). Of files that are not local, it bounds what is fetched ahead and
         decoded together, by default half of the limit.
         """
@@ -342,7 +342,7 @@ class DatasetVersion:
         Both find `oversample` times `k` rows. By default their ranks decide (reciprocal rank fusion); with
         `alpha`, distances and scores are scaled to 0 up to 1 and added, those of vectors times `alpha`,
         those of texts times ``1 - alpha``. The answer has the columns ``_distance`` and ``_score``, null
-        where a search did not find a row, and ``_hybrid_score``, greatest first. The other options are
+        where a search did not find a row, and ``_hybrid_score``, largest first. The other options are
         those of `nearest` and `search`.
         """
         from lance_engine.search.hybrid import hybrid
@@ -374,7 +374,7 @@ class DatasetVersion:
         return min_max(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
-        """String columns that are stored as dictionaries, as far as the first fragment tells."""
+        """String columns that are stored as dictionaries, as far as known from the first fragment."""
         if not self.snapshot.fragments:
             return []
         reader = self._reader(self.snapshot.fragments[0].id)
@@ -387,9 +387,9 @@ class DatasetVersion:
         return split_rows(self.snapshot.fragments, count)
 
     # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
-    # version it is. Long ones tell `progress` events (see `lance_engine.progress`); an exception that this
+    # version it is. Long ones report `progress` events (see `lance_engine.progress`); an exception that this
     # raises cancels them. When another writer changed the same rows since then, the operation is redone on
-    # the latest version; IncompatibleChangeError says that it does not apply there.
+    # the latest version; IncompatibleChangeError means that the change does not apply there.
 
     def delete(
         self,
@@ -630,7 +630,7 @@ class DatasetVersion:
 
     @property
     def branches(self) -> Branches:
-        """Histories beside the main one."""
+        """Histories besides the main one."""
         from lance_engine.operations.branches import Branches
 
         return Branches(self.snapshot)

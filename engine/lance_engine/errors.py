@@ -123,7 +123,7 @@ class MissingFileError(LanceError, FileNotFoundError):
 
 
 class StorageUnavailableError(StorageError, ConnectionError):
-    """Storage cannot be reached, does not answer in time, or is too busy; ``place`` tells the operation.
+    """Storage cannot be reached, does not answer in time, or is too busy; ``place`` names the operation.
 
     Whether a request that writes was carried out is not known.
     """

@@ -1,11 +1,11 @@
-"""Text made fit to be shown: a terminal obeys control characters, and URIs may carry passwords."""
+"""Text made safe to show: terminals obey control characters, and URIs may contain passwords."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# C0 but for tabs and ends of lines, C1, separators of lines, halves of characters, what changes the
+# C0 except tabs and ends of lines, C1, separators of lines, halves of characters, what changes the
 # direction of writing, and characters that cannot be seen.
 _UNFIT: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -14,12 +14,12 @@ _UNFIT: Final = re.compile(
 
 
 def legible(text: str) -> str:
-    """`text` with escapes such as ``\\x1b`` in place of characters that do something to a terminal."""
+    """`text` with escapes such as ``\\x1b`` instead of characters that control a terminal."""
     return _UNFIT.sub(_escaped, text) if not (text.isascii() and text.isprintable()) else text
 
 
 def legible_line(text: str) -> str:
-    """The same for text that must not begin a line or move to a column of its own."""
+    """The same for text that must not begin a line or move to its own column."""
     return legible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -31,7 +31,7 @@ def without_secrets(text: str) -> str:
     return _PARAMETER.sub(r"\1...", text)
 
 
-# Azure names a container before the @, so that only a colon tells that there is a password.
+# Azure names a container before the @, so only a colon shows that there is a password.
 _PASSWORD: Final = re.compile(r"(\b[a-zA-Z][\w+.-]*://)[^/\s@?#]*:[^/\s@]*@")
 _USER: Final = re.compile(
     r"(\b(?:https?|s?ftps?|ssh|smb|webdavs?|webhdfs|hdfs|s3a?|gs|gcs|git)://)[^/\s@?#]*@", re.I

@@ -62,7 +62,7 @@ _SIMPLE: Final[Mapping[str, pa.DataType]] = {
 }
 
 _FIXED_SIZE_LIST: Final = "fixed_size_list:"
-# Deeper nesting than this is no data type anybody meant.
+# Deeper nesting than this is not a data type anybody meant.
 _MAX_FIXED_SIZE_LIST_DEPTH: Final = 32
 
 
@@ -97,7 +97,7 @@ def to_arrow_type(name: str, logical_type: str, children: Sequence[pa.Field]) ->
 
 
 def has_children(logical_type: str) -> bool:
-    """Whether values of a type consist of fields of their own."""
+    """Whether values of a type consist of their own fields."""
     items = logical_type
     while items.startswith(_FIXED_SIZE_LIST):
         items = items.removeprefix(_FIXED_SIZE_LIST)
@@ -113,7 +113,7 @@ def _scalar_type(node: _Node, logical_type: str) -> pa.DataType:
         raise _unknown(node)
     try:
         return parse(node, logical_type)
-    except (ValueError, KeyError, OverflowError) as error:  # numbers that are none, or that Arrow refuses
+    except (ValueError, KeyError, OverflowError) as error:  # invalid numbers, or numbers that Arrow refuses
         if isinstance(error, CorruptFileError):
             raise
         raise _unknown(node) from error
@@ -140,7 +140,7 @@ def _dictionary(node: _Node, logical_type: str) -> pa.DataType:
 
 
 def _fixed_size_list(node: _Node, logical_type: str) -> pa.DataType:
-    # "fixed_size_list:fixed_size_list:int8:2:3" is three pairs: the outermost size stands last.
+    # "fixed_size_list:fixed_size_list:int8:2:3" is three pairs: the outermost size is last.
     inner, sizes = logical_type, list[int]()
     while inner.startswith(_FIXED_SIZE_LIST):
         inner, _, size = inner.removeprefix(_FIXED_SIZE_LIST).rpartition(":")
@@ -150,7 +150,7 @@ def _fixed_size_list(node: _Node, logical_type: str) -> pa.DataType:
     if inner == "struct":
         item = _only_child(node)
     else:
-        # Items have no field of their own that could carry the name of an extension.
+        # Items have no field that could carry the name of an extension.
         metadata = {EXTENSION_NAME: inner, _EXTENSION_METADATA: ""} if inner == BFLOAT16_EXTENSION else None
         item = pa.field("item", _scalar_type(node, inner), nullable=True, metadata=metadata)
     for size_of_level in reversed(sizes):

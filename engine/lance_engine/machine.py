@@ -17,7 +17,7 @@ def processors() -> int:
 
 
 def physical_memory() -> int:
-    """Bytes of main memory, or 8 GiB where the system does not tell."""
+    """Bytes of main memory, or 8 GiB where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # no sysconf, or not these names

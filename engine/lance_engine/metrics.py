@@ -102,7 +102,7 @@ class ScanMetrics:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def touch(self, pages: Callable[[], Iterable[Touched]]) -> None:
-        """Note that pages were read; which ones is asked for by `count_pages`, not while the scan runs."""
+        """Note that pages were read; which ones is found out by `count_pages`, not while the scan runs."""
         self._touched.append(pages)
 
     def count_pages(self) -> None:
@@ -146,7 +146,7 @@ class counting:  # noqa: N801 - a block, used like a function
 
 
 def count_read(requests: int, read: int, over: int = 0) -> None:
-    """Tell the scan at work, if any, of `requests` ranges fetched, of `read` bytes together.
+    """Report to the running scan, if any, `requests` fetched ranges of `read` bytes in total.
 
     `over` of these were not wanted.
     """
@@ -156,14 +156,14 @@ def count_read(requests: int, read: int, over: int = 0) -> None:
 
 
 def count_wait(seconds: float) -> None:
-    """Tell the scan at work, if any, of time spent waiting for bytes to arrive."""
+    """Report to the running scan, if any, time spent waiting for bytes to arrive."""
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)
     if metrics is not None:
         metrics.add_time("wait", seconds)
 
 
 def count_cached(hits: int, read: int) -> None:
-    """Tell the scan at work, if any, of `hits` ranges, of `read` bytes, that the cache on disk held."""
+    """Report to the running scan, if any, `hits` ranges of `read` bytes from the cache on disk."""
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)
     if metrics is not None:
         metrics.add(cache_hits=hits, cache_bytes=read)
@@ -176,7 +176,7 @@ def current_metrics() -> ScanMetrics | None:
 
 
 def note_pages(pages: Callable[[], Iterable[Touched]]) -> None:
-    """Tell the scan at work, if any, that pages were read; see `ScanMetrics.touch`."""
+    """Report to the running scan, if any, that pages were read; see `ScanMetrics.touch`."""
     metrics: ScanMetrics | None = getattr(_current, "metrics", None)
     if metrics is not None:
         metrics.touch(pages)

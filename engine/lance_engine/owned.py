@@ -46,5 +46,5 @@ class OwnedValues(Generic[Owner, Value]):
         return len(self._entries)
 
     def _entry(self, owner: Owner, value: Value) -> tuple[weakref.ref[Any], Value]:
-        # Called with the reference, which is what pop returns where there is no entry.
+        # Called with the reference, which pop returns if there is no entry.
         return weakref.ref(owner, partial(self._entries.pop, id(owner))), value

@@ -1,4 +1,4 @@
-"""How long operations say how far they are, and how they are cancelled.
+"""How long operations report progress and how they are cancelled.
 
 An operation that takes ``progress`` calls it with a `ProgressEvent` now and then, from the thread that called
 the operation. An exception that it raises cancels the operation: nothing of a new version stays.
@@ -20,7 +20,7 @@ _INTERVAL: Final = 0.1
 class ProgressEvent:
     """How far an operation is.
 
-    `stage` says in words what it does now. `rows` of `total_rows` (None where that is not known) are done in
+    `stage` describes the current step. `rows` of `total_rows` (None where that is not known) are done in
     this stage; what is counted is rows unless `unit` names something else, such as files. `bytes` and `files`
     were written so far by the whole operation, `elapsed` is in seconds.
     """
@@ -63,7 +63,7 @@ class Reporter:
         return self._progress is None
 
     def begin(self, stage: str, total_rows: int | None = None, unit: str = "rows") -> None:
-        """A new stage; tells so at once."""
+        """Start a new stage and report it at once."""
         self._stage, self._rows, self._total, self._unit = stage, 0, total_rows, unit
         self._emit()
 
@@ -85,7 +85,7 @@ class Reporter:
         self.bytes += size
 
     def end(self) -> None:
-        """The stage is done; tells so at once."""
+        """Finish the stage and report it at once."""
         self._emit()
 
     def _emit(self) -> None:

@@ -9,7 +9,7 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.schema_tree import Field
 
 #: Schemas travel as Arrow, which takes no deeper ones. Fields of structs, items of lists, and both entries
-#: and items of maps are levels of their own.
+#: and items of maps are their own levels.
 MAX_DEPTH: Final = 63
 MAX_LISTS: Final = 30
 MAX_FIXED_SIZE_LISTS: Final = 15

@@ -83,7 +83,7 @@ class Field:
 
     @property
     def is_blob(self) -> bool:
-        """Whether values may lie outside the pages, found through descriptors."""
+        """Whether values may be outside the pages, found through descriptors."""
         return self.logical_type == "blob" or self.metadata.get(BLOB_ENCODING) == "true" or self.is_blob_v2
 
     @property
@@ -98,7 +98,7 @@ class Field:
 
     @property
     def is_fixed_size_list_of_structs(self) -> bool:
-        """Whether this is a fixed-size list whose items have columns of their own."""
+        """Whether this is a fixed-size list whose items have their own columns."""
         return self.logical_type.startswith("fixed_size_list:struct:")
 
     @property

@@ -93,12 +93,12 @@ def start_thread(run: Callable[[], object], name: str) -> None:
 def _start(run: Callable[[], object], name: str) -> None:
     try:
         threading.Thread(target=run, name=name, daemon=True).start()
-    except RuntimeError:  # no second thread can be had: then this one does the work
+    except RuntimeError:  # no second thread is available: this one does the work
         run()
 
 
 def in_background(call: Callable[[], T], name: str) -> Task[T]:
-    """Make a call on a thread of its own."""
+    """Make a call on its own thread."""
     task = Task(call)
     start_thread(task.run, name)
     return task
@@ -191,7 +191,7 @@ class _Worker:
             self._thread.join()
 
 
-#: Those that run. A thread that asks for the interpreter when that is gone would abort the process.
+#: Running threads. A thread that requests the interpreter after it is gone would abort the process.
 _workers: dict[int, _Worker] = {}
 os.register_at_fork(after_in_child=_workers.clear)
 

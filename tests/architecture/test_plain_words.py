@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "SECURITY.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-PACKAGES = ("lance_sql", "demo", "benchmarks")
+PACKAGES = ("lance_sql", "engine/lance_engine", "demo", "benchmarks")
 
 #: Phrase -> what to write instead.
 ODD = {

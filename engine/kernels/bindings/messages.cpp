@@ -1,4 +1,4 @@
-// Serialised messages: fields picked out of them, and what lists of fragments tell.
+// Serialised messages: single fields, and the contents of lists of fragments.
 #include "core/messages.hpp"
 
 #include <nanobind/nanobind.h>

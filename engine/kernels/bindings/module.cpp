@@ -6,7 +6,7 @@ namespace nb = nanobind;
 
 NB_MODULE(_kernels, m) {
   m.doc() = "Native kernels of lance_engine. Import them through lance_engine.kernels only.";
-  // What Python's caches still hold when the interpreter exits is no fault that users should read of.
+  // Users should not see warnings about what Python's caches still hold when the interpreter exits.
   nb::set_leak_warnings(false);
   lance::bind_errors(m);
   lance::bind_page_decoders(m);

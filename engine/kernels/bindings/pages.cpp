@@ -1,4 +1,4 @@
-// Pages: opened from what files say about them, or put together for encodings that are not of the format.
+// Pages: opened from what files say about them, or combined for encodings that are not of the format.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -30,7 +30,7 @@ Span span_of(const nb::bytes& bytes) {
   return {static_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-// Opens a page whose encoding is none of the format, None where nobody can: called with its number, the name
+// Opens a page with a custom encoding; None if no decoder is registered: called with its number, the name
 // and the bytes of the message, its rows, buffers and priority.
 using Custom = nb::typed<nb::callable, std::optional<PagePtr>(
                                            uint64_t, nb::str, nb::bytes, uint64_t,

@@ -70,7 +70,7 @@ class PythonHost : public StreamHost {
     });
   }
 
-  // Signals are told to the main thread alone, and only if it asks.
+  // Only the main thread learns of signals, and only when it checks.
   void check() override {
     if (!is_main_thread()) return;
     locked([] {
@@ -94,8 +94,8 @@ class PythonHost : public StreamHost {
 #endif
   }
 
-  // Runs `call` under the interpreter lock and turns Python exceptions into text. What is no error, such as
-  // KeyboardInterrupt, is left where the owner of the stream finds it: text would not bring it back.
+  // Runs `call` under the interpreter lock and turns Python exceptions into text. What is not an error, such
+  // as KeyboardInterrupt, is left where the owner of the stream finds it: text would not bring it back.
   template <typename Call>
   auto locked(Call call) -> decltype(call()) {
     if (streams_stopped()) throw std::runtime_error("the interpreter is exiting");

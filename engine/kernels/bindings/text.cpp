@@ -39,7 +39,7 @@ OutputArray<T> array_of(const std::vector<T>& values) {
 
 using FilteredTokens = nb::typed<nb::list, std::optional<nb::bytes>>;
 
-// Tokens come back as bytes: those of damaged files are no UTF-8.
+// Tokens come back as bytes: those of damaged files are not UTF-8.
 nb::typed<nb::list, nb::bytes> bytes_of(const std::vector<std::string>& tokens) {
   nb::typed<nb::list, nb::bytes> found;
   for (const std::string& token : tokens) found.append(nb::bytes(token.data(), token.size()));

@@ -32,7 +32,7 @@ LANCE_EXPORTED LANCE_UNTRACED void __sanitizer_cov_trace_pc() {
   if (count < 255) ++count;
 }
 
-// Begins anew: as if no input had run.
+// Starts over: as if no input had run.
 LANCE_EXPORTED LANCE_UNTRACED void lance_coverage_reset() {
   for (size_t i = 0; i < kBlocks; ++i) seen[i] = 0;
 }

@@ -16,16 +16,16 @@ struct CorruptData : std::runtime_error {
   std::string encoding;
 };
 
-// Something sound, as far as one can tell, that nothing here can read. The same places are known.
+// Apparently valid data that nothing here can read. Has the same place information.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
-  // Set where a whole encoding has no decoder: what it is called. The text says what is wrong elsewhere.
+  // Set where a whole encoding has no decoder: its name. The text says what is wrong elsewhere.
   std::string missing;
   int64_t page = -1;
   std::string encoding;
 };
 
-// A range of the file was asked for that nobody has fetched yet.
+// A range of the file was requested that nobody has fetched yet.
 struct NotResident : std::runtime_error {
   NotResident(const void* source, uint64_t offset, uint64_t length)
       : std::runtime_error("bytes of the file were not fetched"),

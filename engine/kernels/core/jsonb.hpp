@@ -19,7 +19,7 @@ inline constexpr uint32_t kNull = 0, kString = 0x10000000, kNumber = 0x20000000,
                           kTrue = 0x40000000, kContainer = 0x50000000;
 inline constexpr uint32_t kLengthMask = 0x0FFFFFFF;
 
-// Numbers begin with a byte that says how the rest is to be read.
+// Numbers begin with a byte that says how to read the rest.
 inline constexpr uint8_t kZero = 0x00, kNan = 0x10, kInfinity = 0x20, kMinusInfinity = 0x30, kSigned = 0x40,
                          kUnsigned = 0x50, kFloat = 0x60;
 

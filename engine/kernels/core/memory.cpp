@@ -24,7 +24,7 @@ constexpr size_t kSmall = SIZE_MAX;  // the sanitizer watches what malloc gives
 #else
 constexpr size_t kSmall = 64 << 10;  // below this malloc is as good
 #endif
-constexpr size_t kHugePage = 2 << 20;  // from here on a block has a mapping of its own
+constexpr size_t kHugePage = 2 << 20;  // from here on a block has its own mapping
 constexpr size_t kRegion = 8 << 20;    // smaller blocks are carved from regions of this size and alignment
 
 // Four size classes per power of two bound the waste to a quarter and make recycling likely.
@@ -139,7 +139,7 @@ class Pool {
 #endif
   }
 
-  // Gives back what waits beyond the bound: large blocks first, of which few calls free much.
+  // Returns what waits beyond the bound: large blocks first, of which few calls free much.
   void trim() {
     const size_t bound = allowed();
     if (waiting_ <= bound) return;

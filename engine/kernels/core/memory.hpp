@@ -53,7 +53,7 @@ class Bytes {
     size_ += bytes;
     return at;
   }
-  // Gives back what an `extend` asked for too much.
+  // Returns what `extend` reserved beyond what was needed.
   void shrink_to(size_t size) { size_ = size; }
   void clear() { size_ = 0; }
 

@@ -1,4 +1,4 @@
-// Protobuf messages as bytes: taken apart without making objects of what is not asked for.
+// Protobuf messages as bytes: taken apart without making objects of what is not requested.
 #include "core/messages.hpp"
 
 #include "core/jsonb.hpp"
@@ -22,7 +22,7 @@ void check_packed(Span values) {
   }
 }
 
-// Submessages of which nothing is needed here, such as map entries of strings.
+// Submessages that are not needed here, such as map entries of strings.
 void check_fields(Span message) {
   MessageReader reader(message);
   MessageField field;

@@ -35,7 +35,7 @@ class MessageReader {
   uint64_t position_ = 0;
 };
 
-// What lists of fragments are asked for most, by fragment.
+// The fields of fragments that are requested most often, by fragment.
 struct FragmentSummary {
   uint64_t size;  // of the field of the manifest, its tag included
   uint64_t id;

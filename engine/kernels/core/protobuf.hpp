@@ -9,8 +9,8 @@
 
 namespace lance {
 
-// The fields of a protobuf message, looked for in its bytes when they are asked for; what is absent has its
-// default. Throws CorruptData for what is malformed, has another wire type than asked for, or is there twice
+// The fields of a protobuf message, looked for in its bytes when they are requested; what is absent has its
+// default. Throws CorruptData for what is malformed, has another wire type than requested, or is there twice
 // and must not be.
 class Message {
  public:
@@ -30,7 +30,7 @@ class Message {
 
   // What a message holds that is one of several.
   struct Alternative;
-  // One of the fields 1 to `known`, all of them messages. Where there is none, the number of a field that was
+  // One of the fields 1 to `known`, all of them messages. If none is present, the number of a field that was
   // added to the format later; 0 where there is nothing at all.
   Alternative alternative(uint32_t known) const;
 

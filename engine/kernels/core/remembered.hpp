@@ -8,8 +8,8 @@
 
 namespace lance {
 
-// A number that no other object of the process has or had. The address of an object tells it from others
-// only as long as it lives: the next one may lie in the same place.
+// A number that no other object of the process has or had. The address of an object identifies it
+// only as long as it lives: the next one may be in the same place.
 class Identity {
  public:
   Identity() : number_(next_.fetch_add(1, std::memory_order_relaxed)) {}

@@ -25,11 +25,11 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   uint64_t size() const { return size_; }
-  // Tells files apart; the same for a source and those derived from it.
+  // Identifies a file; the same for a source and those derived from it.
   virtual const void* identity() const { return this; }
   // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
   virtual Span view(uint64_t offset, uint64_t length) const = 0;
-  // The same for a few bytes among many that nobody asks for; they may be put into `room`, and then last
+  // The same for a few bytes among many that nobody requests; they may be put into `room`, and then last
   // until it is used again.
   virtual Span pick(uint64_t offset, uint64_t length, Bytes& room) const {
     static_cast<void>(room);
@@ -52,7 +52,7 @@ class Source {
 // A local file, mapped read-only. Data files never change once written, so the mapping stays valid.
 //
 // The first touch of a mapped page costs about three times as much as a system call that copies the few bytes
-// of a row. So the first picks from a window of the file are read, and only windows that are asked for again
+// of a row. So the first picks from a window of the file are read, and only windows that are requested again
 // and again are touched through the mapping, which from then on costs nothing.
 class MappedSource : public Source {
  public:
@@ -68,7 +68,7 @@ class MappedSource : public Source {
 
  private:
   MappedSource(const uint8_t* data, uint64_t size, int file);
-  // Counts a pick from the windows of a range, and tells whether it is one of the first from any of them.
+  // Counts a pick from the windows of a range, and returns whether it is one of the first from any of them.
   bool first_picks(uint64_t offset, uint64_t length) const;
 
   const uint8_t* data_;

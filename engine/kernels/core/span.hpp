@@ -22,7 +22,7 @@ inline void store(void* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-// memcpy and memset to zero where nothing may lie nowhere: empty buffers have no address.
+// memcpy and memset to zero that accept null pointers for zero bytes: empty buffers have no address.
 inline void copy_bytes(void* to, const void* from, uint64_t size) {
   if (size != 0) std::memcpy(to, from, size);
 }

@@ -23,7 +23,7 @@ class ArrayBuilder {
   // Makes decimals of 128 bits, which are all of the array, decimals of 64 bits: throws CorruptData where a
   // value that is not null has more bits.
   void narrow_decimals();
-  // Makes lists of bytes strings: the values of the only child become values of its own.
+  // Makes lists of bytes strings: the values of the only child become its own values.
   void join_bytes();
   void set_dictionary(ArrayBuilder&& dictionary);
   // Hands everything over to `out`, whose release callback frees it.
@@ -37,7 +37,7 @@ class ArrayBuilder {
     Span bytes;
     std::shared_ptr<const Source> source;
   };
-  // What an exported array points to. Children are arrays of their own: a consumer may move one out and keep
+  // What an exported array points to. Children are separate arrays: a consumer may move one out and keep
   // it longer.
   struct Held {
     ~Held();

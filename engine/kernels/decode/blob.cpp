@@ -60,7 +60,7 @@ class BlobPage : public Page {
         Span payload = source.view(position, size);
         std::memcpy(out.values.data.extend(size), payload.data, size);
       } else if (position) {
-        // No value: what is null stands where the position would.
+        // No value: the definition level of a null takes the place of the position.
         def[i] = v2_0_ ? 1 : static_cast<uint16_t>(position >> 16);
       }
       *out.values.extend_offsets<int64_t>(1) = static_cast<int64_t>(out.values.data.size());

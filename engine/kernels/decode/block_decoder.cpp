@@ -46,7 +46,7 @@ class BlockInlineBitpacking : public BlockDecoder {
   const UnpackTable& table_ = unpack_table();
 };
 
-// Whole blocks without a header; a short tail is a padded block or raw values, told apart by the size.
+// Whole blocks without a header; a short tail is a padded block or raw values, distinguished by the size.
 template <typename T>
 class BlockOutOfLineBitpacking : public BlockDecoder {
  public:

@@ -7,7 +7,7 @@
 
 namespace lance {
 
-// A `Decoder` of integers of so many bits, as a `Base`; `refusal` says why other widths are corrupt.
+// A `Decoder` of integers of this many bits, as a `Base`; `refusal` says why other widths are corrupt.
 template <typename Base, template <typename> class Decoder, typename... Arguments>
 std::shared_ptr<Base> for_bits(uint64_t bits, const char* refusal, Arguments... arguments) {
   switch (bits) {

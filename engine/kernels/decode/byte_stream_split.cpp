@@ -3,7 +3,7 @@
 namespace lance {
 namespace {
 
-// Byte j of value i stands at j * n + i (format 2.1, byte-stream split).
+// Byte j of value i is at j * n + i (format 2.1, byte-stream split).
 template <typename T>
 class ByteStreamSplit : public ValueDecoder {
  public:

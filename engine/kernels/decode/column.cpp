@@ -52,7 +52,7 @@ void LeafColumn::visit_pages(uint64_t begin, uint64_t end, Visit visit) const {
 }
 
 void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
-  // Memory for what files claim is asked for in advance only as far as a batch may reasonably go.
+  // Memory for what files claim is requested in advance only as far as a batch may reasonably go.
   constexpr uint64_t kMost = uint64_t{256} << 20;
   uint64_t rows = end - begin;
   bool nested = std::any_of(path_.begin(), path_.end(), [](const Layer& layer) { return layer.list(); });
@@ -69,7 +69,7 @@ void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
   }
 }
 
-// Rows that stand in one place of a mapped file as Arrow wants them are pointed at, not copied.
+// Rows that are in one place of a mapped file as Arrow wants them are pointed at, not copied.
 bool LeafColumn::alias(const RowRange& range, const Overlays& overlays, LeafOutput& out) const {
   uint64_t rows = range.end - range.begin;
   Span bytes;

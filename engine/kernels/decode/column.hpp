@@ -39,7 +39,7 @@ class LeafColumn {
   // What ascending ranges of rows need, neighbours as one.
   std::vector<Range> metadata_ranges(std::span<const RowRange> rows) const;
   std::vector<Range> data_ranges(std::span<const RowRange> rows) const;
-  // Per page where all of it lies.
+  // Per page: the file ranges of all its parts.
   std::vector<std::vector<Range>> page_buffers() const;
 
  private:

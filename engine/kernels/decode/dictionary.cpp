@@ -145,7 +145,7 @@ void Dictionary::gather_cells(const Index* indices, uint64_t count, LeafValues& 
   uint64_t room = count * longest_;
   if (base + room > out.data.capacity()) {
     room = total_length(indices, count);
-    check_offset_range<Offset>(base + room);  // before memory is asked for
+    check_offset_range<Offset>(base + room);  // before memory is requested
   }
   Offset* offsets = out.extend_offsets<Offset>(count);
   out.data.reserve(1);  // what is copied needs a place even where it has no bytes

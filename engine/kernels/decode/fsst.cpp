@@ -172,7 +172,7 @@ template void FsstTable::decode_values(const uint8_t*, const uint8_t*, uint64_t,
 
 namespace {
 
-// Each value coded alone; the coded values stand in a variable buffer.
+// Each value coded alone; the coded values are in a variable buffer.
 template <typename Stored>
 class Fsst : public ValueDecoder {
  public:

@@ -30,7 +30,7 @@ class FsstTable {
   // Appends what one value decodes to.
   void append(Span codes, Bytes& out) const;
 
-  // Decodes values that stand one after the other, whose codes end at ascending `ends` (count + 1 of them,
+  // Decodes values that are one after the other, whose codes end at ascending `ends` (count + 1 of them,
   // the first is the start of the first value) of `codes`. Appends the values to `out` and where each ends
   // there to `targets`. `scratch` is overwritten.
   template <typename Offset>

@@ -129,7 +129,7 @@ void append_child(Bytes& text, uint32_t kind, Span content, unsigned depth) {
   }
 }
 
-// The children of a container: entries, and what lies behind them.
+// The children of a container: entries, and what is behind them.
 class Children {
  public:
   Children(Span container, uint64_t entries) : entries_(container.sub(4, 4 * entries)) {
@@ -177,7 +177,7 @@ void append_container(Bytes& text, Span container, unsigned depth) {
     }
     append(text, "]");
   } else {
-    // All keys lie before the first value.
+    // All keys are before the first value.
     Children values = children;
     for (uint64_t i = 0; i < count; ++i) values.take(children.entry(i));
     append(text, "{");

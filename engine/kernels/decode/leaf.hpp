@@ -12,7 +12,7 @@
 
 namespace lance {
 
-// What the Arrow type of a leaf column asks for.
+// What the Arrow type of a leaf column requires.
 enum class LeafKind : uint8_t { kNull, kBits, kFixed, kVariable32, kVariable64 };
 
 // No value is wider. With at most 2^32 rows to a file, no place in a column then exceeds 64 bits.
@@ -57,7 +57,7 @@ class LeafValues {
     data.clear();
   }
 
-  // Forgets all values, but keeps their memory.
+  // Drops all values, but keeps their memory.
   void clear() {
     data.clear();
     offsets.clear();

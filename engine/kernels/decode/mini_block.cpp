@@ -266,7 +266,7 @@ class MiniBlock : public Page {
     if (indices.values.length() >= kIndicesAtOnce) look_up(indices.values, out, indices.base);
   }
 
-  // Where codes are asked for, the dictionary joins the values once; gives the place of its first value
+  // Where codes are requested, the dictionary joins the values once; gives the place of its first value
   // there.
   uint64_t begin_codes(LeafOutput& out) const {
     uint64_t base = out.values.length();

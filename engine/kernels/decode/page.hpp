@@ -61,9 +61,9 @@ class Page {
   virtual ~Page() = default;
 
   uint64_t rows() const { return rows_; }
-  // Where everything of the page lies, as far as its description tells.
+  // Where everything of the page is, as far as known from its description.
   const std::vector<Range>& buffers() const { return buffers_; }
-  // Whether the page itself has codes where these are asked for; another makes a code for every value.
+  // Whether the page itself has codes where these are requested; another makes a code for every value.
   virtual bool gives_codes() const { return false; }
   // Throws unless the page can be read as this type at this place of the schema.
   void bind(const LeafType& type, const std::vector<Layer>& path);
@@ -78,7 +78,7 @@ class Page {
   // Appends the rows at ascending positions; a position may repeat.
   void decode_rows(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
                    Scratch& scratch) const;
-  // Points at the bytes of rows [begin, end) when they stand in the file as Arrow wants them; else an empty
+  // Points at the bytes of rows [begin, end) when they are in the file as Arrow wants them; else an empty
   // span.
   virtual Span alias_range(const Source&, uint64_t, uint64_t) const { return {}; }
   // The same for the bytes of the strings of rows [begin, end); their offsets and validity are appended to
@@ -154,7 +154,7 @@ struct PackedField {
   unsigned length_bytes = 0;  // 0: fixed width
   ZipCodec codec = ZipCodec::kPlain;
   std::vector<uint8_t> symbol_table;
-  // Fixed-size lists, outermost first: whether a validity bitmap of their items stands in front of the bytes.
+  // Fixed-size lists, outermost first: whether a validity bitmap of their items is in front of the bytes.
   std::vector<uint64_t> dims;
   std::vector<bool> has_validity;
 };

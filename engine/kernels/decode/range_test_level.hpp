@@ -5,7 +5,7 @@
 namespace lance {
 namespace {
 
-// One comparison: what lies below the range wraps around to the top.
+// One comparison: what is below the range wraps around to the top.
 template <typename T>
 void in_range(const uint8_t* values, T low, T span, uint8_t* __restrict out) {
   typedef T Unaligned __attribute__((aligned(1), may_alias));

@@ -134,7 +134,7 @@ ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
   return array;
 }
 
-// Structs of nothing but structs without fields: no column tells of their nulls.
+// Structs of nothing but structs without fields: no column stores their nulls.
 bool has_leaves(const Node& node) {
   return node.kind == Node::Kind::kLeaf ||
          std::any_of(node.children.begin(), node.children.end(),

@@ -37,7 +37,7 @@ class StructuralField : public Field {
 
   NodePtr root_;
   bool coded_;
-  ValueTestPtr test_;  // null: the values themselves are asked for
+  ValueTestPtr test_;  // null: the values themselves are requested
   std::vector<Leaf> leaves_;
 };
 

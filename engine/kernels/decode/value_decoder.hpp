@@ -84,7 +84,7 @@ inline Span checked_offsets(const Chunk& chunk, uint64_t skip, uint64_t count) {
   return stored;
 }
 
-// The bytes of one string of a chunk, which its offsets, checked before, tell.
+// The bytes of one string of a chunk, at its offsets, which were checked before.
 template <typename Stored>
 inline Span string_at(const Span& buffer, uint64_t position) {
   auto from = load<Stored>(buffer.data + position * sizeof(Stored));

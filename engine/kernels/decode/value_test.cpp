@@ -53,7 +53,7 @@ class FixedTest : public ValueTest {
 };
 
 // Appends the outcome of the tests block by block: `none(i)` says whether none of `Block` values from the
-// i-th on is found, which is mostly so and quicker to tell than which are; `some(i, count)` appends tests.
+// i-th on is found, which is mostly true and quick to find out; `some(i, count)` appends tests.
 template <unsigned Block, typename None, typename Some>
 void append_sparse(Bits& out, uint64_t count, bool negate, None none, Some some) {
   uint64_t i = 0;
@@ -73,7 +73,7 @@ class IntegerRange : public FixedTest {
   void test_fixed(const uint8_t* at, uint64_t length, Bits& out) const override {
     const bool negate = negate_;
     if (low_ > high_) return out.append_same(negate, length);
-    // One comparison: what lies below the range wraps around to the top.
+    // One comparison: what is below the range wraps around to the top.
     const auto low = static_cast<Unsigned>(low_);
     const auto span = static_cast<Unsigned>(static_cast<Unsigned>(high_) - low);
     auto one = [=](uint64_t i) {
@@ -129,7 +129,7 @@ class FloatRange : public FixedTest {
 };
 
 // Most values are excluded by a table of marks that is nearly empty, many at once without a branch; where
-// that leaves some, few wanted values are compared one by one, many looked up.
+// that leaves some, a few wanted values are compared one by one, many are looked up.
 template <typename T>
 class IntegerSet : public FixedTest {
  public:
@@ -198,7 +198,7 @@ class IntegerSet : public FixedTest {
   std::vector<uint8_t> marks_;
 };
 
-// Where the strings of decoded values lie.
+// Where the strings of decoded values are.
 struct Strings {
   explicit Strings(const LeafValues& values)
       : bytes(values.data.data()), offsets(values.offsets.data()), width(values.type().offset_width()) {}

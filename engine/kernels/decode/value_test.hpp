@@ -17,7 +17,7 @@ class FsstTable;
 class StringTest;
 
 // A condition on the values of one column, tested while these are decoded, so that they need not be kept.
-// Immutable but for what it remembers of dictionaries; threads may share it.
+// Immutable except for what it remembers of dictionaries; threads may share it.
 class ValueTest {
  public:
   virtual ~ValueTest() = default;
@@ -27,7 +27,7 @@ class ValueTest {
   virtual void test(const LeafValues& values, Bits& out) const = 0;
   // Whether `test_fixed` can be called.
   virtual bool tests_fixed() const { return false; }
-  // The same for fixed-width values that stand one after the other; no alignment is needed.
+  // The same for fixed-width values that are one after the other; no alignment is needed.
   virtual void test_fixed(const uint8_t* /*values*/, uint64_t /*count*/, Bits& /*out*/) const {}
   // The test as one of strings, which may be tested without decoding them.
   virtual const StringTest* strings() const { return nullptr; }
@@ -90,7 +90,7 @@ class StringTest : public ValueTest {
   void test(const LeafValues& values, Bits& out) const override;
   const StringTest* strings() const override { return this; }
 
-  // Tests `count` strings that lie between consecutive `offsets` of `bytes`, which the caller has checked.
+  // Tests `count` strings that are between consecutive `offsets` of `bytes`, which the caller has checked.
   template <typename Offset>
   void test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64_t count, Bits& out) const;
   // The same for strings coded with `table`.
@@ -115,12 +115,12 @@ class StringTest : public ValueTest {
   mutable Remembered<std::vector<Row>> coded_;
 };
 
-// Integers, or what is stored as such, of `bits` (8 to 128) that lie in [low, high]; little-endian bytes.
+// Integers, or what is stored as such, of `bits` (8 to 128) that are in [low, high]; little-endian bytes.
 ValueTestPtr make_integer_range(unsigned bits, bool is_signed, const std::string& low,
                                 const std::string& high, bool negate);
 // Integers of 8 to 64 bits that are one of `values`, one after the other.
 ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool negate);
-// Integers of 8 to 64 bits, unsigned ones of up to 32, whose remainder of the division by `divisor` lies in
+// Integers of 8 to 64 bits, unsigned ones of up to 32, whose remainder of the division by `divisor` is in
 // [low, high].
 ValueTestPtr make_integer_remainder(unsigned bits, bool is_signed, uint64_t divisor, int64_t low,
                                     int64_t high, bool negate);

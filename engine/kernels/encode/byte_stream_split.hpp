@@ -6,7 +6,7 @@
 
 namespace lance::encode {
 
-// Byte j of every value stands together; 32 or 64 bits.
+// The j-th bytes of all values are stored together; 32 or 64 bits.
 class ByteStreamSplitValues final : public MiniBlockValues {
  public:
   ByteStreamSplitValues(Bytes bytes, uint64_t bits, uint64_t offset, uint64_t count)

@@ -86,7 +86,7 @@ class Table {
   std::vector<uint64_t> hashes_;
 };
 
-// Distinct values seen so far: the first occurrence of each stands for it.
+// Distinct values seen so far, each represented by its first occurrence.
 template <typename Get>
 class Distinct {
  public:
@@ -106,8 +106,8 @@ class Distinct {
   std::vector<uint64_t> first_;
 };
 
-// The same for values of 4 or 8 bytes, which stand in the table themselves: a look-up touches one place of
-// memory, and that is asked for some values ahead.
+// The same for values of 4 or 8 bytes, which are stored in the table itself: a look-up touches one place of
+// memory, which is prefetched some values ahead.
 template <typename Key>
 class DistinctKeys {
  public:

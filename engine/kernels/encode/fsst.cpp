@@ -121,7 +121,7 @@ namespace {
 
 using Sample = std::vector<std::span<const uint8_t>>;
 
-// Evenly spaced pieces of the values, about 16 KiB in all; those of the other sample lie half-way between.
+// Evenly spaced pieces of the values, about 16 KiB in all; those of the other sample are half-way between.
 Sample take_sample(const VariableInput& input, bool other) {
   Sample sample;
   const uint64_t count = input.count();
@@ -246,7 +246,7 @@ class Counts {
   // The table of the symbols and pairs that save most.
   std::unique_ptr<SymbolMatcher> best_symbols(const SymbolMatcher& matcher) {
     gains_.clear();
-    // In a large sample, what occurs once or twice says nothing, and is most of what occurs.
+    // In a large sample, most of what occurs does so once or twice, and says nothing.
     const unsigned least = sampled_ > kSampleBytes / 2 ? 3 : 1;
     const auto symbol_of = [&](size_t code) {
       return code < 256 ? Symbol{code, 1} : matcher.symbols()[code - 256];
@@ -254,7 +254,7 @@ class Counts {
     for (size_t first = 0; first < kCodes; ++first) {
       if (single_[first] == 0) continue;
       const Symbol left = symbol_of(first);
-      // A byte without symbol costs two: single bytes are worth more than their length says.
+      // A byte without a symbol costs two bytes: single bytes are worth more than their length.
       gains_.add(left, uint64_t{single_[first]} * (left.length == 1 ? 8 : left.length));
       if (left.length == kMaxLength) continue;
       const uint16_t* pairs = &pair_[first * kCodes];

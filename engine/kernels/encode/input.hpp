@@ -28,7 +28,7 @@ struct Bytes {
   std::span<const uint8_t> data;
   std::shared_ptr<const void> owner;
 
-  // Checks that values [offset, offset + count) of `bits` each lie inside the buffer.
+  // Checks that values [offset, offset + count) of `bits` each are inside the buffer.
   void require_values(uint64_t bits, uint64_t offset, uint64_t count) const {
     constexpr uint64_t kLimit = uint64_t{1} << 48;  // keeps the product below 2^128
     require(bits >= 1 && bits <= kLimit && offset <= kLimit && count <= kLimit, "value range out of bounds");

@@ -82,7 +82,7 @@ void Writer::append_value(Span text, encode::Output& output) {
   write(node, output);
 }
 
-// The next byte that is no white space, 0 at the end.
+// The next byte that is not white space, 0 at the end.
 uint8_t Writer::peek() {
   while (at_ < text_.size) {
     const uint8_t c = text_.data[at_];

@@ -27,7 +27,7 @@ struct Levels {
   std::vector<uint16_t> rep;
   std::vector<uint16_t> def;
   std::vector<Layer> layers;      // leaf first
-  std::vector<bool> null_layers;  // leaf first: whether the layer itself has a null, beside those above it
+  std::vector<bool> null_layers;  // leaf first: whether the layer itself has a null, besides those above it
   uint16_t max_rep = 0;
   uint16_t max_def = 0;
   uint16_t max_visible = 0;
@@ -55,7 +55,7 @@ class LevelBuilder {
   void add_item(const Bitmap& validity, uint64_t count);
 
   // A fixed-size list of structs: `count` lists of `dimension` items, each of which then has an entry of its
-  // own. Rows are items from here on. No list may stand above.
+  // own. Rows are items from here on. No list may be above.
   void add_fixed_size_list(const Bitmap& validity, uint64_t count, uint64_t dimension);
 
   struct Children {

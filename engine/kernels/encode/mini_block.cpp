@@ -15,7 +15,7 @@ constexpr uint8_t kFiller = 0xFE;
 LevelEncoding choose_level_encoding(const std::vector<uint16_t>& levels, uint16_t max) {
   LevelEncoding encoding{.present = !levels.empty()};
   const unsigned width = static_cast<unsigned>(std::bit_width(max));
-  // A page of a few entries would only store the tail raw: say so.
+  // A page of a few entries would only store the tail raw: report that.
   if (width < 16 && levels.size() > uint64_t{64} * width) {
     encoding.packed = true;
     encoding.width = width;

@@ -46,7 +46,7 @@ inline bool is_nan(T value) {
 template <typename T>
 inline constexpr bool kHasNan = std::is_floating_point_v<T> || std::is_same_v<T, Float16>;
 
-// Order with NaN as the greatest value, equal to itself.
+// Order with NaN as the largest value, equal to itself.
 template <typename T>
 inline bool ordered_less(const T& left, const T& right) {
   if constexpr (kHasNan<T>) {

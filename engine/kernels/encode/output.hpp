@@ -42,7 +42,7 @@ class Output {
     return at;
   }
 
-  // Gives back the end of what `extend` handed out.
+  // Returns the end of what `extend` handed out.
   void shrink(size_t size) { size_ = size < size_ ? size : size_; }
 
   void append(const void* bytes, size_t count) {

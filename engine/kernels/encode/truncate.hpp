@@ -10,8 +10,8 @@ namespace lance::encode {
 // not.
 std::optional<std::string> truncated_minimum(std::string_view value, size_t limit, bool text);
 
-// About `limit` bytes that are not less than `value`, nor than anything that starts like it where it is cut.
-// Nothing where there are none: when all that is kept is the greatest byte or character.
+// About `limit` bytes that are not less than `value` or anything that starts with the same bytes.
+// Nothing if no such bytes exist: when all that is kept is the largest byte or character.
 std::optional<std::string> truncated_maximum(std::string_view value, size_t limit, bool text);
 
 }  // namespace lance::encode

@@ -27,7 +27,7 @@ class MiniBlockValues {
   virtual unsigned buffers() const = 0;
   // How many values the chunk that begins at `start` takes: all that remain, or a power of two >= 2.
   virtual uint64_t chunk_length(uint64_t start) const = 0;
-  // Appends buffer number `buffer` of the chunk [start, start + length). Buffers are asked for in order.
+  // Appends buffer number `buffer` of the chunk [start, start + length). Buffers are requested in order.
   virtual void encode(uint64_t start, uint64_t length, unsigned buffer, Output& out) = 0;
 };
 
@@ -102,9 +102,9 @@ class VariableInput {
   uint64_t length(uint64_t index) const {
     return !null_.empty() && null_[index] ? 0 : at(index + 1) - at(index);
   }
-  // End of the buffer that the values lie in: up to here bytes may be read.
+  // End of the buffer that the values are in: up to here bytes may be read.
   const uint8_t* data_end() const { return data_.data.data() + data_.data.size(); }
-  // True when the bytes of consecutive values lie one after the other without gaps.
+  // True when the bytes of consecutive values are one after the other without gaps.
   bool contiguous() const { return null_.empty(); }
 
  private:

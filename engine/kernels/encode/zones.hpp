@@ -11,7 +11,7 @@
 
 namespace lance::encode {
 
-// How the values of a column are ordered. Floating point numbers: NaN is the greatest value. Text: UTF-8,
+// How the values of a column are ordered. Floating point numbers: NaN is the largest value. Text: UTF-8,
 // bytewise.
 enum class ZoneKind { kBool, kSigned, kUnsigned, kFloat, kText, kBytes };
 
@@ -24,7 +24,7 @@ class ZoneStatistics {
   // Longest bound of text and bytes that is kept.
   static constexpr size_t kBoundBytes = 32;
 
-  // `first_row` is the number of the first row in the column, which tells where its zone ends. Width of a
+  // `first_row` is the number of the first row in the column, which says where its zone ends. Width of a
   // fixed value in bytes: 1 for bool, 0 for text and bytes.
   ZoneStatistics(ZoneKind kind, unsigned width, uint64_t zone_rows, uint64_t first_row);
 
@@ -42,7 +42,7 @@ class ZoneStatistics {
   struct Bounds {
     std::vector<uint8_t> known;  // one byte per zone
     std::vector<uint64_t> ends;  // of each bound in `data`
-    Output data;                 // fixed values stand at multiples of their width; absent ones are zero
+    Output data;                 // fixed values are at multiples of their width; absent ones are zero
   };
   Bounds bounds(bool upper) const;
   std::vector<uint32_t> null_counts() const;
@@ -64,7 +64,7 @@ class ZoneStatistics {
   ZoneKind kind_;
   unsigned width_;
   uint64_t zone_rows_;
-  uint64_t phase_;  // rows of the first zone that lie before the first row
+  uint64_t phase_;  // rows of the first zone that are before the first row
   uint64_t rows_ = 0;
   std::vector<Zone> zones_;
 };

@@ -9,7 +9,7 @@ namespace lance::v2_0 {
 
 namespace {
 
-// What is known of one encoding; one without `decoder` has no values of its own.
+// What is known about one encoding; one without `decoder` has no values itself.
 struct Array {
   const char* name;
   std::string (*describe)(const Message& body, unsigned depth);
@@ -101,7 +101,7 @@ ArrayDecoderPtr fixed_size_list(const Message& body, const ArrayContext& context
   return make_fixed_size_list(body.number(1), decoder_of(body.message(2), context, depth));
 }
 
-// ---- lists and structs, whose items and children are columns of their own
+// ---- lists and structs, whose items and children are their own columns
 // ----------------------------------
 
 std::string describe_list(const Message& body, unsigned depth) {

@@ -14,7 +14,7 @@
 namespace lance {
 
 // From the metadata of a column, as files have it, to its pages. What nothing here can read is Unsupported,
-// what is invalid CorruptData; both tell the page and the encoding at fault.
+// what is invalid CorruptData; both name the page and the encoding at fault.
 
 // One page, not looked into: the name of the message that describes it, the bytes of the message, and the
 // places of its buffers.
@@ -27,7 +27,7 @@ struct StoredPage {
   std::vector<Range> buffers;
 };
 
-// A column: the message `name` that describes it, its pages in row order, and the places of its own buffers.
+// A column: the message `name` that describes it, its pages in row order, and the positions of its buffers.
 struct StoredColumn {
   std::string_view name;
   Span message;
@@ -38,7 +38,7 @@ struct StoredColumn {
 // What the metadata of a column say, of a file of `file_size` bytes; points into `metadata`.
 StoredColumn stored_column(Span metadata, uint64_t file_size);
 
-// Opens a page whose description is none of the format; null where it cannot.
+// Opens a page whose description is not of the format; null if it can't.
 using OpenCustom = std::function<PagePtr(const StoredPage&)>;
 
 // The pages of a column of version 2.1 or 2.2, of a file of `file_size` bytes.
@@ -49,7 +49,7 @@ std::vector<PagePtr> open_array_pages(Span metadata, uint64_t file_size, const L
                                       bool is_dictionary, bool is_blob, const OpenCustom& custom);
 // Version 2.0: the pages with rows of a column of offsets.
 std::vector<v2_0::ListPage> open_list_pages(Span metadata, uint64_t file_size);
-// Version 2.0: what the first page of a column holds, such as "list"; "" for an encoding of others, nothing
+// Version 2.0: what the first page of a column holds, such as "list"; "" for a custom encoding, nothing
 // where there is no page.
 std::optional<std::string> array_column_kind(Span metadata, uint64_t file_size);
 

@@ -134,7 +134,7 @@ unsigned offset_bits(const Message& variable) {
   return static_cast<unsigned>(bits);
 }
 
-// An encoding that can only be variable here. Where values stand alone, its offsets are not stored.
+// An encoding that must be variable here. Where values are stored individually, it has no offsets.
 Message variable_of(const Message& encoding, const char* whose) {
   Message::Alternative found = alternative_of(encoding);
   if (found.number != kVariable) unsupported(std::string(whose) + " are not variable");
@@ -402,7 +402,7 @@ void variable_packed_single(const Message& body, FullZipDescription& page) {
 // ---- the table -----------------------------------------------------------------------------------------
 
 // By the number of the alternative in CompressiveEncoding, from 1 on. A name alone has no decoder here:
-// dictionaries occur beside the values of a page only.
+// dictionaries occur only next to the values of a page.
 constexpr Compressive kTable[] = {
     {"flat", describe_flat, flat_values, flat_block, flat_single, nullptr, own_bits},
     {"variable", describe_variable, variable_values, variable_block, nullptr, variable_single, nullptr},

@@ -11,9 +11,9 @@
 namespace lance {
 
 // What the tables of layouts and encodings share: how the alternatives of a message are found in them, and
-// how a refusal tells which encoding it is about.
+// how a refusal says which encoding it is about.
 
-// No writer nests the encodings of 2.1 and 2.2 so deep, nor arrays of 2.0.
+// No writer nests the encodings of 2.1 and 2.2, or the arrays of 2.0, this deep.
 inline constexpr unsigned kDeepest = 16, kDeepestArray = 32;
 
 [[noreturn]] void unsupported(const std::string& what);

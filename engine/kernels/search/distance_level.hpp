@@ -135,7 +135,7 @@ void code_l2(const uint8_t* query, const uint8_t* rows, size_t num_rows, size_t 
   for (size_t r = 0; r < num_rows; ++r) {
     const uint8_t* row = rows + r * dim;
     uint64_t total = 0;
-    // A sum of so many squares of bytes fits 32 bits.
+    // A sum of this many squares of bytes fits 32 bits.
     for (size_t begin = 0; begin < dim; begin += 32768) {
       const size_t end = dim - begin < 32768 ? dim : begin + 32768;
       uint32_t sum = 0;
@@ -268,7 +268,7 @@ inline void nearest_of(const float* rows, size_t dim, const float* panels, size_
     for (size_t v = 0; v < kPanelVectors; ++v, ++number) {
       const size_t first = begin + v * L::kCount;
       if (first >= count) break;
-      if (first + L::kCount > count)  // what fills the last panel is no centroid
+      if (first + L::kCount > count)  // what fills the last panel is not a centroid
         for (size_t r = 0; r < Rows; ++r)
           for (size_t i = count - first; i < L::kCount; ++i)
             sums[r][v][i] = std::numeric_limits<float>::infinity();

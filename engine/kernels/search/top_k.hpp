@@ -19,8 +19,8 @@ struct Neighbour {
   }
 };
 
-// The k nearest rows of one query, of those with lower <= distance < upper; a bound that is NaN is none. NaN
-// is no distance either.
+// The k nearest rows of one query, of those with lower <= distance < upper; NaN means no bound. NaN
+// is not a distance either.
 class TopK {
  public:
   TopK(size_t k, float lower, float upper) : k_(k), lower_(lower), upper_(upper) {}

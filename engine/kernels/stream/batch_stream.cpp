@@ -27,7 +27,7 @@ constexpr uint64_t kSmallBatchBytes = 1 << 20;
 // So many small batches may wait for the consumer, who then need not be woken for each.
 constexpr size_t kMostSlots = 64;
 
-// So many batches are decoded before somebody is told.
+// This many batches are decoded before progress is reported.
 // A consumer that waits looks this often whether it is to end.
 constexpr std::chrono::milliseconds kBetweenChecks{20};
 constexpr unsigned kBatchesToReport = 32;

@@ -14,8 +14,8 @@
 namespace lance {
 
 struct StreamOptions {
-  uint64_t batch_rows = 0;      // at most so many rows in a batch
-  uint64_t row_bytes = 1;       // a first guess; what has been decoded tells better
+  uint64_t batch_rows = 0;      // at most this many rows in a batch
+  uint64_t row_bytes = 1;       // a first guess; replaced by what decoding shows
   uint64_t read_ahead = 0;      // bytes of batches that wait or are being made, beyond the next one
   unsigned threads = 1;         // none: the consumer does all the work
   uint64_t skip = 0;            // rows to leave out at the start
@@ -24,7 +24,7 @@ struct StreamOptions {
 
 // Batches in the order of their rows, made ahead by threads and taken by one consumer at a time.
 //
-// Nothing is made before the first batch is asked for, and what fits one batch is made by the consumer
+// Nothing is made before the first batch is requested, and what fits one batch is made by the consumer
 // itself. Threads stop within the batch they are at once the stream is cancelled.
 class BatchStream : public std::enable_shared_from_this<BatchStream> {
  public:
@@ -84,14 +84,14 @@ class BatchStream : public std::enable_shared_from_this<BatchStream> {
   bool reported_ = false;
   StreamStatistics statistics_;
   unsigned unreported_ = 0;  // decoded batches
-  unsigned reporting_ = 0;   // reports that the host is being told
+  unsigned reporting_ = 0;   // reports that the host is processing
   std::string error_;
 };
 
 // Ends all streams that are being read and waits for their threads; from now on a new one is empty. For the
 // exit of the interpreter.
 void stop_streams() noexcept;
-// Whether that has happened: nothing may ask for the interpreter any more.
+// Whether that has happened: nothing may request the interpreter any more.
 bool streams_stopped() noexcept;
 
 }  // namespace lance

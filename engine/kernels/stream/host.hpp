@@ -36,7 +36,7 @@ struct StreamTask {
   std::vector<uint32_t> required;    // children that must not have nulls
 };
 
-// What a stream did since it was last told.
+// What a stream did since the last report.
 struct StreamStatistics {
   uint64_t batches = 0;  // handed out, and their rows
   uint64_t rows = 0;
@@ -50,7 +50,7 @@ struct StreamStatistics {
 class StreamHost {
  public:
   virtual ~StreamHost() = default;
-  // Appends what is to be read next, in order; false when that was all.
+  // Appends what to read next, in order; false at the end.
   virtual bool more(std::vector<StreamTask>& tasks) = 0;
   // Reads what decoding alone cannot, or what it failed on: then this is where a good error comes from.
   virtual std::vector<Batch> read(const StreamTask& task) = 0;

@@ -15,7 +15,7 @@ struct Occurrences {
   std::vector<uint64_t> rows;       // of documents with a term
   std::vector<uint32_t> lengths;    // of these
   std::vector<uint32_t> counts;     // per document, per term
-  std::vector<uint8_t> has_phrase;  // of these, if a phrase is asked for
+  std::vector<uint8_t> has_phrase;  // of these, if a phrase is requested
 
   void add(const Analyzer& analyzer, const Tokens& tokens, std::span<const uint64_t> row_ids, uint32_t terms,
            const struct Phrase* phrase);

@@ -96,7 +96,7 @@ void read_block(Span block, uint32_t count, uint32_t block_size, PostingTail tai
                 std::vector<uint32_t>& docs, std::vector<uint32_t>& frequencies) {
   check(count <= block_size, "a block of a posting list has too many documents");
   ByteReader in(block);
-  if (block_size == kBlock) in.word();  // the greatest score, with other statistics than those of searches
+  if (block_size == kBlock) in.word();  // the largest score, with other statistics than those of searches
   const size_t first = docs.size();
   docs.resize(first + count);
   frequencies.resize(first + count);

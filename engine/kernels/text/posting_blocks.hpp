@@ -46,7 +46,7 @@ class ByteReader {
 void read_block(Span block, uint32_t count, uint32_t block_size, PostingTail tail,
                 std::vector<uint32_t>& docs, std::vector<uint32_t>& frequencies);
 
-// A block of 128 documents, or the last one with fewer; `best` is the greatest score in it.
+// A block of 128 documents, or the last one with fewer; `best` is the largest score in it.
 void write_block(std::span<const uint32_t> docs, std::span<const uint32_t> frequencies, float best,
                  std::vector<uint8_t>& out);
 

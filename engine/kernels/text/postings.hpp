@@ -43,7 +43,7 @@ class Postings {
   std::span<const uint32_t> positions(size_t number) const {
     return std::span(positions_).subspan(starts_[number], frequencies_[number]);
   }
-  // The greatest factor of a score, without rarity, among documents of a block; with the mean length of the
+  // The largest factor of a score, without rarity, among documents of a block; with the mean length of the
   // part of the index.
   float best_of_block(size_t block) const { return best_[block]; }
   uint64_t nbytes() const {

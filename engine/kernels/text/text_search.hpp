@@ -25,7 +25,7 @@ struct TextQuery {
 };
 
 // Offers the documents that match to `best`, with their scores negated, if their rows are allowed. Windows of
-// documents are left out where the best scores of blocks tell that nothing in them can be among the best.
+// documents are left out where the best scores of blocks show that nothing in them can be among the best.
 void search_text(const Documents& documents, const TextQuery& query, const RowSet& allowed, TopK& best);
 
 }  // namespace lance

@@ -13,13 +13,13 @@ struct TokenizerOptions {
   BaseTokenizer base = BaseTokenizer::kSimple;
   // A bit per code point that belongs to words; of the simple tokenizer. What is behind the end does not.
   std::vector<uint8_t> alphabet;
-  // Tokens of at least so many bytes are dropped; 0 is no limit.
+  // Tokens of at least this many bytes are dropped; 0 means no limit.
   uint64_t max_bytes = 0;
   uint32_t min_ngram = 3, max_ngram = 3;
   bool prefix_only = false;
 };
 
-// A code point and the bytes that it takes; a byte that is no UTF-8 stands for itself, as no letter.
+// A code point and the bytes that it takes; a byte that is not UTF-8 stands for itself and is not a letter.
 struct CodePoint {
   uint32_t value;
   uint32_t bytes;

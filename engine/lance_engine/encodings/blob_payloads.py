@@ -1,4 +1,4 @@
-"""The values of blob columns, which stand in the file outside of pages."""
+"""The values of blob columns, which are stored in the file outside of pages."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def register_decoder(name: str, decoder: PageDecoder) -> None:
 
 
 def unregister_decoder(name: str) -> None:
-    """Forget the decoder of `name`; does nothing where there is none. Open datasets keep theirs."""
+    """Drop the decoder of `name`; does nothing if it is not registered. Open datasets keep theirs."""
     _decoders.pop(name, None)
 
 

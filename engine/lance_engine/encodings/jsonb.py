@@ -34,7 +34,7 @@ def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
 
 
 def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | None:
-    """The values, with binary ones for the texts among them; None if there are none, or damaged ones.
+    """The values, with binary ones for the texts among them; None without texts or if any is damaged.
 
     Releases before 7.0 stored texts as they were when rows were merged.
     """
@@ -53,7 +53,7 @@ def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | Non
 def stored_json(array: pa.Array, field: Field) -> pa.Array:
     """A column of a dataset as files hold it: the texts of JSON fields as binary values, at any depth.
 
-    SchemaMismatchError where a text is no JSON (RFC 8259), has a key twice, or a number beyond doubles.
+    SchemaMismatchError where a text is not JSON (RFC 8259), has a key twice, or a number beyond doubles.
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -63,7 +63,7 @@ def stored_json(array: pa.Array, field: Field) -> pa.Array:
         return array
     mask = array.is_null() if array.null_count else None
     types = pa.types
-    # What lies below nulls need not be JSON: only children and items that count are looked at.
+    # What is below nulls need not be JSON: only children and items that count are looked at.
     if types.is_struct(array.type):
         children = [stored_json(*pair) for pair in zip(array.flatten(), field.children, strict=True)]
         fields = [array.type.field(i).with_type(child.type) for i, child in enumerate(children)]

@@ -72,7 +72,7 @@ def _descend(
         )
         items = items.slice(start, stop - start)
         if keep is not None:
-            # Items under null lists are not stored, so that the rest stand without gaps.
+            # Items under null lists are not stored, so that the rest are without gaps.
             items = items.filter(pa.array(np.asarray(keep).view(bool)))
         child = field.children[0]
         _descend(items, child, [*path, child], levels, found)

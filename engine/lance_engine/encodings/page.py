@@ -17,7 +17,7 @@ Buffer: TypeAlias = Any
 class EncodedPage:
     """One page of one column, ready for the file: its rows, its encoding, its buffers in order.
 
-    `rows` are top-level rows; in version 2.0 they are items where the column lies below a list.
+    `rows` are top-level rows; in version 2.0 they are items where the column is below a list.
     """
 
     rows: int
@@ -27,7 +27,7 @@ class EncodedPage:
 
 @dataclass(frozen=True, slots=True)
 class BlobPage:
-    """A page whose values lie outside of it: `finish` makes the page from the positions of the `payloads`."""
+    """A page with values stored outside of it: `finish` makes the page from the positions of `payloads`."""
 
     rows: int
     payloads: tuple[Buffer, ...]

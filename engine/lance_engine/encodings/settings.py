@@ -1,4 +1,4 @@
-"""Wishes about the encoding of a column, as the metadata of its field state them."""
+"""Per-column encoding hints, from the metadata of the field."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Settings:
 
     @property
     def general(self) -> str:
-        """The general compression that is asked for, if any."""
+        """The requested general compression, if any."""
         return self.compression if self.compression in GENERAL_SCHEMES else ""
 
     @classmethod

@@ -27,7 +27,7 @@ _RANGE = struct.Struct("<QQ")
 class Bounds:
     """One bound per zone: whether it is `known`, where it ends in `data`.
 
-    Fixed values stand one after the other, unknown ones included; booleans take a byte each.
+    Fixed values are one after the other, unknown ones included; booleans take a byte each.
     """
 
     known: npt.NDArray[np.bool_]

@@ -37,7 +37,7 @@ def zone_kind(field: Field) -> ZoneKind | None:
 
 
 def zone_statistics(leaf: Leaf, zone_rows: int, first_row: int) -> ZoneStatistics | None:
-    """Statistics of consecutive rows from number `first_row` of the file on; None for lists and the like."""
+    """Statistics of consecutive rows from row `first_row` of the file on; None for nested types."""
     is_row = leaf.levels.max_rep == 0 and leaf.items_per_row == 1
     kind = zone_kind(leaf.field) if is_row else None
     if kind is None:

@@ -1,6 +1,6 @@
 """Making normalised, typed nodes: what every reader of filters builds its tree with.
 
-Normalised means: constants have the type of what they are compared with and stand on the right; NOT stands
+Normalised means: constants have the type of what they are compared with and are on the right; NOT stands
 only above predicates without an opposite; AND and OR are flat; constant parts are computed. Each rewriting
 keeps three-valued logic.
 """

@@ -1,4 +1,4 @@
-"""Where a constant lies among the values of a type: exactly on one, between two, or outside all of them.
+"""Where a constant is among the values of a type: exactly on one, between two, or outside all of them.
 
 This makes comparisons across types exact without converting the column: ``int_column < 1.5`` is ``int_column
 <= 1``.
@@ -32,7 +32,7 @@ from lance_engine.expr.value_types import (
 
 
 class Place(enum.Enum):
-    """Where a constant lies relative to the values of a type."""
+    """Where a constant is relative to the values of a type."""
 
     EXACT = "equal to a value"
     BETWEEN = "directly above a value and below the next"
@@ -41,7 +41,7 @@ class Place(enum.Enum):
 
 
 def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scalar | None]:
-    """Where a non-null `constant` lies among the values of `stored_type`.
+    """Where a non-null `constant` is among the values of `stored_type`.
 
     Returns the place, and for EXACT the value and for BETWEEN the value below, in
     ``value_type(stored_type)``. A constant compared with a float or double column is rounded to it, as SQL

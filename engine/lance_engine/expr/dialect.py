@@ -9,14 +9,14 @@ from typing import ClassVar
 
 from sqlglot.dialects.duckdb import DuckDB
 
-# Functions with a syntax of their own.
+# Functions with their own syntax.
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 
 
 class FilterDialect(DuckDB):  # type: ignore[misc]
     """Not for rendering: trees become text in `lance_engine.expr.render`."""
 
-    # Positions in lists are told from names of fields, and counted, where the list is known.
+    # Positions in lists are distinguished from names of fields, and counted, where the list is known.
     INDEX_OFFSET = 0
 
     class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]

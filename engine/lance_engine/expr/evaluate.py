@@ -193,7 +193,7 @@ def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArr
         return plain
     if op in ("<>", ">", ">="):
         return pc.invert(_compare_floating({"<>": "=", ">": "<=", ">=": "<"}[op], left, right))
-    # IEEE comparisons with NaN are false; add what holds when NaN is the greatest value.
+    # IEEE comparisons with NaN are false; add what holds when NaN is the largest value.
     if op == "=":
         also = pc.and_(left_nan, right_nan)
     elif op == "<":

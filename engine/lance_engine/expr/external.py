@@ -1,4 +1,4 @@
-"""Functions that this package does not compute itself, by whoever does: a SQL engine that is at hand."""
+"""Functions that this package does not compute itself, but a SQL engine that is available."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 import pyarrow as pa
 
 #: Computes a function of this name over arrays of equal length, or scalars where arguments are constant.
-#: LookupError where there is no such function, or not of such arguments.
+#: LookupError if no function has this name and these arguments.
 Provider = Callable[[str, Sequence["pa.Array | pa.Scalar"]], pa.Array]
 
-#: What the names of such functions begin with in the tree.
+#: The prefix of the names of such functions in the tree.
 PREFIX: Final = "sql:"
 
 _providers: list[Provider] = []
@@ -23,12 +23,12 @@ def provide(provider: Provider) -> None:
 
 
 def is_provided() -> bool:
-    """Whether somebody computes such functions."""
+    """Whether an engine for such functions is available."""
     return bool(_providers)
 
 
 def function(name: str) -> Callable[..., pa.Array] | None:
-    """What computes the function called so in the tree, if it is such a one."""
+    """What computes the function with this name in the tree, if it is such a function."""
     if not name.startswith(PREFIX) or not _providers:
         return None
     return lambda *values: _providers[0](name.removeprefix(PREFIX), values)

@@ -45,8 +45,8 @@ _CHAINS = ("and_kleene", "or_kleene", "and", "or")
 def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
     """The predicate that a pyarrow `expression` states over the columns of `schema`.
 
-    It is evaluated with SQL's logic, which engines that push expressions down expect: NaN is the greatest
-    value, and ``isin`` is unknown for null. Functions without a node of their own are called as pyarrow's.
+    It is evaluated with SQL's logic, which engines that push expressions down expect: NaN is the largest
+    value, and ``isin`` is unknown for null. Functions without their own node type are called as pyarrow's.
     Raises `InvalidFilterError`.
     """
     try:
@@ -110,7 +110,7 @@ class _Open:
 
 
 def _read(pairs: Iterable[tuple[str, str]], row: pa.RecordBatch, schema: pa.Schema) -> Node:
-    """The node that the pairs of one expression tell, without recursion: chains nest thousands deep."""
+    """The node that the pairs of one expression describe, without recursion: chains nest thousands deep."""
     pairs = iter(pairs)
     pending = [_Open("")]
     for key, value in pairs:
@@ -173,7 +173,7 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
         case "if_else", [IsNull(tested, True), In(operand) as found, Literal(value)] if (
             tested == operand and not value.is_valid
         ):
-            # How DuckDB says that IN is unknown for null, which our IN is by itself.
+            # How DuckDB expresses that IN is unknown for null; our IN already is.
             return found
         case _, [operand] if name in _MATCHES and held is not None:
             return _match(name, operand, held)

@@ -23,7 +23,7 @@ _COMPARISONS = {"=": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">"
 def from_duckdb(node: Any, schema: pa.Schema) -> Node:
     """The predicate that a node of DuckDB's states over the columns of `schema`, with DuckDB's meaning.
 
-    Raises `InvalidFilterError` for a node or a constant that has no equal here: decline such a predicate.
+    Raises `InvalidFilterError` for a node or a constant without a counterpart here: decline such a predicate.
     """
     kind = type(node).__name__
     if kind == "Binary" and node.op in ("AND", "OR"):

@@ -34,7 +34,7 @@ _MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class SparkFilter:
-    """A filter over one column by the name of Spark's class, where there is no object of that class."""
+    """A filter over one column by the name of Spark's class, for code without an object of that class."""
 
     kind: str
     attribute: tuple[str, ...]

@@ -88,7 +88,7 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
 
     Struct fields are written ``a.b``; names match exactly or else regardless of case, unless quoted with
     backticks or double quotes. The quotient of whole numbers is whole. Zoned
-    and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which tell the
+    and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which give the
     position in the text.
     """
     value = parse_value(text, schema)

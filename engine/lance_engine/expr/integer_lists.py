@@ -17,7 +17,7 @@ _QUOTED_OR_LIST: Final = re.compile(
     rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bIN\s*\(((?:\s*-?[0-9]{{1,18}}\s*,){{{_FEW},}}\s*-?[0-9]{{1,18}}\s*)\)""",
     re.IGNORECASE,
 )
-# Comments and other ways of quoting, in which lists would have to be told from text.
+# Comments and other ways of quoting, in which lists would have to be distinguished from text.
 _UNCLEAR: Final = re.compile(rf"--|/\*|[$`\\#]|{NAME}")
 
 

@@ -72,7 +72,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
 
 
 def member_steps(key: str) -> tuple[str | int, ...]:
-    """What `json_get` and its siblings follow: a path such as ``$.a.b``, or else the name of a key.
+    """What `json_get` and its relatives follow: a path such as ``$.a.b``, or else the name of a key.
 
     InvalidFilterError if it may lead to several values, or is a number, which may be a key or a position.
     """
@@ -107,7 +107,7 @@ def _by_path(values: pa.Array, path: pa.Scalar) -> Iterator[list[Any] | None]:
 
 
 def json_extract(values: pa.Array, path: pa.Scalar) -> pa.Array:
-    """What a path leads to, as JSON; several matches as an array, null if there are none."""
+    """What a path leads to, as JSON; several matches as an array, null if none exists."""
     found = [
         _text(matches[0] if len(matches) == 1 else matches) if matches else None
         for matches in _by_path(values, path)
@@ -121,7 +121,7 @@ def json_exists(values: pa.Array, path: pa.Scalar) -> pa.Array:
 
 
 def json_array_length(values: pa.Array, path: pa.Scalar) -> pa.Array:
-    """How many items the array at a path has, 0 for what is no array."""
+    """How many items the array at a path has, 0 for what is not an array."""
     found = [
         (len(matches[0]) if isinstance(matches[0], list) else 0) if matches else None
         for matches in _by_path(values, path)

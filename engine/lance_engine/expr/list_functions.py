@@ -134,7 +134,7 @@ def list_equal(left: pa.Array, right: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:
-    """The item at a position, from 1, or from -1 at the end; null where there is none."""
+    """The item at a position, from 1, or from -1 at the end; null where none exists."""
     items = _Items(lists)
     if isinstance(position, pa.Scalar):
         position = pa.repeat(position, len(lists))
@@ -158,7 +158,7 @@ def empty(lists: pa.Array) -> pa.Array:
 
 
 def array_position(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """The position of the first item that equals a value; null if there is none."""
+    """The position of the first item that equals a value; null if none exists."""
     items = _Items(lists)
     each = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(items.owners))
     mask = pc.fill_null(_equal(items.values, each), False).to_numpy(zero_copy_only=False)

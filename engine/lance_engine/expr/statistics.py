@@ -35,7 +35,7 @@ class ColumnStatistics:
 
     `minimum` and `maximum` bound the values that are neither null nor NaN; null stands for an unknown bound,
     None for no bound at all. They need not be attained, so that a truncated string is a fine minimum. `null`,
-    `held` and `nan` tell whether a zone may hold nulls (of a struct field also those of the structs around
+    `held` and `nan` say whether a zone may hold nulls (of a struct field also those of the structs around
     it), values that are neither null nor NaN, and NaN.
     """
 
@@ -54,7 +54,7 @@ class ColumnStatistics:
         null_count: npt.NDArray[np.int64] | None = None,
         nan_count: npt.NDArray[np.int64] | None = None,
     ) -> ColumnStatistics:
-        """Statistics of zones of so many rows; counts are None where unknown, bounds that are NaN ignored."""
+        """Statistics of zones of this many rows; counts are None where unknown, NaN bounds are ignored."""
         valid = rows if null_count is None else rows - null_count
         return cls(
             _without_nan(minimum),
@@ -246,9 +246,9 @@ def _compare(op: str, left: _Range, right: _Range) -> _Truths:
 
 
 def _in_total_order(node: Comparison, found: _Truths, statistics: ZoneStatistics) -> _Truths:
-    """What a comparison may be, knowing what it may be where NaN is the greatest value."""
+    """What a comparison may be, knowing what it may be where NaN is the largest value."""
     left, right = (_range(side, statistics) for side in node.children)
-    # Statistics do not tell the sign of NaN, nor, between columns, that of zero.
+    # Statistics record neither the sign of NaN nor, between columns, that of zero.
     either = (left.nan & (right.held | right.nan)) | (left.held & right.nan)
     if not isinstance(node.right, Literal):
         either = either | (
@@ -378,10 +378,10 @@ def _prefix(node: Match) -> str | None:
 
 
 def _successor(prefix: str) -> str | None:
-    """The least string above all that start with `prefix`; None when there is none."""
+    """The smallest string above all that start with `prefix`, or None."""
     held = prefix.rstrip("\U0010ffff")
     if not held:
         return None
     code = ord(held[-1]) + 1
-    # The surrogates are no characters.
+    # The surrogates are not characters.
     return held[:-1] + chr(0xE000 if code == 0xD800 else code)

@@ -72,7 +72,7 @@ def concat_ws(separator: pa.Scalar, *parts: Value) -> Value:
 
 
 def strpos(values: Value, wanted: Value) -> pa.Array:
-    """The position of the first occurrence of a text, from 1; 0 if there is none."""
+    """The position of the first occurrence of a text, from 1; 0 if it does not occur."""
     _require_text(values)
     _require_text(wanted)
     others = [wanted.as_py()] * len(values) if isinstance(wanted, pa.Scalar) else wanted.to_pylist()
@@ -177,7 +177,7 @@ def regexp_like(values: Value, pattern: pa.Scalar, flags: pa.Scalar | None = Non
 
 
 def regexp_match(values: pa.Array, pattern: pa.Scalar, flags: pa.Scalar | None = None) -> pa.Array:
-    """The groups of the first match, or all of it where there are none; null where nothing matches."""
+    """The groups of the first match, or the whole match without groups; null where nothing matches."""
     number = -1
 
     def named(match: re.Match[str]) -> str:

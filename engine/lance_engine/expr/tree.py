@@ -95,7 +95,7 @@ def _literal_of(array: pa.Array) -> Literal:
 class Comparison(Node):
     """``left op right`` for = <> < <= > >=, both sides of the same type.
 
-    NaN is the greatest value, unless `total`: see `lance_engine.expr.total_order`.
+    NaN is the largest value, unless `total`: see `lance_engine.expr.total_order`.
     """
 
     op: str
@@ -193,7 +193,7 @@ class Or(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """Negation of a predicate that has no opposite of its own (IN, LIKE, boolean columns, functions)."""
+    """Negation of a predicate that has no opposite (IN, LIKE, boolean columns, functions)."""
 
     operand: Node
 

@@ -58,7 +58,7 @@ def is_comparable(kind: pa.DataType) -> bool:
 
 
 def integer_limits(kind: pa.DataType) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
+    """The minimum and maximum value of an integer type."""
     bits = kind.bit_width
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if at.is_signed_integer(kind) else (0, (1 << bits) - 1)
 

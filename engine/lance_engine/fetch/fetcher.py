@@ -98,7 +98,7 @@ class Fetcher:
     def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[Buffer]:
         """Several ranges of a file, in the order asked; counted towards the scan at work.
 
-        `holes` of the bytes are only read because they lie between others.
+        `holes` of the bytes are only read because they are between others.
         """
         if not ranges:
             return []

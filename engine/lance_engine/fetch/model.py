@@ -8,7 +8,7 @@ from typing import Final
 # What a request costs before anything is known: about what object stores do within a region.
 _LATENCY: Final = 0.02
 _BANDWIDTH: Final = 50e6
-# Shorter answers tell of the latency, longer ones of the bandwidth.
+# Shorter responses measure latency, longer ones bandwidth.
 _SHORT, _LONG = 64 << 10, 512 << 10
 # What a new measurement weighs against those before it.
 _WEIGHT: Final = 1 / 8

@@ -39,7 +39,7 @@ def requests_in_flight() -> int:
 
 
 def set_requests_in_flight(count: int | None) -> None:
-    """Ask at most so much of each store at the same time, from its next use on; None: the default."""
+    """Ask at most this much of each store at the same time, from its next use on; None: the default."""
     global _configured
     if count is not None and count < 1:
         raise ValueError("at least one request must be in flight")
@@ -82,7 +82,7 @@ class RequestPool:
 # One pool per process: threads do not survive a fork.
 @cache
 def request_pool(process: int, root: str, most: int) -> RequestPool:
-    """The pool for all that lies below a root such as ``s3://bucket``."""
+    """The pool for all that is below a root such as ``s3://bucket``."""
     return RequestPool(most)
 
 
@@ -99,7 +99,7 @@ def helpers() -> Pool:
 def ordered_ahead(
     work: Callable[[Task], Result], tasks: Iterator[Task], first: int = MOST_AHEAD
 ) -> Generator[tuple[Task, Result]]:
-    """Tasks with their results, in order, many of which are begun before they are asked for.
+    """Tasks with their results, in order, many of which are begun before they are requested.
 
     At the beginning `first` are, later more and more. Errors are raised where the result would come.
     Closing the iterator cancels what has not begun.

@@ -1,4 +1,4 @@
-"""From what is wanted of a file to what is asked of a store: ranges are joined with neighbours, and split."""
+"""From ranges needed of a file to requests to a store: ranges are joined with neighbours, and split."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-#: What is longer by itself is split into requests of this length.
+#: What is longer than this is split into requests of this length.
 MAX_REQUEST: Final = 8 << 20
 # Up to this length neighbours are joined whichever rows they are for.
 _SHORT_REQUEST: Final = 1 << 20

@@ -17,7 +17,7 @@ from lance_engine.io.store import Buffer
 from lance_engine.metrics import ScanMetrics, count_wait
 from lance_engine.tasks import Task
 
-# What the client of a store keeps of its own for a long request that is under way.
+# What the client of a store buffers for a long request that is under way.
 _CLIENT_BYTES: Final = 512 << 10
 _LONG_REQUEST: Final = 1 << 20
 
@@ -61,7 +61,7 @@ class PlannedRequest:
         return self._future
 
     def drop(self) -> Task[Buffer] | None:
-        """Forget the bytes; gives what was submitted."""
+        """Drop the bytes; gives what was submitted."""
         self.dropped = True
         future, self._future = self._future, None
         return future
@@ -70,7 +70,7 @@ class PlannedRequest:
 class ReadAhead:
     """The planned requests of one scan; threads may share it.
 
-    At most `budget` bytes are under way or wait for their decoder, but for what a decoder asks for: that is
+    At most `budget` bytes are under way or wait for their decoder, except what a decoder asks for: that is
     fetched at once.
     """
 

@@ -30,7 +30,7 @@ TAIL_SIZE = 64 << 10
 class FileContents:
     """A data file, opened.
 
-    Local files are mapped into memory. Of others, only the byte ranges asked for are fetched: the metadata of
+    Local files are mapped into memory. Of others, only the byte ranges requested are fetched: the metadata of
     columns once, when they are first used, and the data of a batch with each batch.
     """
 
@@ -87,8 +87,8 @@ class FileContents:
     ) -> tuple[kernels.Source, kernels.Source]:
         """Fetch what decoding `rows` of `leaves` needs: ascending ranges, shape (n, 2).
 
-        Gives the source of the file and the one to read in its place. Bytes whose place only the data can
-        tell are not among them: a decoder that misses them says so.
+        Returns the source of the file and the one to read instead. Bytes whose place only the data can
+        show are not among them: a decoder that misses them reports it.
         """
         if self._segments is None:
             return self.source, self.source
@@ -225,5 +225,5 @@ def _mapped(store: Store, path: str, local: str) -> kernels.MappedSource:
     try:
         return kernels.MappedSource.open(local)
     except RuntimeError as error:
-        store.size(path)  # says so in its own words where the file is missing, or is none
+        store.size(path)  # raises an error if the file is missing or is not a file
         raise StorageError(str(error)) from error

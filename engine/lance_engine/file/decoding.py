@@ -36,7 +36,7 @@ def decode_fetched(
     while True:
         try:
             return decode(overlays)
-        except kernels.NotResidentError as missing:  # only the data could tell that this is needed too
+        except kernels.NotResidentError as missing:  # only the data could say that this is needed too
             identity, offset, length, lasting = missing.args
             file, source, batch = readers[identity]
             file.fetch(source if lasting else batch, offset, length)

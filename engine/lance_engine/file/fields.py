@@ -56,7 +56,7 @@ class FieldBuilder:
 
     find: FindColumn
     rows: int
-    #: whether columns may have more rows, of which only the first count, or fewer, which `short` tells
+    #: whether columns may have more rows, of which only the first count, or fewer, as `short` says
     may_differ: bool = False
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
     short: ShortColumn | None = None
@@ -87,7 +87,7 @@ class FieldBuilder:
             )
         (child,) = node.children
         if all(leaf.logical_type == "struct" and not leaf.children for leaf in child.leaves()):
-            # No column tells how long the lists are.
+            # No column says how long the lists are.
             raise UnsupportedFeatureError(
                 "Reading lists of structs without fields is not supported", column=name, remedy=_REMEDY
             )
@@ -156,7 +156,7 @@ class FieldBuilder:
                 f"The column has {rows} rows, but its table has {expected}", path=reader.path, column=name
             )
 
-    # ---- 2.0: structs and lists have columns of their own ----------------------------------------------
+    # ---- 2.0: structs and lists have their own columns ----------------------------------------------
 
     def _build_2_0(self, node: Field, name: str, *, at_top: bool, coded: bool = False) -> kernels.Field:
         kind = node.logical_type
@@ -195,7 +195,7 @@ class FieldBuilder:
         return self._column(reader, name, shape, ("item",), pages)
 
     def _is_packed_2_0(self, node: Field, name: str) -> bool:
-        """Whether a struct is stored row by row; its only page tells, the schema where there is none."""
+        """Whether a struct is stored row by row; its only page says so, or the schema if it has no page."""
         try:
             reader, index = self.find(node)
         except KeyError:

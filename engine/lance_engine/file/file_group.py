@@ -18,7 +18,7 @@ FilePlace = tuple[str, int | None, int]
 class FileGroup:
     """Files of version 2.1 or 2.2 that are in memory; the kernels read what they say about their columns.
 
-    Whatever these do not know, and every fault, is an error of the kernels, which does not tell what it is:
+    Whatever these do not know, and every fault, is an error of the kernels, which does not say what it is:
     reading the files one by one does.
     """
 

@@ -65,7 +65,7 @@ class LastingCache:
                 self._shrink()
 
     def clear(self) -> None:
-        """Forget everything; files that are open keep what they have."""
+        """Drop everything; files that are open keep what they have."""
         with self._lock:
             self._entries.clear()
             self._bytes = 0

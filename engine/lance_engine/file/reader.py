@@ -97,7 +97,7 @@ class FileReader(FileContents):
     ) -> list[kernels.Page]:
         """The pages of a column of version 2.0 with values of `shape`.
 
-        `is_dictionary` tells whether it has a dictionary type, as opposed to one that is only stored so.
+        `is_dictionary` says whether it has a dictionary type, as opposed to one that is only stored so.
         """
         place = self._metadata_at(index)
         return kernels.array_pages(
@@ -134,7 +134,7 @@ class FileReader(FileContents):
         buffers: list[tuple[int, int]],
         priority: int,
     ) -> kernels.Page | None:
-        """A page whose encoding is none of the format."""
+        """A page with a custom encoding."""
         with self.placed(page=number):
             return custom_page(PageMetadata(rows, tuple(buffers), EncodedMessage(name, message), priority))
 

@@ -106,7 +106,7 @@ class FileWriter:
     ) -> int:
         """Complete the file with everything behind the pages; returns its size in bytes.
 
-        `metadata` are entries of the file's schema beside those of the dataset's, `buffers` its global
+        `metadata` are entries of the file's schema besides those of the dataset's, `buffers` its global
         buffers from number 1 on.
         """
         counted = zip(self._rows, self._items_per_row, self._counts_rows, strict=True)

@@ -1,6 +1,6 @@
 """Zone maps: minimum, maximum and null count of a column per zone of rows, kept in the data file itself.
 
-They are found in two ways: files say in the metadata of their schema where they lie beside plain columns
+They are found in two ways: the metadata of a file's schema says where they are stored next to plain columns
 (see `lance_engine.format.zone_map_place`), or the encoding of a column is ``zone_index`` (format 2.0), which
 wraps another.
 """
@@ -41,7 +41,7 @@ class ZoneMap:
 
     `minimum` and `maximum` have the type of the column and are null where a zone has no such bound,
     `null_count` (int64) counts the nulls, of a struct field also those of the structs around it. In the
-    bounds NaN is the greatest value, unless `nan_order_known` is False: then zones may hold NaN whatever
+    bounds NaN is the largest value, unless `nan_order_known` is False: then zones may hold NaN whatever
     their bounds are.
     """
 
@@ -74,7 +74,7 @@ class ZoneMap:
         valid = self.lengths - self.null_count
         nan_count: npt.NDArray[np.int64] | None = None
         if self.nan_order_known and pa.types.is_floating(self.minimum.type):
-            # The greatest value says whether there is a NaN, the least whether there is anything else. How
+            # The largest value says whether there is a NaN, the smallest whether there is anything else. How
             # many there are does not matter beyond that.
             some, all_ = _nan_flags(self.maximum), _nan_flags(self.minimum)
             nan_count = np.where(all_, valid, np.minimum(some, valid))

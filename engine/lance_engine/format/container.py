@@ -39,7 +39,7 @@ class Footer:
 def parse_footer(data: bytes, file_size: int) -> Footer:
     """Parse a footer from the last bytes of a file of `file_size` bytes.
 
-    CorruptFileError for a file that is no Lance file or whose tables do not lie inside it,
+    CorruptFileError for a file that is not a Lance file or whose tables are not inside it,
     UnsupportedFeatureError for a version that is not known.
     """
     try:
@@ -71,7 +71,7 @@ def serialize_footer(
 
 
 def footer_version(version: tuple[int, int]) -> tuple[int, int]:
-    """What footers of files of a version say; 2.0 is told as 0.3."""
+    """What footers of files of a version say; for 2.0 it is 0.3."""
     return (0, 3) if version == (2, 0) else version
 
 
@@ -85,7 +85,7 @@ def direct_encoding(name: str, value: bytes) -> file_v2_pb2.Encoding:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMessage:
-    """A protobuf `Any`: the name of a message type, without what stands before the slash, and its bytes."""
+    """A protobuf `Any`: the name of a message type, without what is before the slash, and its bytes."""
 
     name: str
     value: bytes

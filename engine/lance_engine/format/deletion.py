@@ -44,7 +44,7 @@ def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> Del
 def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
     """The bytes of a deletion file with these offsets."""
     if kind is DeletionKind.BITMAP:
-        # From an array of its own kind: a numpy array is walked number by number.
+        # From an array of the same kind: a numpy array is walked number by number.
         bitmap = BitMap(array("I", offsets.astype(np.uint32, copy=False).tobytes()))
         bitmap.run_optimize()
         data: bytes = bitmap.serialize()

@@ -96,7 +96,7 @@ class Fragment:
 
     @property
     def num_deleted_rows(self) -> int | None:
-        """None when only the deletion file itself can tell."""
+        """None when only the deletion file itself can say."""
         return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
 
 
@@ -171,7 +171,7 @@ def fragment_to_message(fragment: Fragment) -> Any:
 
 
 def fragment_from_bytes(data: bytes) -> Fragment:
-    """A Fragment from a serialised `DataFragment`; CorruptFileError if it is none."""
+    """A Fragment from a serialised `DataFragment`; CorruptFileError if it is invalid."""
     try:
         message = table_pb2.DataFragment.FromString(data)
     except DecodeError as error:

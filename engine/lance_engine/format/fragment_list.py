@@ -25,7 +25,7 @@ _SPILLED: Final = np.uint64(2)
 
 
 class FragmentList(Sequence[Fragment]):
-    """The fragments of a manifest, each converted when it is first asked for.
+    """The fragments of a manifest, each converted when it is first requested.
 
     Opening a table of many thousand fragments to read a few of them, or to add one, would otherwise spend its
     time here. `stored` holds the fragments as fields of the serialised manifest; CorruptFileError if it does

@@ -22,7 +22,7 @@ class IndexSegment:
     """One segment of an index; segments of the same name belong together.
 
     `kind` is the name of the message in `details`, without package and without ``IndexDetails`` (empty when
-    absent). `fragment_ids` is None when the segment does not tell which fragments it covers: then it must
+    absent). `fragment_ids` is None when the segment does not say which fragments it covers: then it must
     not be used. `files` holds (name, size in bytes), `created_at` milliseconds since 1970.
     """
 
@@ -40,14 +40,14 @@ class IndexSegment:
 
 
 def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
-    """The segments of a serialised IndexSection; CorruptFileError if it is none."""
+    """The segments of a serialised IndexSection; CorruptFileError if it is invalid."""
     return tuple(_segment(index) for index in _parse(data).indices)
 
 
 def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:
     """The section with other sets of covered fragments: those that `change` returns, None to leave one alone.
 
-    Segments that do not tell what they cover stay as they are.
+    Segments that do not say what they cover stay as they are.
     """
     message = _parse(data)
     for index in message.indices:
@@ -131,7 +131,7 @@ def _serialize(messages: Iterable[Any]) -> bytes | None:
 
 
 def with_base(data: bytes, base_id: int) -> bytes:
-    """The section with the base path `base_id` for the indices that lie in the dataset itself."""
+    """The section with the base path `base_id` for the indices that are in the dataset itself."""
     try:
         message = table_pb2.IndexSection.FromString(data)
     except DecodeError as error:

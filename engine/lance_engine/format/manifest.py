@@ -2,7 +2,7 @@
 
 Layout: up to three sections (index section, transaction, manifest), each a u32 length and a message, then
 the position of the manifest section (i64), a format version (2 x u16) and the magic ``LANC``. The positions
-of the first two sections stand in the manifest message.
+of the first two sections are in the manifest message.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Manifest:
     """One version of a dataset.
 
     `timestamp` counts nanoseconds since 1970 (UTC). `max_fragment_id` is None as long as there was never a
-    fragment, `storage_version` when the manifest does not tell. `uninterpreted` keeps, serialised, what
+    fragment, `storage_version` when the manifest does not say. `uninterpreted` keeps, serialised, what
     nothing here reads.
     """
 

@@ -56,7 +56,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Rows changed: taken out of the fragments they were in, and written anew to `new_fragments`.
+    """Rows changed: taken out of the fragments they were in, and rewritten to `new_fragments`.
 
     The ids of new fragments are given at commit. With stable row ids a new fragment carries the ids and the
     creation versions of the rows that were moved into it, which come first; rows that did not exist before
@@ -111,7 +111,7 @@ class DataReplacement:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """New fragments and a new schema in place of everything; creates the dataset when there is none."""
+    """New fragments and a new schema in place of everything; creates the dataset when none exists."""
 
     fragments: tuple[Fragment, ...]
     schema: Schema
@@ -134,7 +134,7 @@ class Restore:
 class Clone:
     """The beginning of a branch or of a clone: a version of another dataset, without copies of its files.
 
-    `path` is where that dataset lies, `branch` the branch of it that the version is of (None: the main
+    `path` is where that dataset is, `branch` the branch of it that the version is of (None: the main
     history), `new_branch` the branch that begins here.
     """
 
@@ -179,7 +179,7 @@ class RewrittenIndex:
 class Rewrite:
     """The same rows in other files.
 
-    Indices of the old fragments no longer cover these rows, except for those that name rows by stable row ids
+    Indices of the old fragments no longer cover these rows, except those that name rows by stable row ids
     and those in `indices`.
     """
 

@@ -24,7 +24,7 @@ U64Array = npt.NDArray[np.uint64]
 
 
 def parse_row_id_map(data: bytes) -> dict[int, BitMap | None]:
-    """Bitmaps of the lower halves by upper half, None for all rows; CorruptFileError if it is none."""
+    """Bitmaps of the lower halves by upper half, None for all rows; CorruptFileError if it is invalid."""
     if len(data) < _COUNT.size:
         raise CorruptFileError(f"A set of row ids has {len(data)} bytes")
     (count,) = _COUNT.unpack_from(data)

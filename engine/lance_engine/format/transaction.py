@@ -83,7 +83,7 @@ class Transaction:
 
 
 def parse_transaction(data: bytes) -> Transaction:
-    """A Transaction from its serialised message; CorruptFileError if it is none or has no known operation."""
+    """A Transaction from its serialised message; CorruptFileError if it is invalid or of unknown kind."""
     message, name = transaction_message(data)
     kind = OperationKind(name)
     content = getattr(message, name)
@@ -122,7 +122,7 @@ def _write_operation(content: Any, operation: Operation) -> None:
             content.removed_fragment_ids.extend(operation.removed_fragment_ids)
             content.updated_fragments.extend(_messages(operation.updated_fragments))
             content.new_fragments.extend(_messages(operation.new_fragments))
-            # Moved rows leave the coverage of an index by themselves; this field tells which indices are
+            # Moved rows leave the coverage of an index by themselves; this field says which indices are
             # not concerned. The other one is for values replaced in place.
             fields = (
                 content.fields_modified if operation.in_place else content.fields_for_preserving_frag_bitmap

@@ -32,6 +32,6 @@ def transaction_message(data: bytes) -> tuple[table_pb2.Transaction, str]:
 
 
 def summarize_transaction(data: bytes) -> TransactionSummary:
-    """The summary of a serialised transaction; CorruptFileError if it is none, or of no known kind."""
+    """The summary of a serialised transaction; CorruptFileError if it is invalid, or of no known kind."""
     transaction, operation = transaction_message(data)
     return TransactionSummary(operation, transaction.transaction_properties.get(_MESSAGE_KEY))

@@ -19,7 +19,7 @@ ZONE_MAPS_KEY = "lance-sql:zone-maps"
 
 @dataclass(frozen=True, slots=True)
 class ZoneMapPlace:
-    """Where the zone maps of a file's columns lie."""
+    """Where the zone maps of a file's columns are."""
 
     rows_per_zone: int
     column_buffer: int

@@ -208,7 +208,7 @@ def _cardinality(rows: Rows) -> int:
 
 
 def _size(rows: Rows) -> int:
-    # An array container holds two bytes per row, a bitmap container at most so many.
+    # An array container holds two bytes per row, a bitmap container at most this many.
     return 256 + sum(0 if lows is None else min(2 * len(lows), 1 << 29) for lows in rows.values())
 
 

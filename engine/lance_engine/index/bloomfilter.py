@@ -1,4 +1,4 @@
-"""BLOOMFILTER (indices, BLOOMFILTER): for zones of rows, which values they certainly do not hold.
+"""BLOOMFILTER (indices, BLOOMFILTER): finds zones of rows that certainly lack a value.
 
 ``bloomfilter.lance`` has the places of the zones, ``has_null`` and ``bloom_filter_data``: blocks of eight
 32-bit words, of which a value sets one bit in each word of one block.

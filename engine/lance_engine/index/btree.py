@@ -40,7 +40,7 @@ LOOKUP_FILE: Final = "page_lookup.lance"
 _PAGE_ROWS: Final = "batch_size"
 _DEFAULT_PAGE_ROWS: Final = 4096
 _MAX_PAGE_ROWS: Final = 1 << 24
-# A page that has to be tested costs about as much as so many rows that are known to match.
+# A page that has to be tested costs about as much as this many rows that are known to match.
 _TESTED_PAGE_ROWS: Final = 1024
 # Rows tested at once: calls of Arrow take longer than comparing the rows of a page.
 _TESTED_ROWS: Final = 1 << 16
@@ -222,7 +222,7 @@ class _Bounds:
                 self._null_counts.append(0)
                 self._minimum.append(piece.slice(0, 1))
                 self._maximum.append(piece.slice(0, 1))
-            # Nulls come first: the last value is the greatest, and null only if all are.
+            # Nulls come first: the last value is the largest, and null only if all are.
             self._maximum[-1] = piece.slice(len(piece) - 1, 1)
             self._null_counts[-1] += piece.null_count
             position += len(piece)

@@ -48,7 +48,7 @@ class IndexCache:
         return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         with self._lock:
             self._values.clear()
             self._bytes = 0

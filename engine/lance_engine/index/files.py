@@ -35,7 +35,7 @@ class SegmentFiles:
 
     def __init__(self, snapshot: Snapshot, segment: IndexSegment) -> None:
         self.segment = segment
-        # One of its own: caches by snapshot hold these files, and would never let it go.
+        # A separate snapshot: caches by snapshot hold these files, and would never let it go.
         self._snapshot = snapshot.with_manifest(snapshot.manifest)
         self._sizes = dict(segment.files)
         # What was fetched of them stays for as long as these do.
@@ -103,7 +103,7 @@ def index_errors(name: str) -> Iterator[None]:
 
 
 def whole_numbers(column: pa.Array) -> npt.NDArray[Any]:
-    """A column of unsigned numbers; CorruptFileError if it is none, or holds nulls."""
+    """A column of unsigned numbers; CorruptFileError if it is invalid, or holds nulls."""
     if not pa.types.is_unsigned_integer(column.type) or column.null_count:
         raise CorruptFileError("A column must contain unsigned integers without nulls")
     numbers: npt.NDArray[Any] = column.to_numpy()
@@ -111,7 +111,7 @@ def whole_numbers(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def number_in(metadata: Mapping[str, str], key: str, default: int, limit: int) -> int:
-    """The entry `key` as a number from 1 to `limit`; CorruptFileError if it is none."""
+    """The entry `key` as a number from 1 to `limit`; CorruptFileError if it is invalid."""
     text = metadata.get(key, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= limit):
         raise CorruptFileError(f"The metadata '{key}' of the index is '{text[:20]}'")

@@ -71,7 +71,7 @@ class ZoneFinder(Protocol):
 
     @property
     def value_type(self) -> pa.DataType | None:
-        """The type of the values, None if the index does not tell."""
+        """The type of the values, None if the index does not say."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class ZoneFinder(Protocol):
         ...
 
     def match(self, node: Node) -> ZoneMatch | None:
-        """What the zones tell of `node`, a predicate on the column of the index; None if nothing."""
+        """What the zones say about `node`, a predicate on the column of the index; None if nothing."""
         ...
 
 
@@ -128,7 +128,7 @@ class RowFinderKind:
     """A kind of index of rows.
 
     `name` is what users call it, `message` the name of its details message without ``IndexDetails``,
-    `newest` the highest version that is understood. `holds_addresses` tells whether segments of a version
+    `newest` the highest version that is understood. `holds_addresses` says whether segments of a version
     hold row addresses even where row ids are stable.
     """
 
@@ -201,7 +201,7 @@ def not_built(*_: object) -> bytes:
 
 
 def column_of(node: Node) -> Column | None:
-    """The only column that `node` reads, None if there are none or several."""
+    """The only column that `node` reads; None if it reads none or several."""
     columns = {found.parts: found for found in walk(node) if isinstance(found, Column)}
     return next(iter(columns.values())) if len(columns) == 1 else None
 

@@ -107,7 +107,7 @@ def answers(node: Node) -> bool:
     if not isinstance(column, Column) or not isinstance(wanted, Literal) or wanted.is_null:
         return False
     items = pa.repeat(wanted.value, 1) if node.name == "array_has" else pa.array(wanted.value.values)
-    # The index does not tell one NaN from another.
+    # The index does not distinguish NaN values.
     return len(items) > 0 and not items.null_count and not has_nan(items)
 
 

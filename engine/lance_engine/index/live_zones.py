@@ -56,7 +56,7 @@ class LiveZone:
 
     @property
     def end(self) -> int:
-        """The offset behind the last row; deleted rows may lie in between."""
+        """The offset behind the last row; deleted rows may be in between."""
         return int(self.offsets[-1]) + 1
 
     def null_rows(self) -> BitMap:

@@ -68,7 +68,7 @@ def sorted_by_value(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def equal_runs(values: pa.Array) -> Iterator[tuple[int, int]]:
-    """Where equal values (nulls among them) stand together in sorted `values`, as half-open ranges."""
+    """The half-open ranges of equal values (including nulls) in sorted `values`."""
     if not len(values):
         return
     key = sort_key(values)

@@ -56,7 +56,7 @@ def _covered(parts: list[I64Array]) -> I64Array:
     steps = np.repeat(np.array([1, -1], dtype=np.int64), len(ranges))
     order = np.argsort(edges, kind="stable")
     edges = edges[order]
-    # Of edges at the same place only the last one tells how many ranges lie over what follows.
+    # Of edges at the same place only the last one says how many ranges cover what follows.
     last = np.append(edges[1:] != edges[:-1], True)
     depth = np.cumsum(steps[order])[last] > 0
     edges = edges[last]

@@ -101,7 +101,7 @@ class RTree:
         boxes, ids = CACHE.get(
             (self._files.key, begin), lambda: self._read(begin, end), lambda made: 40 * len(made[1]) + 256
         )
-        # NaN in an upper level is no bound.
+        # NaN in an upper level means no bound.
         low, high = boxes[:, :2], boxes[:, 2:]
         meets = ~((high < bounds[0]) | (low > bounds[1])).any(axis=1)
         found: U64Array = ids[meets]
@@ -123,7 +123,7 @@ class RTree:
     def _below(self, level: int, pages: U64Array) -> list[tuple[int, int]]:
         """The rows of some pages of a level."""
         first, end = self._levels[level]
-        # Every level before begins with a page of its own.
+        # Every level before begins with its own page.
         before = sum(-(-(stop - begin) // self._page_rows) for begin, stop in self._levels[:level])
         count = -(-(end - first) // self._page_rows)
         numbers = np.sort(pages)
@@ -151,7 +151,7 @@ def answers(node: Node) -> bool:
 
 
 def _bounds(node: Node) -> F64Array:
-    """Lower and upper bounds of x and y that a box must meet: infinite ones are none.
+    """Lower and upper bounds of x and y that a box must meet: infinite means unbounded.
 
     Conditions of fields without an upper bound are left out: NaN is greater than all numbers, and a row with
     it may have no box.

@@ -1,4 +1,4 @@
-"""Which rows a filter can match, told by the indices of the table."""
+"""Which rows a filter can match, according to the indices of the table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MAX_SHARE: Final = 1 / 20
 FEW_ROWS: Final = 4096
 # An index of zones is of use if it excludes at least this share of the rows that it covers.
 MIN_EXCLUDED_SHARE: Final = 1 / 5
-# Another index of a conjunction is asked if it gives at most so many rows more, or times the rows of the
+# Another index of a conjunction is searched if it gives at most this many rows more, or times the rows of the
 # best one: otherwise testing the rows of that one costs less.
 _EXTRA_ROWS: Final = 16384
 _EXTRA_FACTOR: Final = 16
@@ -79,7 +79,7 @@ Found = dict[int, FragmentMatches]
 
 
 def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
-    """What the indices of `snapshot` tell of `filter`; None if no index is of use.
+    """What the indices of `snapshot` say about `filter`; None if no index is of use.
 
     Whether there is one for the columns is decided from the manifest, without reading any file. An index that
     would not make the scan faster is of no use. CorruptFileError if a file of an index is damaged.
@@ -93,9 +93,9 @@ def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
 
 
 def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> IndexSearch:
-    """What indices tell of the conjunction of filters that were searched for one by one.
+    """What indices say about the conjunction of filters that were searched for one by one.
 
-    Without `complete` there are conditions beside these, so that all rows have still to be tested.
+    Without `complete` there are conditions besides these, so that all rows have still to be tested.
     """
     found = _in_all([search.matches for search in searches], complete)
     return IndexSearch(found, tuple(use for search in searches for use in search.uses))
@@ -167,7 +167,7 @@ class _Plan(Protocol):
 
 
 class _Lookup:
-    """One index asked for a predicate on its column."""
+    """One index and the predicate on its column that it answers."""
 
     def __init__(self, searcher: _Searcher, snapshot: Snapshot, index: TableIndex, node: Node) -> None:
         self._searcher, self._snapshot = searcher, snapshot
@@ -281,7 +281,7 @@ class _Disjunction:
 
 
 def _in_all(parts: Sequence[Mapping[int, FragmentMatches]], complete: bool) -> Found:
-    """The rows that are in all `parts`; without `complete` there are conditions beside these."""
+    """The rows that are in all `parts`; without `complete` there are conditions besides these."""
     found: Found = {}
     for part in parts:
         for fragment, matches in part.items():
@@ -329,7 +329,7 @@ def _fits(kind: pa.DataType | None, expected: pa.DataType) -> bool:
 
 
 def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array, exact: bool) -> Found:
-    """Rows as ranges of the fragments that a segment is asked for."""
+    """Rows as ranges of the fragments that a segment is asked about."""
     if not len(addresses):
         return {}
     addresses = distinct(addresses)

@@ -32,7 +32,7 @@ class Opened(Protocol):
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """What its files tell about it."""
+        """What its files say about it."""
 
 
 Segment = TypeVar("Segment", bound=Opened)
@@ -84,7 +84,7 @@ class SearchedKind(Generic[Segment]):
         self._known: OwnedValues[Snapshot, tuple[SearchedIndex[Segment], ...]] = OwnedValues()
 
     def reads(self, segment: IndexSegment) -> bool:
-        """Whether a segment is one of this kind that may be read, and tells what it covers."""
+        """Whether a segment is of this kind, can be read, and records what it covers."""
         return (
             segment.kind.lower() == self.message.lower()
             and segment.index_version <= self.newest
@@ -95,12 +95,12 @@ class SearchedKind(Generic[Segment]):
     def covering(
         self, snapshot: Snapshot, segment: IndexSegment, fragments: BitMap | None = None
     ) -> Covering[Segment]:
-        """A segment of this kind, to be asked for some fragments."""
+        """A segment of this kind, to be searched for some fragments."""
         asked = BitMap() if fragments is None else fragments
         return Covering(self, segment, asked, SegmentFiles(snapshot, segment))
 
     def indices(self, snapshot: Snapshot) -> tuple[SearchedIndex[Segment], ...]:
-        """All of a version, those that cover nothing any more too; told by the manifest alone."""
+        """All of a version, including those that no longer cover anything; reads only the manifest."""
         found = self._known.get(snapshot)
         if found is None:
             found = self._known[snapshot] = tuple(self._listed(snapshot))

@@ -63,7 +63,7 @@ _KNOWN: OwnedValues[Snapshot, Indices] = OwnedValues()
 
 
 def usable_indices(snapshot: Snapshot) -> Indices:
-    """The indices that can be used, by the path of their column; told by the manifest alone."""
+    """The indices that can be used, by the path of their column; reads only the manifest."""
     if not snapshot.index_section:
         return {}
     found = _KNOWN.get(snapshot)

@@ -136,7 +136,7 @@ def _table(bounds: list[pa.Array], zones: Zones) -> pa.RecordBatch:
 
 
 def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
-    """The least and the greatest value, NaN being the greatest of all, and how many NaN there are."""
+    """The minimum and maximum value, NaN being the largest of all, and how many NaN there are."""
     kind = values.type
     nan_count = 0
     held = values.cast(pa.int64()) if pa.types.is_duration(kind) else values

@@ -1,4 +1,4 @@
-"""What slows a dataset down or wastes space, with the command that mends it."""
+"""What slows a dataset down or wastes space, with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MANY_VERSIONS: Final = 100
 def health(snapshot: Snapshot, *, target_rows: int = TARGET_ROWS) -> pa.Table:
     """One row per measure: how many, of how many, whether that calls for attention, and for which command.
 
-    `command` is null where nothing is to be done. Reads metadata only: the manifest, the deletion files that
-    do not tell their length, and a list of the files. `target_rows` is the size that fragments should have.
+    `command` is null if there is nothing to do. Reads metadata only: the manifest, the deletion files that
+    do not say their length, and a list of the files. `target_rows` is the size that fragments should have.
     """
     rows = [
         _small_fragments(snapshot, target_rows),
@@ -105,7 +105,7 @@ def _versions(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def _unused_files(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """Data files that lie in the folder of this dataset but are not those of this version."""
+    """Data files that are in the folder of this dataset but are not those of this version."""
     used = {file.path for fragment in snapshot.fragments for file in fragment.files if file.base_id is None}
     stored = [path.removeprefix(f"{DATA}/") for path in snapshot.store.list(DATA)]
     unused = [path for path in stored if path not in used and path.endswith(".lance")]

@@ -36,7 +36,7 @@ def versions(
 ) -> pa.Table:
     """One row per version that still exists, oldest first; one request each.
 
-    `operation` and `message` are null when a version does not tell which change made it, `rows` when
+    `operation` and `message` are null when a version does not say which change made it, `rows` when
     counting them would need more than the manifest.
     """
     store = open_store(uri, storage_options)
@@ -64,7 +64,7 @@ def _describe(store: Store, stored: StoredVersion) -> dict[str, Any]:
     try:
         live = Snapshot(store, manifest).num_rows
     except LanceError:
-        # Deletion files of old versions may be gone, which is no reason to hide the version.
+        # Deletion files of old versions may be gone, but the version is still listed.
         live = None
     return {
         "version": manifest.version,

@@ -36,8 +36,8 @@ INDEX_HEALTH_SCHEMA: Final = pa.schema(
 def index_health(snapshot: Snapshot) -> pa.Table:
     """One row per index. Rows are live ones; `rows` are those that it covers.
 
-    A segment is stale where it covers fragments that are gone, does not tell what it covers, or is not read
-    because of its kind or version. `advice` is null where nothing is to be done.
+    A segment is stale where it covers fragments that are gone, does not say what it covers, or is not read
+    because of its kind or version. `advice` is null if there is nothing to do.
     """
     paths = snapshot.schema.paths_by_id()
     live = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}

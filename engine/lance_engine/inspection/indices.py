@@ -56,12 +56,12 @@ def indices(snapshot: Snapshot) -> pa.Table:
 
 
 def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
-    """What an index consists of, in numbers; IndexNotFoundError if there is none of this name.
+    """The size and structure of an index in numbers; IndexNotFoundError if no index has this name.
 
     Keys: ``name``, ``kind``, ``columns``, ``fragments`` and ``uncovered_fragments``, ``rows`` and
     ``uncovered_rows`` (live ones), ``bytes`` (None where the manifest does not record the files) and
     ``segments``, a list with ``uuid``, ``dataset_version``, ``fragments``, ``bytes``, and for kinds that can
-    be used numbers of their own, such as ``pages`` or ``distinct_values``.
+    be used other numbers, such as ``pages`` or ``distinct_values``.
     """
     segments = [segment for segment in all_segments(snapshot) if segment.name == name]
     if not segments:
@@ -94,7 +94,7 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 
 def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
-    """What the files of a segment tell about it."""
+    """What the files of a segment say about it."""
     from lance_engine.index.files import SegmentFiles
     from lance_engine.index.inverted.kind import INVERTED
     from lance_engine.index.kind import is_usable

@@ -93,7 +93,7 @@ class Inspector:
         return verify(self._snapshot, values=values)
 
     def health(self) -> pa.Table:
-        """One row per measure of upkeep, such as small fragments, with the command that mends it."""
+        """One row per measure of upkeep, such as small fragments, with the command that fixes it."""
         from lance_engine.inspection.health import health
 
         return health(self._snapshot)

@@ -64,7 +64,7 @@ def statistics(snapshot: Snapshot) -> pa.Table:
 
 
 def _bounds(zone_maps: list[ZoneMap]) -> tuple[str | None, str | None]:
-    """The least and the greatest bound as text; None if a zone with values has none."""
+    """The minimum and maximum bound as text; None if a zone with values has none."""
     bounds: list[str | None] = []
     for name in ("minimum", "maximum"):
         arrays = [getattr(zone_map, name) for zone_map in zone_maps]

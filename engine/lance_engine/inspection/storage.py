@@ -118,6 +118,6 @@ def _stored_columns(snapshot: Snapshot, wanted: set[int] | None = None) -> Itera
 
 
 def _fields_with_columns(snapshot: Snapshot, found: dict[int, Any]) -> Sequence[Field]:
-    """Leaves, and what else has a column: format 2.0 stores structs and lists as columns of their own."""
+    """Leaves, and what else has a column: format 2.0 stores structs and lists as their own columns."""
     leaves = {leaf.id for leaf in snapshot.schema.leaves()}
     return [field for field in snapshot.schema.walk() if field.id in leaves or field.id in found]

@@ -46,7 +46,7 @@ def transactions(
     """One row per version that still exists, oldest first; all but the version is null where it is lost.
 
     `read_version` is the version that its author had read, several below `version` if others committed in
-    between. The counts of fragments are null for operations that do not tell. `file` is the name below
+    between. The counts of fragments are null for operations that do not say. `file` is the name below
     ``_transactions``, null where the transaction is recorded in the manifest only.
     """
     store = open_store(uri, storage_options)
@@ -88,7 +88,7 @@ def read_transaction(store: Store, stored: StoredVersion) -> Transaction | None:
             data = store.read(f"{TRANSACTIONS}/{stored.manifest.transaction_file}")
         return None if data is None else parse_transaction(data)
     except (FileNotFoundError, LanceError):
-        # An old version may have lost it, which is no reason to hide the version.
+        # An old version may have lost it, but the version is still listed.
         return None
 
 

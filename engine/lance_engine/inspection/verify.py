@@ -50,7 +50,7 @@ def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     ids and row versions, and at the files of indices. `values` also decodes every value, which takes as long
     as reading the dataset. A problem is reported and never raised; the checks go on with what is left.
     """
-    LASTING.clear()  # what is checked is what lies there now
+    LASTING.clear()  # what is checked is what is there now
     findings = _Findings()
     _check_manifest(snapshot, findings)
 
@@ -228,7 +228,7 @@ def _check_column(snapshot: Snapshot, reader: FragmentReader, field: Field) -> N
 
 
 def _check_values(snapshot: Snapshot, findings: _Findings) -> None:
-    """Decode everything, apart by fragment and column, but for those that a finding is about already."""
+    """Decode everything, apart by fragment and column, except those that a finding is about already."""
     known = {(row["fragment_id"], row["column"]) for row in findings.rows if row["fragment_id"] is not None}
     for fragment in snapshot.fragments:
         if (fragment.id, None) in known:

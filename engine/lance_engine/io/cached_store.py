@@ -20,7 +20,7 @@ from lance_engine.io.store import (
 from lance_engine.metrics import count_cached
 
 # The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
-# given again when a dataset is written anew.
+# given again when a dataset is rewritten.
 _FOLDERS: Final = {
     "data": True,
     "_deletions": True,
@@ -32,7 +32,7 @@ _FOLDERS: Final = {
 
 
 def cached(store: Store, location: str) -> Store:
-    """`store` with the cache on disk, if there is one; `location` tells what it reaches from others."""
+    """`store` with the cache on disk, if there is one; `location` says what it reaches from others."""
     cache = disk_cache()
     return store if cache is None else CachedStore(store, location, cache)
 

@@ -1,8 +1,8 @@
 """A cache on disk: ranges of files that never change, shared by processes.
 
-Each file has a folder, named by a hash of where it lies, its path and its size. Each range is a file in it,
+Each file has a folder, named by a hash of where it is, its path and its size. Each range is a file in it,
 named ``<offset>-<length>``, that holds the bytes and then one CRC-32 per block. A range appears by a rename,
-complete; checksums tell what a machine that lost power left of it. The time at which a file of the cache was
+complete; checksums say what a machine that lost power left of it. The time at which a file of the cache was
 last modified is when it was last used.
 """
 
@@ -76,7 +76,7 @@ class DiskCache:
         return self._counts
 
     def read(self, file: str, offset: int, length: int) -> memoryview | None:
-        """A range of a file, put together from what is there; None if some of it is not.
+        """A range of a file, combined from what is there; None if some of it is not.
 
         `file` identifies the file and its content.
         """
@@ -91,7 +91,7 @@ class DiskCache:
         return found
 
     def add(self, file: str, offset: int, data: bytes | memoryview) -> None:
-        """Keep a range of a file. A full or a broken disk is no reason to fail."""
+        """Keep a range of a file. A full or broken disk is not an error."""
         size = max(_LEAST, len(data))
         if not data or size > self.limit // _LOOK_AFTER:
             return
@@ -255,7 +255,7 @@ def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYT
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache to use, None if there is none."""
+    """The cache to use, or None."""
     if not _asked_environment and (directory := os.environ.get("LANCE_SQL_CACHE_DIR")):
         text = os.environ.get("LANCE_SQL_CACHE_BYTES", str(DEFAULT_BYTES))
         if not text.isdigit():

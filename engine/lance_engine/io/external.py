@@ -2,7 +2,7 @@
 
 A commit has four steps. (1) The manifest is written under a staging name, ``<final name>-<uuid>``. (2) The
 database takes it as the version, unless it has that version already: this is the commit. (3) The file is
-copied to its final name. (4) The database is told, and the staging file is removed. A process that dies
+copied to its final name. (4) The database is updated, and the staging file is removed. A process that dies
 between (2) and (4) leaves a version that is committed but staged: whoever sees it next carries on at (3).
 """
 
@@ -63,7 +63,7 @@ class ManifestStore(Protocol):
         ...
 
     def replace(self, dataset: str, entry: ManifestEntry) -> None:
-        """Record where the manifest of a version lies now; CorruptFileError if there is no such version."""
+        """Record where the manifest of a version is now; CorruptFileError if there is no such version."""
         ...
 
     def forget(self, dataset: str) -> None:
@@ -72,7 +72,7 @@ class ManifestStore(Protocol):
 
 
 class ExternallyCommittedStore:
-    """`files`, but for manifests, which become visible by an entry in `manifests`.
+    """`files`, except manifests, which become visible by an entry in `manifests`.
 
     `key` is the name of the dataset in the database, `uri` what `open_store` makes this store of. Entries
     of versions that were cleaned up stay: they keep a writer that was asleep from committing one again.
@@ -86,7 +86,7 @@ class ExternallyCommittedStore:
 
     @property
     def files(self) -> Store:
-        """Where the files lie."""
+        """Where the files are."""
         return self._files
 
     @property
@@ -225,7 +225,7 @@ class ExternallyCommittedStore:
                 self._finish(dataset, latest)
 
     def _finished(self, path: str) -> ManifestEntry | None:
-        """The entry of a manifest, whose file has its final name now; None if `path` is no known manifest."""
+        """The entry of a manifest that now has its final name; None if `path` is not a known manifest."""
         version = _version(path)
         if version is None:
             return None
@@ -282,7 +282,7 @@ class ExternallyCommittedStore:
 
 
 def _version(path: str) -> int | None:
-    """The version that a path is the final name of, None if it is no manifest of the history."""
+    """The version whose final manifest name is this path; None if it is not a manifest of the history."""
     folder, _, name = path.rpartition("/")
     parsed = parse_manifest_name(name) if folder.rpartition("/")[2] == VERSIONS else None
     return None if parsed is None else parsed[0]

@@ -1,6 +1,6 @@
 """What a dataset may reach outside of its own root: a dataset may come from a stranger.
 
-Manifests name other places (base paths, as shallow clones do), blobs may lie at any URI, and a folder may be
+Manifests name other places (base paths, as shallow clones do), blobs may be at any URI, and a folder may be
 a symbolic link. None of this is believed: the caller says with ``allow_external`` what may be reached.
 """
 
@@ -22,7 +22,7 @@ _NONE, _SAME_STORE, _ALL = "none", "same-store", "all"
 _SCHEMES: Final = {"s3a": "s3", "s3+ddb": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "adl": "az"}
 
 
-#: ``"none"``, ``"same-store"``, ``"all"``, places, or places with storage options of their own.
+#: ``"none"``, ``"same-store"``, ``"all"``, places, or places with their own storage options.
 AllowExternal = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
 
@@ -51,7 +51,7 @@ def without_external_access(options: Mapping[str, Any] | None) -> Mapping[str, A
 
 @dataclass(frozen=True, slots=True)
 class ExternalAccess:
-    """One choice. `prefixes` are places below which everything may be reached, with options of their own."""
+    """One choice. `prefixes` are places below which everything may be reached, with their own options."""
 
     same_store: bool = False
     everything: bool = False
@@ -96,7 +96,7 @@ def refused(root: str, what: str, place: str) -> ExternalAccessError:
 
 
 def is_below(root: str, place: str) -> bool:
-    """Whether a place is `root` or lies in it; symbolic links of a local disk are followed before."""
+    """Whether a place is `root` or is in it; symbolic links of a local disk are followed before."""
     inner, outer = local_folder(place), local_folder(root)
     if (inner is None) != (outer is None):
         return False
@@ -117,7 +117,7 @@ def same_store(root: str, place: str) -> bool:
 
 
 def local_folder(uri: str) -> str | None:
-    """The path of what lies on the local disk, None for everything else."""
+    """The path of what is on the local disk, None for everything else."""
     scheme, separator, _ = uri.partition("://")
     if not separator:
         return os.path.abspath(os.path.expanduser(uri))

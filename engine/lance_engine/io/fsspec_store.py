@@ -15,7 +15,7 @@ from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_ra
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-# Answers to a conditional request that tell that the file is there, or that somebody else is creating it.
+# Answers to a conditional request that mean that the file exists, or that somebody else is creating it.
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "conditionNotMet"})
 _BEYOND_END = frozenset({"InvalidRange", "416"})
 _PACKAGES = {
@@ -42,7 +42,7 @@ class FsspecStore:
         self._given = dict(storage_options or {})
         options = fsspec_options(scheme, storage_options or {})
         if scheme in _PACKAGES:
-            # Other processes write as well: what was listed before is no answer.
+            # Other processes write as well: what was listed before is not an answer.
             options.setdefault("use_listings_cache", False)
         try:
             with self._explained():
@@ -231,7 +231,7 @@ class _FsspecSink(Sink):
         with contextlib.suppress(Exception):
             self._file.discard()
             if hasattr(self._file, "buffer"):
-                # Otherwise the garbage collector would close, and thereby complete, the upload.
+                # Otherwise the garbage collector would close, and so complete, the upload.
                 self._file.buffer = None
                 self._file.closed = True
         with contextlib.suppress(FileNotFoundError):

@@ -216,7 +216,7 @@ class _LocalSink(Sink):
     def __init__(self, target: str) -> None:
         self._target = target
         folder, name = os.path.split(target)
-        # A hidden name with an ending of its own: no reader takes it for a manifest or a data file. It holds
+        # A hidden name with its own ending: no reader takes it for a manifest or a data file. It holds
         # the target's name, so that who cleans up after a killed writer finds it too.
         self._staging = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
         try:

@@ -54,7 +54,7 @@ def _check_link(root: str, full: str, access: ExternalAccess | None) -> None:
 
 
 def check_is_file(path: str, mode: int) -> None:
-    """CorruptFileError for what is no regular file: reading a pipe or a device may take forever."""
+    """CorruptFileError for what is not a regular file: reading a pipe or a device may take forever."""
     if not stat.S_ISREG(mode):
         kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
         kind = next((name for test, name in kinds if test(mode)), "a device")

@@ -20,7 +20,7 @@ class NamingScheme(Enum):
     V2 = 2
 
     def path(self, version: int) -> str:
-        """Where the manifest of a version lies; detached versions have names of their own."""
+        """Where the manifest of a version is; detached versions have their own names."""
         if version & DETACHED_BIT:
             name = f"d{version}"
         elif self is NamingScheme.V1:

@@ -92,7 +92,7 @@ class _AbortedError(Exception):
 
 
 class _Upload:
-    """An upload in parts, in a thread of its own."""
+    """An upload in parts, in its own thread."""
 
     def __init__(self, store: UploadTarget, path: str) -> None:
         self._store = store

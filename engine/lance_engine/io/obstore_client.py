@@ -38,13 +38,13 @@ class Client:
         hasty = [timedelta(seconds=min(seconds, waiting.request)) for seconds in _HASTY]
         stores = {step: self._make({**times, "read_timeout": step}, _NO_RETRIES) for step in hasty}
         self._ladder = [*(stores[step] for step in hasty), self._make(times, _NO_RETRIES)]
-        # Uploads in parts run inside the library, which asks again by itself.
+        # Uploads in parts run inside the library, which retries by itself.
         self.uploading = self._make(
             times, {"max_retries": 10, "retry_timeout": timedelta(seconds=waiting.retry)}
         )
 
     def store(self, attempt: int, body: int = 0) -> Any:
-        """What to ask at this attempt, with a body of so many bytes: the first ones expect an answer soon."""
+        """The store for this attempt and body size in bytes: the first attempts have short time-outs."""
         return self._ladder[min(attempt + (body > _LARGE_BODY), len(self._ladder) - 1)]
 
 
@@ -183,7 +183,7 @@ def _configured_region(profile: str | None) -> str | None:
 
 
 def _region_of(bucket: str) -> str:
-    """Where AWS says that a bucket lies: it tells everybody, in answers that refuse access as well."""
+    """The region in which AWS says a bucket is: it answers everybody, even when it refuses access."""
     request = urllib.request.Request(f"https://s3.amazonaws.com/{bucket}", method="HEAD")
     try:
         with urllib.request.urlopen(request, timeout=2) as answer:

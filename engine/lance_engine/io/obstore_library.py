@@ -17,7 +17,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 _EXTENSION: Final = "obstore._obstore"
 _loaded: Any = None
-# Where the library lies, in a process that has inherited it and needs a copy.
+# Where the library is, in a process that has inherited it and needs a copy.
 _original: str | None = None
 # What a forked process has inherited. It is never freed: that could wait for threads that are not there.
 _inherited: list[Any] = []
@@ -59,7 +59,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def _replace(original: str) -> None:
-    """Replace the modules by new ones around a copy of the library, with state and threads of its own."""
+    """Replace the modules by new ones around a copy of the library, with separate state and threads."""
     for name in [name for name in sys.modules if name == "obstore" or name.startswith("obstore.")]:
         keep_inherited(sys.modules.pop(name))
     # The system loads a library once per file: of another file it makes another one.

@@ -23,7 +23,7 @@ from lance_engine.io.store import OUTSIDE_REMEDY, Buffer, Sink, checked_path, ch
 
 T = TypeVar("T")
 
-# Names that one request for a listing tells at most.
+# The maximum number of names that one listing request returns.
 _PAGE: Final = 1000
 # Shorter ranges arrive in one piece anyway; longer ones are copied in pieces of at least this length.
 _LEAST_BUFFER: Final = 256 << 10
@@ -110,7 +110,7 @@ class ObstoreStore:
         return self._run("read", path, attempt, _beyond_the_end(path))
 
     def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
-        """See `lance_engine.io.store.read_buffer`: pieces are copied and given back as they arrive."""
+        """See `lance_engine.io.store.read_buffer`: pieces are copied and returned as they arrive."""
         if length < _LEAST_BUFFER or offset < 0:
             return self.read(path, offset, length)
         key = self._key(path)
@@ -152,7 +152,7 @@ class ObstoreStore:
         try:
             return self._run("read", path, attempt, _no_range)
         except _NoRangeError:
-            # Of an empty file there is none.
+            # An empty file has no range.
             data = self._read_rest(path, 0)
             return data[max(0, len(data) - length) :], len(data)
 
@@ -312,7 +312,7 @@ class ObstoreStore:
             return b""
 
     def _explain_short(self, here: Client, number: int, path: str, offset: int, length: int) -> None:
-        """Fewer bytes came than were asked for: the file ends, or the response was cut off."""
+        """Fewer bytes came than were requested: the file ends, or the response was cut off."""
         checked_range(
             path, int(here.library.head(here.store(number), self._key(path))["size"]), offset, length
         )

@@ -1,4 +1,4 @@
-"""From what the user writes to a store, whose module is imported when it is asked for."""
+"""From a URI to a store, whose module is imported on first use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def open_store(
         raise CorruptFileError("Invalid dataset path", path=repr(text))
     access = external_access(storage_options)
     options = without_external_access(storage_options)
-    max_in_flight(options)  # refuses what is none
+    max_in_flight(options)  # refuses invalid values
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower() if separator else ""
     if scheme == _DYNAMODB:
@@ -88,7 +88,7 @@ def _remote_store(text: str, options: Mapping[str, Any]) -> Store:
         store = FsspecStore(text, options)
     from lance_engine.io.cached_store import cached
 
-    # Buckets of the same name may lie at several endpoints.
+    # Buckets of the same name may be at several endpoints.
     return cached(
         store, f"{store.uri}\0{option(options, *ENDPOINTS) or os.environ.get('AWS_ENDPOINT_URL', '')}"
     )
@@ -124,7 +124,7 @@ def _with_sqlite(store: Store, database: str, uri: str) -> Store:
 
     manifests = SQLiteManifestStore(os.path.expanduser(database))
     root = store.local_path("_")
-    # A shared disk may be mounted anywhere: what counts is where the dataset lies from the database's folder.
+    # A shared disk may be mounted anywhere: what counts is where the dataset is from the database's folder.
     key = store.uri
     if root is not None:
         key = os.path.relpath(os.path.dirname(root), os.path.dirname(manifests.path)).replace(os.sep, "/")

@@ -22,7 +22,7 @@ _UNREACHABLE_FOR: Final = 2.5
 
 
 class Request(NamedTuple):
-    """What errors tell of a request; of `options` they tell the names."""
+    """What errors say about a request; only the names of `options` are shown."""
 
     operation: str
     uri: str
@@ -32,7 +32,7 @@ class Request(NamedTuple):
 class Retries:
     """The requests of one client; safe to use in several threads.
 
-    A store that says that it is too busy is left alone for a moment by all of them.
+    After a store reports that it is too busy, all of them pause for a moment.
     """
 
     def __init__(self, waiting: Waiting) -> None:
@@ -52,7 +52,7 @@ class Retries:
     ) -> T:
         """The result of `attempt`, which is given the number of its call from 0.
 
-        `on_failure` may tell what a failure that is not worth another attempt means. With `once` none is.
+        `on_failure` may translate failures that are not worth another attempt. `once` never retries.
         """
         started = time.monotonic()
         number = 0
@@ -98,7 +98,7 @@ class Retries:
 
 
 def _pause(failures: int) -> float:
-    """Seconds to wait after so many failures before this one."""
+    """Seconds to wait after this many earlier failures."""
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 16)) * random.uniform(0.5, 1.0)
 
 

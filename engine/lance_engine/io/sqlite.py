@@ -32,7 +32,7 @@ _LOCK_TIMEOUT: Final = 60.0
 class SQLiteManifestStore:
     """The table ``manifests`` of the database file at `path`, which is created when it does not exist.
 
-    Each call opens the file anew: that is cheap next to a commit, and safe in threads and after a fork.
+    Each call opens the file again: that is cheap next to a commit, and safe in threads and after a fork.
     """
 
     def __init__(self, path: str) -> None:

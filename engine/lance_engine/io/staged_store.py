@@ -43,7 +43,7 @@ class StagedStore:
         return f"StagedStore({self.base!r})"
 
     def discard(self, kept: frozenset[str] = frozenset()) -> None:
-        """Remove what was written, but for the paths to be `kept`."""
+        """Remove what was written, except the paths in `kept`."""
         delete_quietly(self.base, sorted(self.written - kept))
         self.written &= kept
         self._private.clear()

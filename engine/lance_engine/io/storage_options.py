@@ -1,7 +1,7 @@
 """Storage options in the spellings in use: those of the fsspec file systems, and those of object stores.
 
 The official implementation spells options as the configuration of the store does (``aws_access_key_id``, also
-without ``aws_`` and in capitals), fsspec has names of its own (``key``). Both are understood everywhere.
+without ``aws_`` and in capitals), fsspec has its own names (``key``). Both are understood everywhere.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _AZURE: Final = {
     "sas_token": ("azure_storage_sas_token", "azure_storage_sas_key", "sas_key"),
     "anon": ("azure_skip_signature", "skip_signature"),
 }
-# Options without a counterpart: an endpoint with http:// allows it, and the rest has good values by itself.
+# Options without a counterpart: an endpoint with http:// allows it, and the rest has good defaults.
 _WITHOUT_EFFECT: Final = frozenset(
     {
         "allow_http",

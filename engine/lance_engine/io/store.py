@@ -65,7 +65,7 @@ class Store(Protocol):
 
     @property
     def uri(self) -> str:
-        """Where the dataset lies, in a form that `open_store` understands."""
+        """Where the dataset is, in a form that `open_store` understands."""
         ...
 
     def size(self, path: str) -> int:
@@ -73,7 +73,7 @@ class Store(Protocol):
         ...
 
     def modified(self, path: str) -> datetime.datetime | None:
-        """When a file was written, with a time zone; None where storage does not tell."""
+        """When a file was written, with a time zone; None where storage does not say."""
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -81,7 +81,7 @@ class Store(Protocol):
         ...
 
     def expect_size(self, path: str, size: int) -> None:
-        """Tell the size of a file before parts of it are read: caches tell files of one name apart by it."""
+        """Announce the size of a file before parts of it are read: caches identify files by name and size."""
         ...
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
@@ -101,7 +101,7 @@ class Store(Protocol):
         ...
 
     def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
-        """The names that sort first, as many as one request tells, and whether these are all names."""
+        """The first names in sort order, as many as one request returns, and whether these are all names."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -117,7 +117,7 @@ class Store(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Remove a file; one that does not exist is no error."""
+        """Remove a file; one that does not exist is not an error."""
         ...
 
     def create(self, path: str) -> Sink:
@@ -125,7 +125,7 @@ class Store(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """The path of a local file for memory mapping, None where there is none."""
+        """The path of a local file for memory mapping, or None."""
         ...
 
 
@@ -156,7 +156,7 @@ def read_buffer(store: Store, path: str, offset: int, length: int) -> Buffer:
 
 
 def identity_of(store: Store) -> Hashable:
-    """Equal for stores that reach the same files with the same rights, as far as they tell."""
+    """Equal for stores that reach the same files with the same rights, as far as they can tell."""
     found: Hashable | None = getattr(store, "identity", None)
     return weakref.ref(store) if found is None else found
 

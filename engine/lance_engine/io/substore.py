@@ -1,4 +1,4 @@
-"""A folder of a store as a store of its own: where a branch lies in its dataset."""
+"""A folder of a store as its own store: where a branch is in its dataset."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class SubStore:
 
 
 def files_uri(store: Store) -> str:
-    """Where the files of a dataset lie, for whoever needs no manifests: clones and branches refer to it."""
+    """Where the files of a dataset are, for whoever needs no manifests: clones and branches refer to it."""
     if isinstance(store, SubStore):
         return f"{files_uri(store.base).rstrip('/')}/{store.folder}"
     if isinstance(store, ExternallyCommittedStore):

@@ -15,7 +15,7 @@ from lance_engine.table.versions import list_versions, open_snapshot
 
 
 class Branches:
-    """The branches of a dataset. Changes are visible at once; they are no versions."""
+    """The branches of a dataset. Changes are visible at once; they are not versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

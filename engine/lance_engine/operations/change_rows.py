@@ -1,4 +1,4 @@
-"""Deleting, replacing and adding rows that are given one by one, in one version."""
+"""Deleting, replacing and adding individual rows in one version."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def write_reported(
     options: WriteOptions,
     reporter: Reporter,
 ) -> list[Fragment]:
-    """`write_fragments` that tells how far it is."""
+    """`write_fragments` that reports progress."""
     told = 0
 
     def progress(rows: int, _: int) -> None:

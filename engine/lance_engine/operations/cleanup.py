@@ -30,7 +30,7 @@ class CleanupReport:
     """What a clean-up removed or, as a dry run, would remove. Counts are of files.
 
     `damaged_references` are the paths of tags and branches that cannot be read. Nobody knows which versions
-    they name, so no version is removed, nor a file that one of them needs.
+    they name, so neither a version nor a file that one of them needs is removed.
     """
 
     versions: tuple[int, ...]
@@ -56,7 +56,7 @@ def cleanup(
     The latest version, tagged versions and those that branches began with stay, and so do files that a branch
     refers to. Files that no version that is left, or is removed now, names may belong to a writer at work:
     they go when they are older than `UNVERIFIED_AGE`. `delete_unverified` removes them at once, and is safe
-    only when there is no writer. Whoever reads a removed version meanwhile fails. An exception of `progress`
+    only when there is no writer. Readers of a removed version fail. An exception of `progress`
     ends the work: versions that are left are whole, and files that are left without one count as unverified.
     While a tag or a branch is damaged, every version stays: it may be the one that is named.
     """
@@ -134,7 +134,7 @@ def _files_of(stored: StoredVersion, home: str, location: str) -> _Files:
     places: dict[tuple[int | None, str], str | None] = {}
 
     def place(base_id: int | None, folder: str) -> str | None:
-        """The path below `location` where files lie, with a slash at the end; None if they lie elsewhere."""
+        """The path below `location` where files are, with a slash at the end; None if they are elsewhere."""
         if (base_id, folder) not in places:
             root, inside = home, f"{folder}/"
             if base_id is not None:
@@ -224,7 +224,7 @@ _OF_WRITERS: Final = (".lance", ".blob")
 
 
 def _leftovers(store: Store) -> list[str]:
-    """What writers that were killed left beside manifests and references, under names that readers ignore."""
+    """What killed writers left next to manifests and references, under names that readers ignore."""
     names = [*store.list(VERSIONS), *store.list(REFS)]
     left = [path for path in names if not path.endswith((ENDING, ".json"))]
     if is_externally_committed(store):

@@ -49,7 +49,7 @@ def compact(
     Fragments of which more than `deleted_share` of the rows are deleted are rewritten without these, whatever
     their size. Rows keep their order within what is rewritten, and their stable row ids; without stable row
     ids their ids change; BTREE and BITMAP indices follow them, others no longer cover these rows. `snapshot`
-    itself if nothing is to be done.
+    itself if there is nothing to do.
     """
     if target_rows < 1 or target_bytes < 1:
         raise InvalidArgumentError("target_rows and target_bytes must be at least 1")
@@ -99,7 +99,7 @@ def _is_worn(snapshot: Snapshot, fragment: Fragment, deleted_share: float) -> bo
 
 
 def _bytes(fragment: Fragment) -> int:
-    """The size of the data files, as far as the manifest tells."""
+    """The size of the data files, as far as known from the manifest."""
     return sum(file.file_size or 0 for file in fragment.files)
 
 

@@ -1,4 +1,4 @@
-"""Which fragments compaction joins and rewrites, unless told otherwise."""
+"""Which fragments compaction joins and rewrites by default."""
 
 from __future__ import annotations
 

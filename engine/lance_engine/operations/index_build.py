@@ -82,7 +82,7 @@ def rebuild_moved(
     covered: BitMap,
     reporter: Reporter,
 ) -> tuple[IndexSegment, list[str]]:
-    """The segment with the rows of its entries elsewhere, as `relocate` tells; entries keep their order."""
+    """The segment with its entries moved to other rows, as given by `relocate`; entries keep their order."""
     finder = cast(RowFinder, segment.open(kind))
     old = segment.segment
     with index_folder(snapshot, reporter) as folder:
@@ -166,7 +166,7 @@ def _relocated(entries: Iterable[pa.RecordBatch], relocate: Relocate) -> Iterato
 
 
 def _still_there(snapshot: Snapshot, kind: RowFinderKind, segment: CoveringSegment) -> Relocate:
-    """Keeps the rows that exist in the fragments that the segment is asked for, as new segments name them."""
+    """Keeps the rows that exist in the fragments that the segment is asked about, with their new ids."""
     covered = np.array(segment.fragments, dtype=np.uint64)
     by_address = holds_addresses(snapshot, kind, segment.segment)
     to_address = not snapshot.has_stable_row_ids or kind.holds_addresses(new_version(snapshot, kind))

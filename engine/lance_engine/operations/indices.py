@@ -37,7 +37,7 @@ from lance_engine.operations.vector_indices import create_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
 
-# New fragments make a segment of their own while they have less than this share of the rows that are indexed,
+# New fragments make a separate segment while they have less than this share of the rows that are indexed,
 # and an index has no more segments than this. Otherwise everything is merged into one.
 _DELTA_SHARE: Final = 1 / 4
 _MAX_SEGMENTS: Final = 8
@@ -78,7 +78,7 @@ def create_index(
 
 
 def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **options: Any) -> Target:
-    """What is to be built for an index; the errors are those of `create_index`."""
+    """What to build for an index; the errors are those of `create_index`."""
     chosen = KINDS.get(kind.lower())
     if chosen is None:
         raise UnsupportedFeatureError(
@@ -123,7 +123,7 @@ def drop_index(snapshot: Snapshot, name: str) -> Snapshot:
 
 
 def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> Snapshot:
-    """Make indices cover the fragments that came after them, each index in a commit of its own.
+    """Make indices cover the fragments that came after them, each index in its own commit.
 
     Indices of kinds that cannot be built are left alone. `snapshot` itself if all is covered.
     """
@@ -148,7 +148,7 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
     if isinstance(index.kind, RowFinderKind) and not all(
         is_readable(held.segment, index.kind, snapshot) for held in index.segments
     ):
-        # Of an old release: built anew.
+        # Of an old release: built again.
         whole = Target(
             name,
             index.kind,
@@ -193,7 +193,7 @@ def _all_of(snapshot: Snapshot, index: TableIndex) -> tuple[IndexSegment, ...]:
 
 
 def _takes_deltas(snapshot: Snapshot, kind: RowFinderKind, index: TableIndex) -> bool:
-    """Whether new rows may get a segment of their own.
+    """Whether new rows may get a separate segment.
 
     Where entries are stable row ids, those of rows that were updated still find these rows: they have to go
     when the rows come to be covered.

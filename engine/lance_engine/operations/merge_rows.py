@@ -50,7 +50,7 @@ from lance_engine.write.fragments import data_paths
 from lance_engine.write.inputs import open_source
 from lance_engine.write.source import check_compatible, conform
 
-# Rows that are put together at once.
+# Rows that are combined at once.
 _STEP_ROWS: Final = 1 << 14
 # Keys of so few rows are read sooner than threads are woken that do it.
 _FEW_ROWS: Final = 1 << 21

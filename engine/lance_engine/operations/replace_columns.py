@@ -33,7 +33,7 @@ def replace_columns(
     """Give the columns named in `values` new values in all rows that this version has.
 
     A value is SQL text over the columns of the row as it was, or a function from a batch of live rows to an
-    array. Only these columns are written, to data files of their own. Row addresses and stable row ids stay;
+    array. Only these columns are written, to their own data files. Row addresses and stable row ids stay;
     rows that others append meanwhile keep their values.
     """
     if not values:

@@ -66,7 +66,7 @@ def scan(
 
 
 def rows_that_may_pass(snapshot: Snapshot, filter: Node, reader_for: ReaderFor) -> list[ScanSplit]:
-    """Ranges of rows, ascending, outside of which no row passes: told by indices and zone maps.
+    """Ranges of rows, ascending, outside of which no row passes, according to indices and zone maps.
 
     Ranges that are close to each other are joined, since reading what is between them costs less.
     """
@@ -139,7 +139,7 @@ class Removal:
     removed_ids: tuple[int, ...]
 
     def paths(self) -> list[str]:
-        """Where the deletion files lie."""
+        """Where the deletion files are."""
         return [
             deletion_path(fragment.id, fragment.deletion_file)
             for fragment in self.updated

@@ -58,7 +58,7 @@ class SearchedIndices(Generic[Segment]):
     def optimize(self, snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
         """Make an index cover the fragments that came after it; `snapshot` itself if it covers all.
 
-        New rows get a segment of their own, written as the newest one. Many segments are merged; those that
+        New rows get a separate segment, written as the newest one. Many segments are merged; those that
         are written in another way are built again from the column.
         """
         index = self.kind.named(snapshot, name)
@@ -110,7 +110,7 @@ class SearchedIndices(Generic[Segment]):
         covered: BitMap,
         reporter: Reporter,
     ) -> tuple[IndexSegment, list[str]] | None:
-        """The segment with its rows elsewhere, as `relocate` tells; None if this kind is not written."""
+        """The segment with its rows elsewhere, as given by `relocate`; None if this kind is not written."""
         covering = self.kind.covering(snapshot, segment, segment.fragment_ids)
         opened = covering.open()
         writer = self._writer_for(snapshot, covering, reporter)
@@ -125,7 +125,7 @@ class SearchedIndices(Generic[Segment]):
 
 
 def _still_there(snapshot: Snapshot, fragments: BitMap) -> Relocate:
-    """Keeps the rows that exist in the fragments that a segment is asked for."""
+    """Keeps the rows that exist in the fragments that a segment is asked about."""
     covered = np.array(fragments, dtype=np.uint64)
 
     def relocate(ids: U64Array) -> tuple[U64Array, np.ndarray[Any, np.dtype[np.bool_]]]:

@@ -13,5 +13,5 @@ SEARCHED: Final[tuple[SearchedIndices[Any], ...]] = (VECTOR_INDICES, INVERTED_IN
 
 
 def indices_of(segment: IndexSegment) -> SearchedIndices[Any] | None:
-    """The kind that a segment is of; None if it is none of them, or of a version that is not read."""
+    """The kind of a segment; None if it is an unknown kind or its version is not supported."""
     return next((indices for indices in SEARCHED if indices.kind.reads(segment)), None)

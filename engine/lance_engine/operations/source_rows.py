@@ -45,7 +45,7 @@ class SourceRows:
 
     @property
     def is_spilled(self) -> bool:
-        """Whether the rows lie in a temporary file."""
+        """Whether the rows are in a temporary file."""
         return self._file is not None
 
     def column(self, name: str) -> pa.Array:

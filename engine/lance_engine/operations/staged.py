@@ -1,4 +1,4 @@
-"""Several operations on one dataset that become one version: staged one by one, and committed together."""
+"""Several operations on one dataset that become one version: staged one by one, committed together."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Composed:
 class StagedChanges:
     """Operations on `base` that nobody else sees until `commit`.
 
-    Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` is told
+    Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` receives
     of each that succeeded.
     """
 

@@ -9,7 +9,7 @@ from lance_engine.table.tags import Tag, create_tag, delete_tag, list_tags, read
 
 
 class Tags:
-    """The tags of a dataset. Changes are visible at once and for every version; they are no versions."""
+    """The tags of a dataset. Changes are visible at once and for every version; they are not versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -1,4 +1,4 @@
-"""Changing values of rows: the rows are taken out of their fragments and written anew to others."""
+"""Changing values of rows: the rows are taken out of their fragments and rewritten to others."""
 
 from __future__ import annotations
 

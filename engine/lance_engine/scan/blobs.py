@@ -40,7 +40,7 @@ class BlobKind(IntEnum):
 
 
 class BlobReader:
-    """The blobs of one data file, in that file, in files beside it, or anywhere else."""
+    """The blobs of one data file, in that file, in files next to it, or anywhere else."""
 
     def __init__(self, snapshot: Snapshot, file: DataFile) -> None:
         self._snapshot = snapshot
@@ -49,7 +49,7 @@ class BlobReader:
     def read(self, descriptors: pa.StructArray) -> pa.LargeBinaryArray:
         """The bytes of each blob; null where the descriptor is.
 
-        `kernels.BatchTooLargeError` asks for fewer rows. CorruptFileError where a blob lies outside its file.
+        `kernels.BatchTooLargeError` asks for fewer rows. CorruptFileError where a blob is outside its file.
         """
         rows = np.flatnonzero(np.asarray(descriptors.is_valid()))
         fields = [descriptors.field(field.name).take(pa.array(rows)).to_pylist() for field in DESCRIPTOR]

@@ -246,7 +246,7 @@ def apart(piece: Piece) -> Iterator[Piece]:
 
 
 def read_rows(projection: Projection, selection: Selection, distance: int) -> pa.RecordBatch:
-    """Rows one by one, or with what lies between them if they are at most `distance` apart on average."""
+    """Rows one by one, or with what is between them if they are at most `distance` apart on average."""
     cover, mask = selection.covering(distance)
     batch = projection.read(cover)
     return batch if mask is None else batch.filter(of_numpy(mask))

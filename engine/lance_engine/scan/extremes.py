@@ -1,4 +1,4 @@
-"""The least and the greatest value of a column: from zone maps where these are exact, else from the rows."""
+"""The minimum and maximum value of a column: from zone maps if they are exact, else from the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CUT_BYTES = 32
 
 
 class Extremes(NamedTuple):
-    """The least and the greatest value, null where there is none. NaN is greater than every other number."""
+    """The minimum and maximum value, null without values. NaN is greater than every other number."""
 
     minimum: pa.Scalar
     maximum: pa.Scalar
@@ -107,7 +107,7 @@ def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
 
 
 def _may_extend(found: Extremes, low: pa.Scalar | None, high: pa.Scalar | None) -> bool:
-    """Whether values between two bounds, null or None where unknown, can lie outside of the extremes."""
+    """Whether values between two bounds, null or None where unknown, can be outside of the extremes."""
     if low is None or high is None or not (low.is_valid and high.is_valid):
         return True
     if not (found.minimum.is_valid and found.maximum.is_valid):

@@ -112,7 +112,7 @@ def fetched_ahead(
 ) -> FragmentBuffers | None:
     """Plan what columns of rows of one reader need; None if nothing of it has to be fetched.
 
-    `few` tells that hardly more rows will be needed than these: nothing is read for their neighbours.
+    `few` means that hardly more rows will be needed than these: nothing is read for their neighbours.
     """
     spans: dict[FileContents, list[Span]] = {}
     leaves = max((sum(len(found) for _, found in projection.leaves) for projection, _ in wanted), default=1)
@@ -232,7 +232,7 @@ def _part_spans(leaf: kernels.LeafColumn, ranges: I64Array, rows: int) -> Iterat
             try:
                 found = leaf.data_ranges(np.array([[first, last]]))
             except kernels.NotResidentError:
-                return  # only the data tell where the rest is, which is fetched when it is needed
+                return  # only the data say where the rest is, which is fetched when it is needed
             for offset, length in found:
                 yield Span(offset, length, first, last)
 

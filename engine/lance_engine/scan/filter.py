@@ -97,7 +97,7 @@ class FilterSteps:
 class Passing:
     """The rows of a selection that passed so far, and the columns that were read for them.
 
-    While many pass, they are a mask over the selection; when few do, a selection of their own.
+    While many pass, they are a mask over the selection; when few do, a separate selection.
     """
 
     def __init__(self, reader: RowsReader, selection: Selection, live: pa.BooleanArray | None) -> None:
@@ -126,7 +126,7 @@ class Passing:
         step.count(tested, self.count)
 
     def _tested_natively(self, step: Step) -> pa.BooleanArray | None:
-        """The outcome of a step that the kernels test, unless its columns are at hand anyway."""
+        """The outcome of a step that the kernels test, unless its columns are available anyway."""
         if step.native is None or all(name in self.columns for name in step.names):
             return None
         projection = step.native.projection(self.reader)

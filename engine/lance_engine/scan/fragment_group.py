@@ -38,12 +38,12 @@ I64Array = npt.NDArray[np.int64]
 
 # Versions whose files the kernels open.
 _VERSIONS = frozenset([(2, 1), (2, 2)])
-# The first group has at most so many fragments, every other one four times as many as the one before.
+# The first group has at most this many fragments, every other one four times as many as the one before.
 _FIRST_FRAGMENTS = 4
 
 
 class GroupUnreadableError(Exception):
-    """Something is damaged or not known to the kernels: reading the fragments one by one tells what."""
+    """Something is damaged or unknown to the kernels: reading the fragments one by one shows what."""
 
 
 class FragmentGroup(RowsReader):
@@ -139,7 +139,7 @@ class FragmentGroup(RowsReader):
         return pa.concat_arrays(parts)
 
     def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:
-        raise GroupUnreadableError  # every fragment has files of blobs of its own
+        raise GroupUnreadableError  # every fragment has its own files of blobs
 
     def placed(self) -> Placed:
         return Placed(self._place_error)
@@ -147,7 +147,7 @@ class FragmentGroup(RowsReader):
     @staticmethod
     def _place_error(error: BaseException) -> GroupUnreadableError | None:
         if isinstance(error, StorageError):
-            return None  # it would only be asked for again
+            return None  # it would only be requested again
         known = (LanceError, kernels.CorruptDataError, kernels.UnsupportedError, RuntimeError, OSError)
         return GroupUnreadableError(str(error)) if isinstance(error, known) else None
 

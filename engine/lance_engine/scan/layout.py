@@ -58,7 +58,7 @@ class ProjectedColumns(NamedTuple):
 
 
 class FragmentLayout:
-    """Immutable but for what it keeps of its answers; threads may share it."""
+    """Immutable except for what it keeps of its answers; threads may share it."""
 
     def __init__(self, schema: Schema, files: tuple[_FileColumns, ...]) -> None:
         self._schema = schema
@@ -96,7 +96,7 @@ class FragmentLayout:
     def _by_file(self, field: Field) -> tuple[Field, ...]:
         """A stored field as one field for each file with some of its leaves.
 
-        Every leaf tells which structs around it are null, and those of different files may disagree.
+        Every leaf says which structs around it are null, and those of different files may disagree.
         """
         numbers = dict.fromkeys(self.places[leaf.id][0] for leaf in field.leaves())
         if len(numbers) == 1:
@@ -113,7 +113,7 @@ class FragmentLayout:
     def _stored_part(self, wanted: Field, full: Field) -> Field | None:
         """`stored` of a field with some of the children of `full`.
 
-        Where the files hold none of these, but others, there is one of the others, which tells what structs
+        Where the files hold none of these, but others, there is one of the others, which says what structs
         are null.
         """
         if wanted.is_leaf or wanted.children == full.children:

@@ -1,4 +1,4 @@
-"""Which reader looks up which of the rows that are asked for by address."""
+"""Which reader looks up which of the rows that are requested by address."""
 
 from __future__ import annotations
 

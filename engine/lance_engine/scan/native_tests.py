@@ -286,7 +286,7 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
 
 
 def _like_pieces(pattern: str) -> list[str] | None:
-    """What stands between the ``%`` of a pattern; None if it has wildcards for single characters."""
+    """The text between the ``%`` of a pattern; None if it has wildcards for single characters."""
     pieces, characters = [""], iter(pattern)
     for character in characters:
         if character == "%":

@@ -1,4 +1,4 @@
-"""Which columns a scan or a lookup is asked for: top-level ones, or fields of structs by their paths."""
+"""Which columns a scan or a lookup returns: top-level ones, or fields of structs by their paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_struct_path(path: Sequence[Field]) -> bool:
 
 
 def arrow_field(schema: Schema, name: str) -> pa.Field:
-    """A column of a scan, called as it was asked for; null where a struct around it is."""
+    """A column of a scan, called as it was requested; null where a struct around it is."""
     if name in SYSTEM_FIELDS:
         return SYSTEM_FIELDS[name]
     path = field_path(schema, name)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # So few rows are read faster than the zone maps of their fragment.
 _FEW_ROWS = 1024
-# So are those of every fragment of so many rows, where more than so many are scanned and read together.
+# So are those of every fragment of this many rows, where more than that many are scanned and read together.
 _SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
 
 
@@ -106,7 +106,7 @@ class ScanPlan:
         *,
         read_together: Callable[[Fragment], bool] = lambda _: False,
     ) -> None:
-        """`read_together` tells of small fragments whether their files are opened with those of others."""
+        """`read_together` says about small fragments whether their files are opened with those of others."""
         self._snapshot = snapshot
         self._read_together = read_together
         self._reader_for = reader_for
@@ -135,7 +135,7 @@ class ScanPlan:
     ) -> Iterator[tuple[Fragment, list[Part]]]:
         """What is left of each fragment or split; those with nothing left are not among them.
 
-        Rows on which the filter need not be tested make a part of their own from `least` rows on. Of
+        Rows on which the filter need not be tested make a separate part from `least` rows on. Of
         fragments that are not local, `first` are looked at together to begin with.
         """
         fragments, rows = self._extent()

@@ -117,7 +117,7 @@ class Projection:
 
     @property
     def page_map(self) -> PageMap:
-        """Where the pages of the columns lie; keeps nothing of the files."""
+        """Where the pages of the columns are; keeps nothing of the files."""
         return PageMap(self._reader.fragment_rows, self._decoders.pages)
 
     def read(self, selection: Selection) -> pa.RecordBatch:

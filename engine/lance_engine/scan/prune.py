@@ -1,4 +1,4 @@
-"""Which rows of a fragment a filter can match at all: told by zone maps, before any row is read."""
+"""Which rows of a fragment a filter can match, according to zone maps, before any row is read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Pruner:
     def prune(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
         """What the filter can match of rows [begin, end).
 
-        Rows on which the filter need not be tested make a range of their own from `least` rows on.
+        Rows on which the filter need not be tested make a separate range from `least` rows on.
         """
         if begin >= end:
             return Pruned([], 0, 0)

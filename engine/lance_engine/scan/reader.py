@@ -46,7 +46,7 @@ class RowsReader(ABC):
         self._tests: OwnedValues[object, Decoders | None] = OwnedValues()
 
     def evict(self) -> None:
-        """Forget all that was read from the files; projections handed out stay usable."""
+        """Drop all that was read from the files; projections handed out stay usable."""
         self._built, self._decoders, self._tests = {}, {}, OwnedValues()
 
     @property
@@ -66,7 +66,7 @@ class RowsReader(ABC):
 
     @abstractmethod
     def deleted(self) -> U32Array | None:
-        """Sorted numbers of the deleted rows, None if there are none."""
+        """Sorted numbers of the deleted rows, or None."""
 
     @abstractmethod
     def system_column(self, name: str, begin: int, end: int) -> pa.Array:
@@ -131,7 +131,7 @@ class RowsReader(ABC):
     def built(self, field: Field, coded: bool = False) -> BuiltField:
         """The decoder of a top-level field, as codes if asked; projections share it.
 
-        What the files do not hold of it is missing from the field.
+        Children that the files lack are missing from the field.
         """
         found = self._built.get((field, coded))
         if found is None:

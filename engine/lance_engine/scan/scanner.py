@@ -63,7 +63,7 @@ _parsed: OwnedValues[Snapshot, dict[str, Node]] = OwnedValues()
 
 
 class Scanner:
-    """Rows of a snapshot in the order of their addresses. Every call of a result method scans anew."""
+    """Rows of a snapshot in the order of their addresses. Every call of a result method scans again."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Scanner:
         return native_stream(self)
 
     def count(self) -> int:
-        """How many rows there are, from metadata where these tell: only rows that are tested are read."""
+        """How many rows there are, from metadata if possible: only rows that are tested are read."""
         metrics = self.start()
         begin = time.perf_counter()
         if self.filter is None and self._splits is None:
@@ -292,7 +292,7 @@ class Scanner:
         return metrics
 
     def pieces(self, metrics: ScanMetrics, counted: bool = False) -> Iterator[Piece]:
-        """What is to be read, in row order: in pieces of a batch, but as large as can be where rows only need
+        """What to read, in row order: in pieces of a batch, but as large as can be where rows only need
         to be counted or decoded.
         """
         # Rows that need no test are counted without reading them, however few.

@@ -121,7 +121,7 @@ class Selection:
         return Selection.of_offsets(self.offsets[first:last])
 
     def between(self, begin: int, end: int) -> Selection | None:
-        """The rows in [begin, end), numbered from `begin`; None if there are none."""
+        """The rows in [begin, end), numbered from `begin`, or None."""
         if self._ranges is not None:
             cut = np.clip(self._ranges, begin, end) - begin
             cut = cut[cut[:, 0] < cut[:, 1]]
@@ -133,7 +133,7 @@ class Selection:
         """A cheaper selection to decode that holds all rows, and which of its rows are these (None: all).
 
         Decoding a range costs a fraction per row of what decoding single rows costs, so that rows that are on
-        average at most `distance` apart are better decoded with what lies between them.
+        average at most `distance` apart are better decoded with what is between them.
         """
         if self.is_range or self._ranges is not None:
             return self, None

@@ -30,15 +30,15 @@ atexit.register(kernels.stop_streams)
 Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
 _Task = tuple[int, int, int, kernels.Columns | None, bool, Sequence[int]]
 
-#: Pieces asked for at first, twice as many the next time: a small limit should not open many files.
+#: Pieces requested at first, twice as many the next time: a small limit should not open many files.
 _FIRST_PIECES = 2
 _MOST_PIECES = 64
 
 
 def native_stream(scanner: Scanner) -> object:
-    """The rows of a scan as a capsule of an Arrow C stream, in row order; every call scans anew.
+    """The rows of a scan as a capsule of an Arrow C stream, in row order; every call scans again.
 
-    Nothing is read before the first batch is asked for. Releasing the stream ends the decoding within the
+    Nothing is read before the first batch is requested. Releasing the stream ends the decoding within the
     batches at work. Errors carry the text of our errors.
     """
     return ScanStream(scanner).capsule()
@@ -49,7 +49,7 @@ class ScanStream:
 
     `convert`, which gives every batch the types of `schema`, takes all batches through the interpreter. It
     does so only where it must when all it does is to make decimals of the columns `narrowed` 64 bits wide.
-    `failed` is told of the error that ends the stream, whose consumer gets no more than its text.
+    `failed` receives the error that ends the stream; the consumer only gets its text.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ScanStream:
         self.schema = scanner.schema if schema is None else schema
         #: the error that ended the stream
         self.failure: Exception | None = None
-        #: what ended the stream and is no error, such as Ctrl-C; set by the native side
+        #: what ended the stream and is not an error, such as Ctrl-C; set by the native side
         self.interruption: BaseException | None = None
         #: whether somebody else takes the batches, and gets to see the text of errors only
         self.handed_over = True
@@ -150,7 +150,7 @@ class ScanStream:
             if not tasks:
                 self._fail(error)
                 raise
-            self._stopped_by = error  # what stands before it may be all that is wanted
+            self._stopped_by = error  # what is before it may be all that is wanted
             return tasks, True
         left = len(tasks) == self._wanted
         self._wanted = min(2 * self._wanted, _MOST_PIECES)

@@ -57,7 +57,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
 
     These are null. A struct is null where it is in every part. `blobs` reads what descriptors lead to.
     `kernels.InvalidJsonError` where a JSON value is damaged. `kernels.BatchTooLargeError` asks for fewer
-    rows: the codes are too narrow for the values, which may come from pages with dictionaries of their own.
+    rows: the codes are too narrow for the values, which may come from pages with their own dictionaries.
     `kernels.CorruptDataError` where lists differ in length between parts.
     """
     array = parts[0][0]
@@ -103,7 +103,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
 def _aligned_items(parts: Sequence[pa.Array], name: str) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
     """The lengths of lists in several parts, and for each part as many items: null where it has none.
 
-    Where a part has null, at a deleted row for instance, another one tells the length.
+    Where a part has null, at a deleted row for instance, another part has the length.
     """
     own = [pc.fill_null(pc.list_value_length(part), 0).to_numpy(zero_copy_only=False) for part in parts]
     valid = [part.is_valid().to_numpy(zero_copy_only=False) for part in parts]
@@ -124,7 +124,7 @@ def _null_in_all(arrays: Sequence[pa.Array]) -> pa.BooleanArray:
 
 
 def _struct(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.StructArray:
-    # What stands below the nulls of one part is no value of a struct that another part has.
+    # What is below the nulls of one part is not a value of a struct that another part has.
     columns = [
         array.flatten()
         if len(parts) > 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-# Guesses for what only the data can tell.
+# Guesses for what only the data can say.
 _STRING_BYTES = 32
 _ITEMS_PER_LIST = 4
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 I64Array = npt.NDArray[np.int64]
 U64Array = npt.NDArray[np.uint64]
 
-# Sets of the rows of segments, without a filter, by the fragments that these are asked for.
+# Sets of the rows of segments, without a filter, by the fragments that these are asked about.
 _live: OwnedValues[Snapshot, dict[bytes, kernels.RowSet]] = OwnedValues()
 
 
@@ -41,7 +41,7 @@ class AllowedRows:
         """Reads what the filter is about in the fragments `covered`."""
         self._snapshot = snapshot
         self.addresses: U64Array | None = None
-        """Those that pass, ascending; None where there is no filter."""
+        """Those that pass, ascending; None without a filter."""
         if filter is not None:
             splits = [ScanSplit(number, 0, snapshot.fragment(number).physical_rows) for number in covered]
             scanner = Scanner(snapshot, reader_for, columns=[], filter=filter, splits=splits)

@@ -64,7 +64,7 @@ class VectorColumn:
 
 
 def vector_column(snapshot: Snapshot, name: str) -> VectorColumn:
-    """The column of this name; InvalidSearchError if its values are no vectors."""
+    """The column of this name; InvalidSearchError if its values are not vectors."""
     field = snapshot.schema.field(name)
     kind = field.to_arrow().type
     is_multi = at.is_list(kind) or at.is_large_list(kind)
@@ -86,9 +86,9 @@ def _parts(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 
 
 def vectors_in(array: pa.FixedSizeListArray, column: VectorColumn) -> tuple[U8Array, U8Array | None]:
-    """The bytes of the vectors of an array, and a byte per vector that is zero where it is none.
+    """The bytes of the vectors of an array, and a byte per vector that is zero if it is invalid.
 
-    A vector with a null in it is none.
+    A vector with a null in it is invalid.
     """
     dim, width = column.dim, np.dtype(column.dtype).itemsize
     items = array.values

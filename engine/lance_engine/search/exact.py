@@ -29,7 +29,7 @@ _MOST_QUERIES: Final = 256
 
 
 class Bounds(NamedTuple):
-    """Distances that count: lower <= distance < upper. None is no bound."""
+    """Distances that count: lower <= distance < upper. None means no bound."""
 
     lower: float | None = None
     upper: float | None = None
@@ -112,7 +112,7 @@ def _multivectors(query: Query) -> _Scan:
 def multivector_distances(compiled: Any, array: pa.Array, column: VectorColumn) -> F32Array:
     """Per list of vectors the sum over the query's vectors of the distance to the nearest one.
 
-    NaN, which is no distance, for nulls, lists without vectors, and lists in which a query vector finds none
+    NaN (no distance) for nulls, lists without vectors, and lists in which a query vector finds none
     that has a distance.
     """
     found = np.full(len(array), np.nan, dtype=np.float32)
@@ -126,7 +126,7 @@ def multivector_distances(compiled: Any, array: pa.Array, column: VectorColumn) 
     if valid is not None:
         distances[:, valid == 0] = np.nan
     distances = np.where(np.isnan(distances), np.inf, distances)
-    # Pairs of borders: what lies between one list and the next, of null lists, is skipped.
+    # Pairs of borders: what is between one list and the next, of null lists, is skipped.
     borders = np.stack([starts[filled], starts[filled + 1]], axis=1).reshape(-1) - first
     padded = np.concatenate([distances, np.full((len(distances), 1), np.inf, np.float32)], axis=1)
     least = np.minimum.reduceat(padded, borders, axis=1)[:, ::2]

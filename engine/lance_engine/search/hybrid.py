@@ -86,7 +86,7 @@ def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
 
 
 def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64Array:
-    """Values from 0 to 1, the greatest is 1; 0 for rows without one."""
+    """Values from 0 to 1, the largest is 1; 0 for rows without one."""
     found = np.zeros(count)
     if len(values):
         low, high = values.min(), values.max()

@@ -73,7 +73,7 @@ def search_index(
     options: SearchOptions,
     chosen: OpenIndex,
 ) -> kernels.Nearest:
-    """The k nearest rows of each query, as near as the index tells."""
+    """The k nearest rows of each query, as near as the index knows."""
     covered = set[int]().union(*(fragments for _, fragments in chosen.segments))
     missing = [] if options.fast_search else [f for f in snapshot.fragments if f.id not in covered]
     allowed = AllowedRows(snapshot, reader_for, filter, sorted(covered))

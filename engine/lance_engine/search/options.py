@@ -1,4 +1,4 @@
-"""What a search is asked for beside its query: which rows, what of them, and how thoroughly."""
+"""Options of a search besides its query: which rows, what of them, and how thoroughly."""
 
 from __future__ import annotations
 

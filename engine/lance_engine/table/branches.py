@@ -1,4 +1,4 @@
-"""Branches: histories beside the main one, each a dataset of its own that begins as a version of another.
+"""Branches: histories besides the main one, each a separate dataset that begins as a version of another.
 
 The folder ``tree/NAME`` holds the versions and the files of a branch, a small file in ``_refs/branches`` says
 that it exists and where it began. That file comes first and goes last: what it protects from cleaning up is
@@ -45,7 +45,7 @@ _FOLDERS: Final = (VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES)
 class Branch:
     """A branch. `parent` is the branch that it was made from, None being the main history.
 
-    `lineage` tells the branches apart that had the same name at different times: a version and a random
+    `lineage` distinguishes branches that had the same name at different times: a version and a random
     identifier for each step from the main history. Empty where it is not recorded.
     """
 
@@ -57,7 +57,7 @@ class Branch:
 
 
 def list_branches(root: Store) -> list[Branch]:
-    """All branches by name, but for damaged ones; one request each."""
+    """All branches by name, except damaged ones; one request each."""
     return readable(branch_names(root), lambda name: read_branch(root, name))
 
 
@@ -156,7 +156,7 @@ def delete_branch(root: Store, name: str) -> None:
 
 
 def _remove_files(root: Store, name: str) -> None:
-    # The folder of the branch "a/b" lies in that of the branch "a".
+    # The folder of the branch "a/b" is in that of the branch "a".
     inside = tuple(f"{TREE}/{other}/" for other in list_refs(root, BRANCHES) if other.startswith(f"{name}/"))
     for folder in _FOLDERS:
         paths = root.list(f"{TREE}/{name}/{folder}")

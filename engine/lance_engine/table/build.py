@@ -268,7 +268,7 @@ def _without_unused_files(fragments: Iterable[Fragment], schema: Schema) -> tupl
             for file in fragment.files
             if any(field in known or field < TOMBSTONE for field in file.fields)
         )
-        # Without any file other readers could not tell how many rows there are.
+        # Without any file other readers could not say how many rows there are.
         files = files or fragment.files[:1]
         if len(files) != len(fragment.files):
             fragment = dataclasses.replace(fragment, files=files)

@@ -54,7 +54,7 @@ def write_clone(source: Snapshot, target: Store, branch: str | None = None) -> i
 
 
 def _with_new_base(source: Snapshot) -> tuple[Manifest, int]:
-    """The manifest with a base path for the files that lie in the dataset itself, and the id of that."""
+    """The manifest with a base path for the files that are in the dataset itself, and the id of that."""
     manifest = source.manifest
     base = max((known.id for known in manifest.base_paths), default=-1) + 1
     path = BasePath(base, files_uri(source.store), True, manifest.branch)

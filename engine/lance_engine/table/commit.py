@@ -65,8 +65,8 @@ def commit(
     """Commit an operation and return the new version.
 
     `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
-    only). `read` is that version, if it is at hand: then it is not read again. When others committed since,
-    the operation is checked against theirs and applied on top. `taken` tells which rows a Delete or an Update
+    only). `read` is that version, if it is available: then it is not read again. When others committed since,
+    the operation is checked against theirs and applied on top. `taken` says which rows a Delete or an Update
     takes out: with it, others may have deleted other rows of the same fragments in the meantime. `files` were
     written for the operation; they are removed if the commit fails in a way that rules out that it took
     place. An error of storage while the manifest is put, such as a lost connection, leaves that open: then
@@ -129,7 +129,7 @@ class _Attempt:
         self._options = options
         self._storage_options = storage_options
         self._taken = taken
-        # As it was asked for; that of the transaction is fitted to what others committed.
+        # The operation as requested; that of the transaction is adapted to what others committed.
         self._operation = transaction.operation
         self._deletion_files: tuple[str, ...] = ()
         self.outcome_unknown = False
@@ -276,7 +276,7 @@ class _Attempt:
     def _unknown(self, version: int, why: str) -> CommitConflictError:
         read = self._transaction.read_version
         return CommitConflictError(
-            f"Cannot tell what changed since version {read}: version {version} {why}",
+            f"Cannot determine what changed since version {read}: version {version} {why}",
             path=self._store.uri,
             version=version,
             remedy="Open the latest version and retry the change",

@@ -105,7 +105,7 @@ def _names(operation: Operation) -> Iterable[str]:
 
 
 def _touched(operation: Operation) -> set[int] | None:
-    """The existing fragments that an operation changes or removes; None if it does not tell."""
+    """The existing fragments that an operation changes or removes; None if it does not say."""
     match operation:
         case Append():
             return set()
@@ -242,7 +242,7 @@ def _base(mine: Operation, theirs: Operation) -> Verdict:
     if not isinstance(mine, UpdateBases) or not isinstance(theirs, UpdateBases):
         return Verdict.RETRY
     clash = any(
-        # Id 0 asks for a free one.
+        # Id 0 requests a free one.
         (ours.id == other.id and ours.id)
         or (ours.name == other.name and ours.name is not None)
         or ours.path == other.path

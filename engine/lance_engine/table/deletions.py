@@ -51,5 +51,5 @@ def write_deletions(
 
 
 def deletion_path(fragment_id: int, deletion: DeletionFile) -> str:
-    """Where a deletion file lies below the root of its dataset."""
+    """Where a deletion file is below the root of its dataset."""
     return f"{DELETIONS}/{deletion.file_name(fragment_id)}"

@@ -1,4 +1,4 @@
-"""Feature flags: bits in a manifest that tell which features a reader or a writer has to understand."""
+"""Feature flags: bits in a manifest that say which features a reader or a writer has to understand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_engine.format.manifest import Manifest
 
 
 class Masks(Enum):
-    """In which of the two masks a bit may stand."""
+    """Which of the two masks may contain a bit."""
 
     ANY = "any"
     BOTH = "in both masks or in neither"
@@ -53,7 +53,7 @@ FEATURES = (
     # Indices that it moves rows for cover fragments that are gone: their rows are scanned.
     Feature(1024, "new-style fragment reuse", readable=True, masks=Masks.BOTH),
     Feature(SPILLED_ROW_LINEAGE, "spilled row lineage", readable=True, writable=True),
-    # The descriptors of managed blobs are of a kind of their own: reading one is refused, the rest is not.
+    # The descriptors of managed blobs are a separate kind: reading one is refused, the rest is not.
     Feature(16384, "managed blobs", readable=True, masks=Masks.BOTH),
     Feature(32768, "field ids that are never reused", readable=True, masks=Masks.WRITER),
     Feature(65536, "zone write seed", masks=Masks.BOTH),
@@ -95,7 +95,7 @@ def check_writable(manifest: Manifest) -> None:
 
 
 def derived_flags(manifest: Manifest, *, stable_row_ids: bool) -> tuple[int, int]:
-    """The (reader, writer) flags of a new manifest: from its content, except for those that stay once set."""
+    """The (reader, writer) flags of a new manifest: from its content, except those that stay once set."""
     both = STABLE_ROW_IDS if stable_row_ids else 0
     checked: Iterable[Fragment] = manifest.fragments
     if isinstance(manifest.fragments, FragmentList):

@@ -19,7 +19,7 @@ HINT_PATH: Final = f"{VERSIONS}/latest_version_hint.json"
 
 
 def write_hint(store: Store, version: int) -> None:
-    """Tell local readers which version is the latest. A missing or an old hint does no harm."""
+    """Write the latest version for local readers. A missing or outdated hint does no harm."""
     # Only local readers profit: object stores list the newest version first.
     path = store.local_path(HINT_PATH)
     if path is None or os.environ.get("LANCE_USE_VERSION_HINT") == "0":
@@ -29,7 +29,7 @@ def write_hint(store: Store, version: int) -> None:
 
 
 def read_hint(store: Store) -> int | None:
-    """The version that the hint names, None if there is no hint that can be believed."""
+    """The version that the hint names, None without a plausible hint."""
     path = store.local_path(HINT_PATH)
     if path is None:
         return None

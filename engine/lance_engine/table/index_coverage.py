@@ -1,6 +1,6 @@
 """Which fragments the indices of a version still cover after an operation.
 
-An entry of an index names rows by their stable row ids, or by where they lie. Rows that get another place
+An entry of an index names rows by their stable row ids, or by where they are. Rows that get another place
 drop out of what the latter cover. The former go on to cover them, unless their values changed.
 """
 

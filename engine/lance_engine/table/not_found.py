@@ -13,9 +13,9 @@ _MOST_NAMES = 8
 
 
 def dataset_not_found(store: Store) -> DatasetNotFoundError:
-    """The error that there is no dataset in `store`.
+    """The error for a `store` without a dataset.
 
-    On a local disk it suggests the dataset beside the path whose name is most like it, or lists the datasets
+    On a local disk it suggests the dataset next to the path with the most similar name, or lists the datasets
     in the directory that the path names. Object stores are not listed for it.
     """
     return DatasetNotFoundError(

@@ -34,7 +34,7 @@ def list_refs(store: Store, folder: str) -> list[str]:
 def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, Any]:
     """The content of a reference: an object that names a version under `version_key`.
 
-    FileNotFoundError if there is none, CorruptFileError if it is something else.
+    FileNotFoundError if none exists, CorruptFileError if it is something else.
     """
     try:
         content = json.loads(store.read(path))
@@ -90,7 +90,7 @@ def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[
 
 
 def branch_store(root: Store, branch: str | None) -> Store:
-    """Where the versions of a branch lie, None being the main history."""
+    """Where the versions of a branch are, None being the main history."""
     return root if branch is None else SubStore(root, f"{TREE}/{branch}")
 
 

@@ -19,7 +19,7 @@ _MOST_IDS: Final = 2**32
 
 
 def with_row_counts(snapshot: Snapshot) -> Snapshot:
-    """The snapshot itself, or one in which every fragment has its number of rows and an id of its own.
+    """The snapshot itself, or one in which every fragment has its number of rows and its own id.
 
     CorruptFileError for more rows than the addresses of rows can tell apart.
     """
@@ -53,7 +53,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
     except (LanceError, OSError):
         if not fragment.physical_rows:
             raise
-        return fragment  # reading it will tell what is wrong with its files
+        return fragment  # reading it will say what is wrong with its files
     if rows is None:
         raise CorruptFileError(
             "Neither the manifest nor a data file records the number of rows of a fragment",
@@ -68,7 +68,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
 
 
 def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
-    """How many rows the data files of a fragment have; None if none of them tells."""
+    """How many rows the data files of a fragment have; None if unknown."""
     # Rare, so that opening a dataset need not load what reads files.
     from lance_engine.file.legacy import LegacyFile
     from lance_engine.file.reader import FileReader
@@ -102,7 +102,7 @@ def _with_own_ids(snapshot: Snapshot) -> Snapshot:
     renamed.index_section = None  # its indices cannot tell the rows of such fragments apart
     for before, after in zip(fragments, renamed.fragments, strict=True):
         if before.deletion_file is not None and before.id != after.id:
-            # The names of deletion files tell the id that the fragment had.
+            # The names of deletion files contain the id that the fragment had.
             renamed.know_deletions(after, snapshot.read_deletions(before))
     return renamed
 

@@ -1,9 +1,9 @@
 """From stable row ids to row addresses.
 
-Most rows lie as they were appended: runs of consecutive ids at consecutive addresses, of which the index
+Most rows are as they were appended: runs of consecutive ids at consecutive addresses, of which the index
 holds 24 bytes each, and a lookup is one binary search over their starts. Compaction leaves such runs as well.
 Rows that were moved one by one are held as sorted arrays of the live ones, 16 bytes each. The id of a row
-that was moved also lies in the run that the row came from, whose row is deleted.
+that was moved is also in the run that the row came from, whose row is deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lance_engine.format.row_ids import IdRange, Segment
 U64Array = npt.NDArray[np.uint64]
 # Row addresses in, True for each that is not deleted.
 LiveMask = Callable[[U64Array], npt.NDArray[np.bool_]]
-# What the index takes for a run, and for a row that is held by itself.
+# What the index takes for a run, and for a single row.
 _RUN_BYTES, _ROW_BYTES = 24, 16
 
 

@@ -69,7 +69,7 @@ class Snapshot:
         )
 
     def with_fragments(self, fragments: tuple[Fragment, ...]) -> Snapshot:
-        """The same dataset with the descriptions of its fragments mended."""
+        """The same dataset with the descriptions of its fragments repaired."""
         mended = self.with_manifest(dataclasses.replace(self.manifest, fragments=fragments))
         mended.recorded_fragments = self.recorded_fragments
         mended._deleted.update(self._deleted)
@@ -80,7 +80,7 @@ class Snapshot:
 
     @property
     def uri(self) -> str:
-        """Where the dataset lies."""
+        """Where the dataset is."""
         return self.store.uri
 
     @cached_property
@@ -104,7 +104,7 @@ class Snapshot:
 
     @property
     def has_stable_row_ids(self) -> bool:
-        """Whether row ids are independent of where the rows lie; otherwise a row id is a row address."""
+        """Whether row ids are independent of where the rows are; otherwise a row id is a row address."""
         return bool(
             (self.manifest.reader_feature_flags | self.manifest.writer_feature_flags) & STABLE_ROW_IDS
         )
@@ -148,10 +148,10 @@ class Snapshot:
     # ---- deletions ---------------------------------------------------------------------------------------
 
     def deleted_rows(self, fragment: Fragment) -> U32Array | None:
-        """The physical offsets of the deleted rows, ascending; None when there are none.
+        """The physical offsets of the deleted rows, ascending, or None.
 
-        CorruptFileError if the deletion file names rows that the fragment does not have: which of both is
-        wrong cannot be told. Look-ups of single rows do not ask for them.
+        CorruptFileError if the deletion file names rows that the fragment does not have: either may be
+        wrong. Look-ups of single rows do not ask for them.
         """
         if fragment.deletion_file is None:
             return None
@@ -263,7 +263,7 @@ class Snapshot:
 
     @cached_property
     def _id_order(self) -> npt.NDArray[np.int64] | None:
-        """The numbers of the fragments in the order of their ids; None where that is how they stand."""
+        """The numbers of the fragments in the order of their ids; None if they are in that order already."""
         ids = fragment_ids(self.fragments)
         return None if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
 
@@ -278,7 +278,7 @@ class Snapshot:
     def _placed_segments(self) -> Iterator[PlacedSegment]:
         for fragment in self.fragments:
             address = fragment.id << _OFFSET_BITS
-            # Those that nobody has asked for are not kept: the index holds the same in less memory.
+            # Those that nobody has requested are not kept: the index holds the same in less memory.
             for segment in self._segments.get(fragment.id) or self._parse_row_ids(fragment):
                 yield PlacedSegment(segment, address)
                 address += len(segment)
@@ -353,11 +353,11 @@ class Snapshot:
     # ---- files -------------------------------------------------------------------------------------------
 
     def data_file_location(self, data_file: DataFile) -> tuple[Store, str]:
-        """The store and the path in it where a data file lies."""
+        """The store and the path in it where a data file is."""
         return self._location(data_file.base_id, DATA, data_file.path)
 
     def deletion_file_location(self, fragment: Fragment, deletion: DeletionFile) -> tuple[Store, str]:
-        """The store and the path in it where a deletion file lies."""
+        """The store and the path in it where a deletion file is."""
         return self._location(deletion.base_id, DELETIONS, deletion.file_name(fragment.id))
 
     def index_file_location(self, segment: IndexSegment, name: str = "") -> tuple[Store, str]:
@@ -390,7 +390,7 @@ class Snapshot:
         return base
 
     def external_blob(self, base_id: int | None, uri: str) -> tuple[Store, str]:
-        """The store and the path in it of a blob that lies anywhere, or by its path below a base path.
+        """The store and the path in it of a blob that is anywhere, or by its path below a base path.
 
         ExternalAccessError unless the caller allows that place, or it is in the dataset itself.
         """

@@ -29,7 +29,7 @@ class Tag:
 
 
 def list_tags(store: Store) -> list[Tag]:
-    """All tags by name, but for damaged ones; one request each."""
+    """All tags by name, except damaged ones; one request each."""
     return readable(list_refs(store, TAGS), lambda name: read_tag(store, name))
 
 

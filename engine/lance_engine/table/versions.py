@@ -31,7 +31,7 @@ from lance_engine.table.snapshot import Snapshot
 class VersionList:
     """The versions of the main history, and the naming scheme that they share.
 
-    Of thousands of versions mostly the latest is asked for: only that is worked out at first.
+    Of thousands of versions, usually only the latest is needed: the others are computed on demand.
     """
 
     def __init__(self, names: Sequence[str], scheme: NamingScheme) -> None:
@@ -51,7 +51,7 @@ class VersionList:
         return self.versions[-1]
 
     def path(self, version: int) -> str:
-        """Where the manifest of a version lies."""
+        """Where the manifest of a version is."""
         return self.scheme.path(version)
 
     @staticmethod
@@ -62,7 +62,7 @@ class VersionList:
 
 
 def list_versions(store: Store) -> VersionList | None:
-    """All versions of a dataset, None when there is none; CorruptFileError if naming schemes are mixed."""
+    """All versions of a dataset, or None; CorruptFileError if naming schemes are mixed."""
     return _version_list(store, store.names(VERSIONS))
 
 
@@ -140,7 +140,7 @@ def open_snapshot(
 ) -> Snapshot:
     """Open one version of a dataset, the latest by default.
 
-    DatasetNotFoundError if there is no dataset, VersionNotFoundError (it lists what there is) if the
+    DatasetNotFoundError if there is no dataset, VersionNotFoundError (it lists the existing versions) if the
     version is gone or never was, UnsupportedFeatureError if its feature flags ask for something unknown.
     """
     store = open_store(uri, storage_options)

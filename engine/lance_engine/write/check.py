@@ -1,4 +1,4 @@
-"""Says before the first byte is written what a file version cannot hold."""
+"""Checks that a file version can hold the data before the first byte is written."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _check_fixed_size_list_of_structs(field: Field, path: str, version: tuple[in
     if version < (2, 2):
         what = f"Fixed-size lists of structs are not supported in file version {version[0]}.{version[1]}"
     elif field.parent_id != NO_PARENT:
-        # The pages of such a column count items: readers exist that miss the rows of its siblings.
+        # The pages of such a column count items: some readers miss the rows of its siblings.
         what = "Fixed-size lists of structs inside other columns are not supported"
     elif not field.is_fixed_size_list_of_structs:
         what = "Fixed-size lists of fixed-size lists of structs are not supported"

@@ -56,7 +56,7 @@ class _Encoded(NamedTuple):
     zones: list[ZoneStatistics | None]
 
 
-# A column that is smaller than this part of its batch is copied to wait by itself.
+# A column that is smaller than this part of its batch is copied to wait on its own.
 _COPIED_SHARE = 4
 
 

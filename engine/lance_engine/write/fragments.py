@@ -19,7 +19,7 @@ from lance_engine.write.options import WriteOptions
 from lance_engine.write.source import conform
 
 DATA_FOLDER = "data"
-# Rows handed to a file at once: how closely `max_bytes_per_file` is kept, and how often progress is told.
+# Rows handed to a file at once: how closely `max_bytes_per_file` is kept, and how often progress is reported.
 _STEP_ROWS = 1 << 16
 
 

@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 ZoneMapForm = Literal["compatible", "strict"]
 
 DEFAULT_VERSION = "2.1"
-# Used by itself where a column needs it.
+# Used automatically where a column needs it.
 NEXT_VERSION = "2.2"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
 VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
@@ -30,7 +30,7 @@ class WriteOptions:
     `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
     name, temporary ones included, so that what a failed job wrote can be found. `zone_maps` adds minimum,
     maximum and null count of every `zone_rows` rows to the columns that have an order; `zone_index` says
-    how: beside columns whose encoding stays plain (``compatible``), or as the encoding `zone_index` of the
+    how: next to columns with a plain encoding (``compatible``), or as the encoding `zone_index` of the
     format (``strict``, version 2.0 only), which pylance cannot read. `profile` says what counts most: small
     files (``size``), fast scans (``speed``), or both (``balanced``).
     """

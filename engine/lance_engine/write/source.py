@@ -84,7 +84,7 @@ def _is_json(field: pa.Field) -> bool:
 
 
 def _blob_bytes(array: pa.StructArray, wanted: pa.Field) -> pa.Array:
-    """The bytes of blobs that come as structs of data and, for those that lie elsewhere, a URI."""
+    """The bytes of blobs that come as structs of data and, for those that are elsewhere, a URI."""
     names = {field.name for field in array.type}
     if not {"data", "uri"} <= names:
         raise _mismatch(array.type, wanted)

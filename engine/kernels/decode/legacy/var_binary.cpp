@@ -25,7 +25,7 @@ class VarBinary : public ArrayDecoder {
   }
 
   void metadata_ranges(std::vector<Range>& ranges) const override { ranges.push_back(positions_); }
-  // Only the positions tell where the bytes are.
+  // Only the positions say where the bytes are.
   void all_ranges(std::vector<Range>& ranges) const override { ranges.push_back(positions_); }
   void data_ranges(const Source& source, uint64_t begin, uint64_t end,
                    std::vector<Range>& ranges) const override {

@@ -28,7 +28,7 @@ class ArrayDecoder {
   virtual void load(const Source&) {}
   // Appends slots [begin, end); lengths of leaves are counted by the page.
   virtual void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const = 0;
-  // Points at the bytes of slots [begin, end) when they stand in the file as Arrow wants them, all of them
+  // Points at the bytes of slots [begin, end) when they are in the file as Arrow wants them, all of them
   // valid.
   virtual Span alias(const Source&, uint64_t, uint64_t) const { return {}; }
   // The same for the bytes of strings, whose offsets and validity are appended to `out`.
@@ -51,7 +51,7 @@ ArrayDecoderPtr make_fixed_size_list(uint64_t dimension, ArrayDecoderPtr items);
 ArrayDecoderPtr make_binary(ArrayDecoderPtr indices, ArrayDecoderPtr bytes, uint64_t null_adjustment);
 ArrayDecoderPtr make_fixed_size_binary(ArrayDecoderPtr bytes, uint64_t byte_width);
 ArrayDecoderPtr make_fsst(ArrayDecoderPtr binary, Span symbol_table);
-// `shifted`: index 0 is null and value i stands at index i + 1, as plain string columns have it.
+// `shifted`: index 0 is null and value i is at index i + 1, as plain string columns have it.
 ArrayDecoderPtr make_dictionary(ArrayDecoderPtr indices, unsigned index_width, ArrayDecoderPtr items,
                                 uint64_t count, bool shifted, LeafType type);
 ArrayDecoderPtr make_bitpacked(Range buffer, unsigned packed_bits, unsigned bits, bool is_signed);

@@ -69,7 +69,7 @@ class Binary : public ArrayDecoder {
 
   void metadata_ranges(std::vector<Range>& ranges) const override {
     indices_->metadata_ranges(ranges);
-    indices_->all_ranges(ranges);  // where the bytes lie is known only from the indices
+    indices_->all_ranges(ranges);  // where the bytes are is known only from the indices
     bytes_->metadata_ranges(ranges);
   }
   void all_ranges(std::vector<Range>& ranges) const override {

@@ -58,7 +58,7 @@ class DictionaryDecoder : public ArrayDecoder {
   }
 
   void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const override {
-    // A dictionary may also stand, by mistake, where a bitmap or offsets should.
+    // In damaged files, a dictionary may take the place of a bitmap or offsets.
     const LeafType& wanted = out.values.type();
     check(wanted.kind == type_.kind && wanted.width == type_.width && wanted.dims.empty(),
           "a dictionary stands where values of another type should");

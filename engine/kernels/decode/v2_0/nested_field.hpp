@@ -15,7 +15,7 @@ struct ListPage {
   uint64_t num_items = 0;
 };
 
-// A list: an offsets column in the space of its rows, and items in a space of their own. Offsets are kept
+// A list: an offsets column in the space of its rows, and items in their own space. Offsets are kept
 // once they are fetched: a row then costs a request for its items only, however deep these are.
 FieldPtr make_list_field(std::string name, std::vector<ListPage> pages, std::shared_ptr<const Source> source,
                          FieldPtr items, bool large);

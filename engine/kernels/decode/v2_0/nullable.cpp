@@ -7,7 +7,7 @@ namespace {
 
 const LeafType kBitmap{LeafKind::kBits, 0, {}};
 
-// A validity bitmap beside the values (format 2.0, nullable with some nulls).
+// A validity bitmap next to the values (format 2.0, nullable with some nulls).
 class Nullable : public ArrayDecoder {
  public:
   Nullable(ArrayDecoderPtr validity, ArrayDecoderPtr values)
@@ -50,8 +50,8 @@ class Nullable : public ArrayDecoder {
 class AllNull : public ArrayDecoder {
  public:
   void decode(const Source&, uint64_t begin, uint64_t end, Target out) const override {
-    // A list has as many items as it says: nothing in the file stands for these. Each number is checked
-    // before the next is made of it, so that none of them wraps.
+    // A list has as many items as it says: nothing in the file backs that number. Each number is checked
+    // before the next is computed from it, so that no number wraps around.
     uint64_t count = end - begin;
     check_placeholders(count);
     out.validity.append_null(count);
@@ -90,7 +90,7 @@ class Constant : public ArrayDecoder {
     check(out.innermost() && type.kind != LeafKind::kNull &&
               (type.variable() || size == (type.kind == LeafKind::kBits ? 1 : type.width)),
           "a constant value does not fit the type of the column");
-    // Nothing in the file stands for so many bytes.
+    // Nothing in the file backs so many bytes.
     check_placeholders(count);
     if (size > 0 && count > kMaxPlaceholderBytes / size) check_placeholders(kMaxPlaceholderBytes + 1);
     check_placeholders(count * std::max<uint64_t>(size, type.variable() ? type.offset_width() : 0));

@@ -1,4 +1,4 @@
-"""What decoders of 0.1 pages need to know beside their page."""
+"""What decoders of 0.1 pages need to know besides their page."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _descend(array: pa.Array, field: Field, top: Field, path: str, columns: list
     pages: list[Page] = []
     columns.append(pages)
     if field.is_leaf and field.logical_type != "struct":
-        # A page without rows would say nothing.
+        # A page without rows would add nothing.
         if len(array):
             pages.append(_leaf_page(array, field, Settings.of(field, top)))
     elif field.is_packed:
@@ -71,5 +71,5 @@ def _leaf_page(array: pa.Array, field: Field, settings: Settings) -> Page:
 
 
 def struct_header() -> pb.ArrayEncoding:
-    """What stands for a struct, whose children have columns of their own."""
+    """The placeholder for a struct, whose children have their own columns."""
     return pb.ArrayEncoding(struct=pb.SimpleStruct())

@@ -42,7 +42,7 @@ def _few_strings(builder: PageBuilder, coded: pa.DictionaryArray) -> pb.ArrayEnc
 
 
 def _dictionary(builder: PageBuilder, array: pa.DictionaryArray) -> pb.ArrayEncoding:
-    """A column of a dictionary type: nulls are an item of their own."""
+    """A column of a dictionary type: nulls are a separate item."""
     items, keys = array.dictionary, array.indices
     if keys.null_count or items.null_count:
         # Decoding collects the nulls of keys and items alike; they become one item at the end.

@@ -1,4 +1,4 @@
-"""Lists: where they end in the items, which are a column of their own (format 2.0, list)."""
+"""Lists: where they end in the items, which are a separate column (format 2.0, list)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def no_nulls(values: pb.ArrayEncoding) -> pb.ArrayEncoding:
 
 
 def _some_nulls(validity: pb.ArrayEncoding, values: pb.ArrayEncoding) -> pb.ArrayEncoding:
-    """Values beside a bitmap, 1 where there is one."""
+    """Values and a bitmap, 1 where there is a value."""
     return pb.ArrayEncoding(
         nullable=pb.Nullable(some_nulls=pb.Nullable.SomeNull(validity=validity, values=values))
     )

@@ -1,7 +1,7 @@
 """The encodings of values in version 2.0.
 
 Each is a module with ``encode``, which gives None for arrays that it does not suit; they are asked in this
-order. There is little to choose: strings of few kinds become a dictionary, numbers lie flat. The kernels read
+order. There is little to choose: strings with few distinct values become a dictionary. The kernels read
 what they write (``engine/kernels/page/array.cpp``).
 """
 

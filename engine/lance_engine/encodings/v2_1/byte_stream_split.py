@@ -1,6 +1,6 @@
 """Byte-stream split: all first bytes, then all second bytes, and so on (format 2.1).
 
-It saves nothing by itself, and prepares compression where the bytes of a position look alike.
+It saves nothing by itself, but prepares compression where the bytes of a position look alike.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Candidate:
     """`size` in bytes and `decoding` in nanoseconds, of the whole page; `build` makes what is stored.
 
     `around` makes what a general compression may be put around, if anything; what is not `alone` is stored so
-    only. `asked` says that the field wishes for this encoding.
+    only. `asked` means that the field's metadata requests this encoding.
     """
 
     size: int
@@ -38,7 +38,7 @@ class Candidate:
 
 
 def cheapest(plain: list[Candidate], compressed: list[Candidate], profile: Profile) -> Candidate:
-    """The one with the least cost; a compressed one only where it saves bytes clearly."""
+    """The cheapest candidate; a compressed one only if it clearly saves bytes."""
     best = min(plain, key=lambda candidate: candidate.cost(profile))
     gainful = [item for item in compressed if item.size <= best.size * (1 - profile.least_gain)]
     return min([best, *gainful], key=lambda candidate: candidate.cost(profile))

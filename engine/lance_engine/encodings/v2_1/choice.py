@@ -32,6 +32,6 @@ def best_in_chunks(
         for scheme in context.schemes(plain.size)
     ]
     if settings.general:
-        # Asked for: decoding time does not count.
+        # Requested: decoding time does not count.
         return min([*alone, *wrapped], key=lambda candidate: candidate.size)
     return cheapest(alone, wrapped, context.profile)

@@ -1,6 +1,6 @@
 """Consecutive rows of a column as pages, each stored the way that suits its own values.
 
-The table tells what there is to choose from, `candidate` weighs it, and the metadata of the field may decide
+The table lists what there is to choose from, `candidate` weighs it, and the metadata of the field may decide
 instead.
 """
 

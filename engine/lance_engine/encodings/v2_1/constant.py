@@ -18,7 +18,7 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.kernels import Levels
 
-# Bytes of levels from which compression pays, and of a constant that stands in the layout message.
+# Bytes of levels from which compression pays, and of a constant that is stored in the layout message.
 _COMPRESSED_LEVELS = 4096
 _INLINE_BYTES = 32
 

@@ -1,4 +1,4 @@
-"""What the choice for one page of a leaf depends on, beside the values."""
+"""What the choice for one page of a leaf depends on, besides the values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_engine.kernels import Levels
 
 # Pages with less than this are not compressed.
 COMPRESS_MIN_BYTES = 4096
-# What a chunk of the wish of a field may hold at most.
+# The upper limit of the chunk size that a field can request.
 _MAX_CHUNK_BYTES = 16 << 10
 
 _Values = TypeVar("_Values", contravariant=True)
@@ -24,7 +24,7 @@ _Values = TypeVar("_Values", contravariant=True)
 class ChunkEncoding(Protocol[_Values]):
     """The module of an encoding of values in chunks.
 
-    It also has a function ``describe``, which makes the message that stands in the page for the encoding.
+    It also has a function ``describe``, which makes the message that stores the encoding in the page.
     """
 
     def estimate(self, context: PageContext, values: _Values, /) -> Candidate | None:
@@ -82,6 +82,6 @@ class PageContext:
 
     @property
     def string_chunk_bytes(self) -> int | None:
-        """How large the field wishes chunks of strings to be."""
+        """The size of chunks of strings that the field requests."""
         wish = self.settings.chunk_bytes
         return min(wish, _MAX_CHUNK_BYTES) if wish else None

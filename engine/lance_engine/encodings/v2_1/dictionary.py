@@ -42,7 +42,7 @@ class DictionaryChoice:
 
 
 def dictionary_limits(settings: Settings, count: int, size: int) -> tuple[int, int] | None:
-    """The most items and bytes that are worth it beside `size` bytes; None for tiny pages."""
+    """The most items and bytes that pay off for `size` bytes; None for tiny pages."""
     if count < _MIN_VALUES:
         return None
     return min(count // settings.dictionary_divisor, _MAX_ITEMS), int(size * settings.dictionary_ratio)

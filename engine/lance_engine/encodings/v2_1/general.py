@@ -7,7 +7,7 @@ from lance_engine.encodings.v2_1.candidate import Candidate
 from lance_engine.encodings.v2_1.context import PageContext
 from lance_engine.format.pb import encodings21_pb2 as pb
 
-# Chunks that a size is estimated from: a part of them, but not more than so many.
+# Chunks that a size is estimated from: a part of them, up to this many.
 _SAMPLE_PART, _SAMPLE_CHUNKS = 4, 8
 # Per byte that comes out, byte that goes in, and chunk.
 _LZ4_NS = (0.05, 0.25, 100)

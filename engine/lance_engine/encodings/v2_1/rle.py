@@ -13,7 +13,7 @@ _VALUE_NS = 1.0
 
 
 def describe(bits: int) -> pb.CompressiveEncoding:
-    """Values of `bits` each, and beside them how often each repeats (1 to 255)."""
+    """Values of `bits` each, and how often each repeats (1 to 255)."""
     return pb.CompressiveEncoding(rle=pb.Rle(values=flat.describe(bits), run_lengths=flat.describe(8)))
 
 

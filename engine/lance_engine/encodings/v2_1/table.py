@@ -1,7 +1,7 @@
 """Everything that pages of versions 2.1 and 2.2 can be: the encodings of their values and the kinds of pages.
 
-Every encoding is a module of its own: ``describe`` makes the message that stands in a page for it,
-``estimate`` tells what values would take, and its candidate writes them. Those that only stand
+Every encoding is a separate module: ``describe`` makes the message that stores it in a page,
+``estimate`` predicts the size of values, and its candidate writes them. Those that only occur
 around or inside of others, such as ``general`` and ``out_of_line_bitpacking``, are called by these. A kind of
 pages is a module with ``page``. The kernels read what they write (``engine/kernels/page``).
 """

@@ -44,7 +44,7 @@ def page(context: PageContext) -> EncodedPage | None:
 
 
 def rows_page(context: PageContext, children: Iterable[tuple[Field | None, pa.Array]]) -> EncodedPage:
-    """Rows stored one by one; the fields that the children belong to may wish for an encoding."""
+    """Rows stored one by one; the fields of the children may request an encoding."""
     fields: list[kernels.VariableInput | tuple[Buffer, int, int]] = []
     encodings: list[tuple[pb.CompressiveEncoding, int, bool]] = []
     for child, values in children:
@@ -66,7 +66,7 @@ def rows_page(context: PageContext, children: Iterable[tuple[Field | None, pa.Ar
 def _strings(
     context: PageContext, field: Field | None, values: pa.Array
 ) -> tuple[kernels.VariableInput, pb.CompressiveEncoding]:
-    """The strings of a field, coded or compressed one by one where its metadata ask for it or it pays."""
+    """The strings of a field, coded or compressed one by one if requested in its metadata or if it pays."""
     strings = strings_of(values, None)
     plain = strings.input
     encoding = variable.describe(plain.offset_bits)

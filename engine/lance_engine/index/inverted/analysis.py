@@ -1,6 +1,6 @@
 """How texts become tokens: the options of an index, and the steps from a text to what is looked up.
 
-A text is cut into tokens; these pass, each by itself, the limit of length, lower case, stemming, stop words
+A text is cut into tokens; each token passes the limit of length, lower case, stemming, stop words
 and folding, in this order. Cutting is native; each different token is filtered once.
 """
 
@@ -108,7 +108,7 @@ class Analysis:
         if not isinstance(given.get("language", ""), str) or not isinstance(
             given.get("base_tokenizer", ""), str
         ):
-            raise UnsupportedFeatureError("The index does not tell how it cuts texts into words")
+            raise UnsupportedFeatureError("The index does not say how it cuts texts into words")
         analysis = cls(**given)
         try:
             analysis.check()
@@ -138,7 +138,7 @@ def analysis_of(options: Mapping[str, Any]) -> Analysis:
     """The analysis with some options; InvalidSearchError if one is unknown or is invalid."""
     given = dict(options)
     if given.get("base_tokenizer") == "ngram":
-        # Parts of words are no words.
+        # Parts of words are not whole words.
         given = {"stem": False, "remove_stop_words": False, **given}
     if isinstance(given.get("custom_stop_words"), list):
         given["custom_stop_words"] = tuple(given["custom_stop_words"])
@@ -213,7 +213,7 @@ def is_text(kind: pa.DataType) -> bool:
 def _flattened(lists: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """Per list its first string and the end of the last one; null lists have none."""
     if lists.null_count:
-        # What lies under a null list is no text.
+        # What is under a null list is not a text.
         lists = lists.fill_null([])
     return np.asarray(lists.offsets).astype(np.int64), lists.values
 

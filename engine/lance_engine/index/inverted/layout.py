@@ -1,4 +1,4 @@
-"""How the files of an inverted index are laid out, as their metadata tell."""
+"""How the files of an inverted index are laid out, according to their metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition of an inverted index: tokens and documents in memory, posting lists as they are asked for."""
+"""One partition of an inverted index: tokens and documents in memory, posting lists as they are requested."""
 
 from __future__ import annotations
 

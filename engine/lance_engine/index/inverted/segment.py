@@ -1,4 +1,4 @@
-"""One segment of an inverted index, opened: its partitions, and posting lists that were asked for."""
+"""One segment of an inverted index, opened: its partitions, and posting lists that were requested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lance_engine.index.inverted.partition import TextPartition
 
 Made = TypeVar("Made")
 
-# From this version on the items of lists may be documents of their own.
+# From this version on the items of lists may be separate documents.
 _LIST_ITEMS: Final = 3
 
 

@@ -86,7 +86,7 @@ def _lists(builder: kernels.IndexBuilder, first: int, last: int, schema: pa.Sche
         pa.array(counts),
     ]
     if len(schema) > len(columns):
-        # Positions begin anew with each block, so that there are as many begins as blocks.
+        # Positions start over with each block, so that there are as many begins as blocks.
         columns += [
             _binaries(positions, position_ends),
             pa.ListArray.from_arrays(pa.array(lists), pa.array(offsets)),

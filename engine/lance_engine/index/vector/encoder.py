@@ -23,7 +23,7 @@ _VECTOR_TYPES: Final = {pa.float16(): np.float16, pa.float32(): np.float32, pa.f
 
 
 class Stages(Protocol):
-    """What is told how far the building is; it may raise to end it."""
+    """A callback that receives the progress of the build and may raise to end it."""
 
     def begin(self, stage: str, total_rows: int | None = None, unit: str = "rows") -> None:
         """A new stage."""

@@ -19,7 +19,7 @@ METRIC_NAMES: Final = {metric: name for name, metric in METRICS.items()}
 
 
 def json_of(metadata: Mapping[str, str], key: str) -> Any:
-    """The value of an entry; CorruptFileError if it is none."""
+    """The value of an entry; CorruptFileError if it is invalid."""
     try:
         return json.loads(metadata[key])
     except (KeyError, ValueError, RecursionError) as error:
@@ -42,7 +42,7 @@ def embedded(value: Any, key: str) -> dict[str, Any]:
 
 
 def whole(entries: Mapping[str, Any], key: str, low: int, high: int, default: int | None = None) -> int:
-    """A number from `low` to `high`; CorruptFileError if it is none."""
+    """A number from `low` to `high`; CorruptFileError if it is invalid."""
     value = entries.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise CorruptFileError(f"The entry '{key}' of the index is {str(value)[:40]}")
@@ -50,7 +50,7 @@ def whole(entries: Mapping[str, Any], key: str, low: int, high: int, default: in
 
 
 def real(entries: Mapping[str, Any], key: str) -> float:
-    """A number; CorruptFileError if it is none."""
+    """A number; CorruptFileError if it is invalid."""
     value = entries.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise CorruptFileError(f"The entry '{key}' of the index is {str(value)[:40]}")

@@ -19,7 +19,7 @@ KINDS: Final = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_FLAT", "IVF_HNSW_SQ")
 _TARGET_ROWS: Final = {"FLAT": 4096, "PQ": 8192, "SQ": 8192}
 _GRAPH_ROWS: Final = 1 << 20
 _MOST_PARTITIONS: Final = 4096
-# Fewer rows than this per partition tell too little about where its centroid is.
+# Fewer rows than this per partition say too little about where its centroid is.
 _LEAST_ROWS: Final = 256
 _PART_DIM: Final = 16
 _VALUE_TYPES: Final = (pa.float16(), pa.float32(), pa.float64())
@@ -84,7 +84,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
     """The options of a new index on a column of type `vector` with `rows` rows.
 
     UnsupportedTypeError if there is no such index on these values, InvalidSearchError if an option is
-    invalid, TypeError if there is none of this name.
+    invalid, TypeError if no option has this name.
     """
     name = kind.upper()
     if not pa.types.is_fixed_size_list(vector):

@@ -27,7 +27,7 @@ class TextColumn:
 
 
 def text_column(snapshot: Snapshot, name: str) -> TextColumn:
-    """The column of this name; InvalidSearchError if its values are no texts."""
+    """The column of this name; InvalidSearchError if its values are not texts."""
     field = snapshot.schema.field(name)
     kind = field.to_arrow().type
     if field.is_json or not is_text(kind):

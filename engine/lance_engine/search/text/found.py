@@ -53,7 +53,7 @@ def summed(parts: list[Found], signs: list[float]) -> Found:
 
 
 def best_of(parts: list[Found]) -> Found:
-    """Every row of any part, with the greatest of its scores."""
+    """Every row of any part, with the largest of its scores."""
     every = joined(parts)
     ids, places = np.unique(every.ids, return_inverse=True)
     scores = np.full(len(ids), -np.inf, dtype=np.float32)

@@ -123,7 +123,7 @@ def statistics_of(index: OpenTexts, terms: Terms) -> Statistics:
     return Statistics(documents, tokens, frequencies)
 
 
-# What a factor of BM25 is multiplied with, beside rarity.
+# What a factor of BM25 is multiplied with, besides rarity.
 _FACTOR: Final = K1 + 1
 
 
@@ -134,7 +134,7 @@ def search_indexed(
     best = kernels.BestTexts(k)
     rarity = [statistics.idf(text) * _FACTOR for text in terms.texts]
     if terms.needs_all:
-        # A word that is asked for twice counts twice.
+        # A word that is requested twice counts twice.
         entries = [
             (group, number, terms.boost) for group, numbers in enumerate(terms.groups) for number in numbers
         ]

@@ -51,7 +51,7 @@ class MultiMatch:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Documents found by all of `must`, or if there is none by some of `should`, and by none of `must_not`.
+    """Documents found by all of `must`, or if none exists by some of `should`, and by none of `must_not`.
 
     Scores of `must` and `should` are added.
     """
