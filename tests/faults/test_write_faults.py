@@ -44,7 +44,8 @@ TEXTS = pa.struct([("text", pa.string())])
 )
 def test_types_without_a_place_in_the_format(arrow_type: pa.DataType, remedy: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTypeError, match=remedy) as caught:
-        write_dataset(pa.table({"good": [1], "bad": pa.nulls(1, arrow_type)}), tmp_path)
+        table = pa.table({"good": [1], "bad": pa.nulls(1, arrow_type)})
+        write_dataset(table, tmp_path, data_storage_version="2.1")
     assert str(caught.value.place["column"]).startswith("bad")
     assert not files(tmp_path)
 

@@ -59,7 +59,7 @@ def test_datasets_plans_and_results_show_themselves(things):
     assert "things.lance" in things._repr_html_()
     with lance_sql.connect() as connection:
         plan = connection.explain(f"SELECT id FROM '{things.uri}' WHERE id > 5")
-        assert plan._repr_html_().startswith("<pre>")
+        assert plan._repr_html_().startswith("<pre ")
 
 
 EVENT = ProgressEvent("write", 250, 1000, 2_000_000, 3, 1.0)
