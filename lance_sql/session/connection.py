@@ -149,9 +149,11 @@ class Connection:
         return self.execute(last, params, progress=progress)
 
     def execute(
-        self, statement: Statement, params: Parameters = None, *, progress: ProgressOption = None
+        self, statement: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
-        """As `sql`, for one statement of a text."""
+        """The same as `sql`, which also takes one statement of a text that was split before."""
+        if isinstance(statement, str):
+            return self.sql(statement, params, progress=progress)
         self._check_open()
         self._finish_streams()
         with self._explained(statement):

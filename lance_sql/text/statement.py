@@ -21,7 +21,15 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
-from lance_sql.text.tokens import Token, arguments, closing, quote, table_positions, tokenize
+from lance_sql.text.tokens import (
+    NAMED_TABLE,
+    Token,
+    arguments,
+    closing,
+    quote,
+    table_positions,
+    tokenize,
+)
 
 #: Words that can follow a table and are no alias for it.
 _AFTER_TABLE = re.compile(
@@ -167,7 +175,8 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
         return reference, 1, None
     following = tokens[position + length] if position + length < len(tokens) else None
     named = following is not None and is_alias(following)
-    alias = "" if named else f" AS {quote(part or names[-1])}"
+    takes_none = position > 0 and tokens[position - 1].upper in NAMED_TABLE
+    alias = "" if named or takes_none else f" AS {quote(part or names[-1])}"
     # sales.versions may as well be the table `versions` in a schema `sales` of the engine.
     only_if = None if choice or reference.quoted else name
     edit = Edit(token.start, tokens[position + length - 1].end, quote(name) + alias, only_if)
@@ -232,7 +241,8 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
         return None
     path, *others = arguments(tokens[position + 2 : end])
     names = ("string", "quoted", "word") if function == "lance_indexes" else ("string",)
-    if len(path) != 1 or path[0].kind not in names:
+    is_dotted = function == "lance_indexes" and len(path) > 1 and len(_dotted(path, 0)) * 2 - 1 == len(path)
+    if not path or path[0].kind not in names or not (len(path) == 1 or is_dotted):
         raise UnsupportedFeatureError(
             f"{function} needs a constant path", remedy=f"Write {function}('x.lance')"
         )
@@ -244,9 +254,10 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
                 f"unknown metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
             )
     choice = _merged([_choice(text, argument) for argument in others])
-    name = reference_name(path[0].value, choice, part)
-    is_quoted = path[0].kind != "word"
-    reference = Reference(name, path[0].value, choice, part, certain=True, quoted=is_quoted)
+    location = ".".join(_dotted(path, 0)) if is_dotted else path[0].value
+    name = reference_name(location, choice, part)
+    is_quoted = path[0].kind != "word" and not is_dotted
+    reference = Reference(name, location, choice, part, certain=True, quoted=is_quoted)
     return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, quote(name))
 
 

@@ -102,7 +102,10 @@ def arguments(tokens: list[Token]) -> list[list[Token]]:
 
 
 def table_positions(tokens: list[Token]) -> set[int]:
-    """The places where only a table can stand: behind FROM and JOIN, and behind commas between tables."""
+    """The places where only a table can stand.
+
+    They are behind FROM and JOIN, behind commas between tables, and behind statements of one table.
+    """
     found: set[int] = set()
     clauses = [False]  # for each open bracket: whether we are between FROM and the end of its clause
     expected = False
@@ -120,14 +123,17 @@ def table_positions(tokens: list[Token]) -> set[int]:
         elif word in ("FROM", "JOIN"):
             if position == 0 or tokens[position - 1].upper != "DISTINCT":  # IS DISTINCT FROM a value
                 clauses[-1] = expected = True
-        elif word in ("DESCRIBE", "SUMMARIZE"):
-            expected = True
+        elif word in ("DESCRIBE", "SUMMARIZE") or (word in NAMED_TABLE and position == 0):
+            expected = tokens[position + 1 : position + 2] != [] and tokens[position + 1].upper != "FROM"
         elif token.text == ",":
             expected = clauses[-1]
         elif word in _AFTER_FROM:
             clauses[-1] = False
     return found
 
+
+#: Words that begin a statement, and are followed by a table that takes no alias.
+NAMED_TABLE = {"COPY", "DESC", "DESCRIBE", "PIVOT", "SUMMARIZE", "TABLE", "UNPIVOT"}
 
 #: Words between FROM or JOIN and the table.
 _TABLE_PREFIXES = {"LATERAL", "ONLY", "TABLE"}

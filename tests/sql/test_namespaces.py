@@ -62,3 +62,34 @@ def test_other_attached_databases_are_left_to_duckdb(tmp_path):
         assert [row[:3] for row in tables] == [("lance", "main", "t"), ("own", "main", "x")]
         assert ("own",) in session.sql("SHOW DATABASES").fetchall()
         session.sql("DETACH own")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("use", [False, True])
+def test_statements_of_one_table_take_names_with_dots(tmp_path, engine, use):
+    lance_sql.write(pa.table({"id": [1, 2], "v": ["a", "b"]}), tmp_path / "t.lance")
+    target = tmp_path / "out.csv"
+    with lance_sql.connect(engine=engine) as session:
+        session.execute(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
+        if use:
+            session.execute("USE ns")
+        session.execute("CREATE INDEX ON ns.t USING BTREE (id)")
+        for name in ("ns.t", "ns.main.t"):
+            for describe in ("DESCRIBE", "DESC"):
+                assert [row[0] for row in session.execute(f"{describe} {name}").fetchall()] == ["id", "v"]
+            assert [row[0] for row in session.execute(f"SUMMARIZE {name}").fetchall()] == ["id", "v"]
+            assert session.execute(f"SELECT count(*) FROM lance_indexes({name})").fetchone() == (1,)
+            session.execute(f"COPY {name} TO '{target}' (HEADER)")
+            assert target.read_text().splitlines()[0] == "id,v"
+        if engine == "duckdb":
+            assert session.execute("TABLE ns.t").fetchall() == [(1, "a"), (2, "b")]
+            assert len(session.execute("PIVOT ns.t ON v USING count(*)").fetchall()) == 2
+        with pytest.raises(LanceError, match="nosuch"):
+            session.execute("DESCRIBE ns.nosuch").fetchall()
+
+
+def test_execute_of_a_cursor_takes_texts_and_parameters(tmp_path):
+    lance_sql.write(pa.table({"id": [1, 2]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session, session.cursor() as cursor:
+        assert cursor.execute("SELECT id FROM t WHERE id > ?", [1]).fetchall() == [(2,)]
+        assert cursor.execute("DELETE FROM t WHERE id = 1; SELECT count(*) FROM t").fetchone() == (1,)
