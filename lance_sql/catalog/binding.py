@@ -66,6 +66,8 @@ class Binding:
         self._before_change = before_change
         #: name -> what it was registered for
         self._known: dict[str, _Known] = {}
+        #: names that the engine may have lost
+        self._unsettled: set[str] = set()
         #: tables that describe all others, by name
         self._listings = listings or {}
         self._listed: set[str] = set()
@@ -110,7 +112,7 @@ class Binding:
         name = reference.name
         known = self._known.get(name)
         unchanged = known is not None and known.dataset is dataset and known.system_columns == system_columns
-        if unchanged and not reference.part:
+        if unchanged and not reference.part and name not in self._unsettled:
             return
         self.forget(name)
         if reference.part:  # what tags and versions there are may change while the dataset does not
@@ -118,6 +120,7 @@ class Binding:
         else:
             self._registry.register(name, dataset, system_columns)
         self._known[name] = _Known(reference, dataset, system_columns)
+        self._unsettled.discard(name)
 
     def _renew_others(self, found: Collection[str]) -> None:
         """Register the newest versions of what is known and not named by the statement."""
@@ -135,11 +138,12 @@ class Binding:
         for name in self.registered():
             self._registry.unregister(name)
         self._known.clear()
+        self._unsettled.clear()
         self._listed.clear()
 
     def unsettle(self) -> None:
         """What was registered may be gone: it is registered again when it is named."""
-        self._known.clear()
+        self._unsettled.update(self._known)
 
     def forget(self, name: str) -> None:
         """`name` is about to mean something else."""

@@ -58,3 +58,14 @@ def test_in_a_session(folder: str, engine: str) -> None:
     used(session.sql, folder)
     session.sql("CREATE VIEW viewed AS SELECT 1 AS one")
     assert session.sql("SHOW TABLES").fetchall() == [("it's",), ("t",), ("viewed",)]
+
+
+def test_a_view_keeps_its_dataset_when_another_is_dropped(folder: str) -> None:
+    connection = duckdb.connect()
+    lance_sql.duckdb.install(connection, folder)
+    connection.execute("CREATE TEMP VIEW over AS SELECT * FROM t; CREATE VIEW other AS SELECT 1")
+    before = connection.execute("SELECT count(*) FROM over").fetchone()[0]
+    connection.execute("DROP VIEW other")
+    lance_sql.open(f"{folder}/t.lance").delete("true")
+    assert before > 0
+    assert connection.execute("SELECT count(*) FROM over").fetchone() == (0,)
