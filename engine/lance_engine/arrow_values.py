@@ -1,4 +1,4 @@
-"""Arrow values from and to Python and numpy, made of their bytes.
+"""Arrow values from and to Python and numpy, built from their bytes.
 
 `pa.scalar`, `pa.array` and `to_numpy` of pyarrow ask pandas whether it knows a value, and import it for that
 wherever it is installed: the first query of a process would wait a fifth of a second for it. They are called

@@ -1,6 +1,6 @@
 """How schemas show blobs of the second kind (format 2.2, blob v2): as the extension type `lance.blob.v2`.
 
-Scans give the bytes of such columns, as large binaries that become blobs again when they are written.
+Scans return the bytes of such columns, as large binaries that become blobs again when they are written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BlobType(pa.ExtensionType):  # type: ignore[misc]
 
 
 def with_blob_types(schema: pa.Schema, fields: Sequence[Field]) -> pa.Schema:
-    """The Arrow schema of `fields` with the extension type in place of the bytes that scans give."""
+    """The Arrow schema of `fields` with the extension type instead of the bytes that scans return."""
     if not any(node.is_blob_v2 for field in fields for node in field.walk()):
         return schema
     shown = [_shown(field, arrow) for field, arrow in zip(fields, schema, strict=True)]

@@ -3,7 +3,7 @@
 The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
 of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
 for memory of batches that were freed and waits to be used again. Programs that read remote files keep an
-eighth as much on top: what was fetched to open them. The initial limit is ``LANCE_SQL_MEMORY`` says, a number
+eighth as much on top: what was fetched to open them. ``LANCE_SQL_MEMORY`` sets the initial limit: a number
 of bytes that may end in K, M or G.
 
 A program that holds large results may find more waiting when it lets go of them: what batches took at the
@@ -32,7 +32,7 @@ class Cached(Protocol):
     """Something whose content can be dropped and is read again when needed."""
 
     def evict(self) -> None:
-        """Drop the content. What others hold of it stays usable for them."""
+        """Drop the content. Callers can go on using what they hold."""
         ...
 
 
@@ -56,16 +56,16 @@ class _Reference(weakref.ref[Cached]):
 
 
 class MetadataCache:
-    """The least recently used owners of page metadata lose it when all of it exceeds `limit` bytes.
+    """The least recently used owners of page metadata lose it when the total exceeds `limit` bytes.
 
-    Owners are held weakly: what nobody else uses counts no more. Safe to use from several threads.
+    Owners are held weakly: what nothing else uses no longer counts. Safe to use from several threads.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._entries: OrderedDict[int, tuple[_Reference, int]] = OrderedDict()
-        # References to owners that are gone. They are only noted when that happens, which may be in the
+        # References to deleted owners. They are only noted when that happens, which may be in the
         # middle of anything: with the lock held, or while an interrupt arrives that Python code would lose.
         self._gone: deque[_Reference] = deque()
         self._bytes = 0
@@ -79,7 +79,7 @@ class MetadataCache:
                 self._entries.move_to_end(id(owner))
 
     def grew(self, owner: Cached, size: int) -> None:
-        """`owner` had to load `size` bytes more; others, then it itself, may have to give way."""
+        """`owner` had to load `size` bytes more; others, then it itself, may be evicted."""
         key = id(owner)
         with self._lock:
             self._forget()

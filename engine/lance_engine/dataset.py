@@ -96,9 +96,9 @@ class DatasetVersion:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the data columns.
 
-        Columns have the extension types that scans give them: those that pyarrow or another package has
+        Columns have the extension types that scans return: those that pyarrow or another package has
         registered, such as UUID, JSON and tensors. Blobs of the second kind (file version 2.2) are shown as
-        `lance.blob.v2`; scans give their bytes, as `scan().schema` says.
+        `lance.blob.v2`; scans return their bytes, as `scan().schema` says.
         """
         if self._schema is None:
             fields = self.snapshot.schema.fields
@@ -107,7 +107,7 @@ class DatasetVersion:
 
     @property
     def storage_schema(self) -> pa.Schema:
-        """What scans give, with storage types in place of extension types, whose names are metadata."""
+        """What scans return, with storage types instead of extension types, whose names are metadata."""
         return self.snapshot.schema.to_arrow()
 
     @property
@@ -190,7 +190,7 @@ class DatasetVersion:
         missing: Literal["error", "skip"] = "error",
         metrics: ScanMetrics | None = None,
     ) -> pa.Table:
-        """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if asked.
+        """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if requested.
 
         Row ids are not positions: see `take_positions`. An id that does not exist or whose row was deleted
         is a RowNotFoundError that lists such ids, or left out with ``missing="skip"``.
@@ -207,9 +207,9 @@ class DatasetVersion:
         *,
         metrics: ScanMetrics | None = None,
     ) -> pa.Table:
-        """The rows at these positions, in this order, repeated if asked.
+        """The rows at these positions, in this order, repeated if requested.
 
-        Position 0 is the first row that a scan without a filter gives; deleted rows do not count, so that a
+        Position 0 is the first row that a scan without a filter returns; deleted rows do not count, so that a
         position means another row after rows before it were deleted. A position that is not below the number
         of rows is a PositionOutOfRangeError, which is an IndexError.
         """
@@ -428,7 +428,7 @@ class DatasetVersion:
     def merge(self, source: Any, on: str | Sequence[str]) -> MergeBuilder[Self]:
         """Update, insert and delete by key: ``merge(source, on="id").when_matched_update_all().execute()``.
 
-        `source` is whatever can be written; see the methods of the result for what can be done with it.
+        `source` is anything that `write` takes; see the methods of the result for what can be done with it.
         """
         from lance_engine.operations.merge import MergeBuilder
 
@@ -534,7 +534,7 @@ class DatasetVersion:
         """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
         The latest version and tagged ones stay. A dry run only reports. Files that no version names go when
-        they are seven days old, with `delete_unverified` at once; no writer may be at work then.
+        they are seven days old, with `delete_unverified` at once; no writer may be active then.
         """
         from lance_engine.operations.cleanup import cleanup
 
@@ -561,7 +561,7 @@ class DatasetVersion:
         `kind` is btree, bitmap, zonemap or bloomfilter, for lists label_list, for parts of texts ngram, for
         vectors IVF_FLAT, IVF_PQ, IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`), or for texts INVERTED
         (see `search`).
-        `name` is ``<column>_idx`` unless given;
+        `name` is ``<column>_idx`` by default;
         IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
         scanned until `optimize_indices`.
         Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap or bloomfilter; of vector indices
@@ -642,7 +642,7 @@ class DatasetVersion:
         *,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Begin another dataset with a version of this one, by default the one shown, without copying data.
+        """Start another dataset with a version of this one, by default the one shown, without copying data.
 
         The clone refers to the files where they are: cleaning up this dataset may break it.
         `storage_options` are those of the clone, by default the ones of this dataset. DatasetExistsError if

@@ -62,7 +62,7 @@ class LanceError(Exception):
 
 
 class Placed:
-    """A block in which `place` says what becomes of an error: another error, or None to leave it.
+    """A block in which `place` translates an error: another error, or None to keep it.
 
     Blocks that are entered once per column of every fragment: cheaper than a generator.
     """
@@ -132,7 +132,7 @@ class StorageUnavailableError(StorageError, ConnectionError):
 
 
 class VersionNotFoundError(LanceError, LookupError):
-    """The dataset exists, the asked version, tag or point in time does not."""
+    """The dataset exists, the requested version, tag or point in time does not."""
 
 
 class TagExistsError(LanceError, ValueError):
@@ -196,7 +196,7 @@ class InvalidSearchError(LanceError, ValueError):
 
 
 class CommitConflictError(LanceError):
-    """Another writer committed something that touches the same data: read again and redo the work."""
+    """Another writer committed a change to the same data: read again and redo the work."""
 
 
 class AmbiguousMergeError(LanceError, ValueError):

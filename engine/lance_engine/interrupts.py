@@ -15,7 +15,7 @@ T = TypeVar("T")
 def interruptible(compute: Callable[[], T]) -> T:
     """What `compute` returns; an interruption of the main thread does not wait for it.
 
-    Only for what changes nothing: it may go on for a while, and its result goes nowhere.
+    Only for work without side effects: it may continue for a while, and its result is discarded.
     """
     if threading.current_thread() is not threading.main_thread():
         return compute()
@@ -25,7 +25,7 @@ def interruptible(compute: Callable[[], T]) -> T:
 def load(module: str) -> None:
     """Import a large library as a whole, before an import statement names it.
 
-    What an interrupt ends in the middle of its import stays half imported for as long as the process lives.
+    A module whose import is interrupted stays half imported as long as the process lives.
     """
     if module not in _loaded:
         interruptible(lambda: importlib.import_module(module))

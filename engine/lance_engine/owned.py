@@ -1,4 +1,4 @@
-"""What is known of an object for as long as that lives."""
+"""Facts about an object, kept while it is alive."""
 
 from __future__ import annotations
 

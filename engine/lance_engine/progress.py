@@ -35,7 +35,7 @@ class ProgressEvent:
 
 
 class Progress(Protocol):
-    """Whatever takes events; see the module."""
+    """Anything that takes events; see the module."""
 
     def __call__(self, event: ProgressEvent, /) -> None: ...
 
@@ -59,7 +59,7 @@ class Reporter:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody listens."""
+        """Whether there is no listener."""
         return self._progress is None
 
     def begin(self, stage: str, total_rows: int | None = None, unit: str = "rows") -> None:

@@ -1,7 +1,7 @@
 """Work on other threads, for which the main thread can wait while Ctrl-C is pressed.
 
 `threading` and `concurrent.futures` keep their state in Python code, which a signal may end halfway: a lock
-stays held, or a wait ends with "release unlocked lock". Here each step of whoever hands over work and waits
+stays held, or a wait ends with "release unlocked lock". Here each step of a thread that submits work or waits
 for it is one call of a lock or a queue that is written in C.
 """
 
@@ -22,17 +22,17 @@ from typing import Any, Final, Generic, Self, TypeVar
 T = TypeVar("T")
 S = TypeVar("S")
 
-#: Seconds for which the end of the process waits for work that is under way.
+#: Seconds for which the end of the process waits for work in progress.
 _PATIENCE: Final = 10.0
 
 
 class Task(Generic[T]):
-    """A call that is made once, by whichever thread calls `run`."""
+    """A call that is made once, by the first thread that calls `run`."""
 
     __slots__ = ("_call", "_ended", "_error", "_value")
 
     def __init__(self, call: Callable[[], T]) -> None:
-        # Taken out by the thread that runs it, or by whoever cancels: only one of them finds it.
+        # Taken out by the thread that runs it, or by the thread that cancels: only one of them finds it.
         self._call = deque([call])
         self._error: BaseException | None = None
         self._value: T
@@ -54,7 +54,7 @@ class Task(Generic[T]):
             self._ended.release()
 
     def cancel(self) -> bool:
-        """Do not begin; False if it has begun."""
+        """Cancel the call; False if it has started."""
         try:
             self._call.pop()
         except IndexError:
@@ -133,7 +133,7 @@ class Pool:
         return (task.result() for task in tasks)
 
     def close(self, *, cancels: bool) -> None:
-        """End the threads when they have done, or with `cancels` only begun, what was handed over."""
+        """End the threads after the submitted work, or with `cancels` after what has started."""
         while cancels:
             try:
                 task = self._waiting.get_nowait()
@@ -157,7 +157,7 @@ class Pool:
 
 
 class _Worker:
-    """A thread of a pool. It ends with the pool, too, that nobody closes or holds any more."""
+    """A thread of a pool. It also ends with a pool that is no longer referenced."""
 
     def __init__(self, waiting: SimpleQueue[Task[Any] | None], idle: deque[None]) -> None:
         self._waiting = waiting

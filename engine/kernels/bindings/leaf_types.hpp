@@ -9,7 +9,7 @@
 
 namespace lance {
 
-// Widths as files give them: no check accepts one that is cut off here.
+// Widths as files store them: no check accepts one that is truncated here.
 inline unsigned narrow(uint64_t width) {
   return static_cast<unsigned>(std::min<uint64_t>(width, UINT32_MAX));
 }

@@ -107,7 +107,7 @@ class PythonHost : public StreamHost {
       if (!error.matches(PyExc_Exception)) {
         // Runs no Python code, which a signal could interrupt again.
         PyObject_SetAttrString(ranges_.ptr(), "interruption", error.value().ptr());
-        // A consumer that knows nothing of it returns to the interpreter, which then raises it.
+        // A consumer that does not know about it returns to the interpreter, which then raises it.
         nb::object consumer = nb::steal(PyObject_GetAttrString(ranges_.ptr(), "handed_over"));
         if (error.matches(PyExc_KeyboardInterrupt) && consumer.ptr() == Py_True) PyErr_SetInterrupt();
         PyErr_Clear();
@@ -118,7 +118,7 @@ class PythonHost : public StreamHost {
   }
 
   nb::object ranges_;
-  std::vector<nb::object> kept_;  // decoders, for as long as tasks point at them
+  std::vector<nb::object> kept_;  // decoders, as long as tasks point at them
 };
 
 // Exports a stream as a capsule of the Arrow PyCapsule interface.

@@ -25,7 +25,7 @@ struct Unsupported : std::runtime_error {
   std::string encoding;
 };
 
-// A range of the file was requested that nobody has fetched yet.
+// A requested range of the file has not been fetched yet.
 struct NotResident : std::runtime_error {
   NotResident(const void* source, uint64_t offset, uint64_t length)
       : std::runtime_error("bytes of the file were not fetched"),

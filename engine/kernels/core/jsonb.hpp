@@ -14,7 +14,7 @@ namespace lance::jsonb {
 inline constexpr uint32_t kArray = 0x80000000, kObject = 0x40000000, kScalar = 0x20000000;
 inline constexpr uint32_t kContainerMask = 0xE0000000, kCountMask = 0x1FFFFFFF;
 
-// Entry: what the child is, and how many bytes it takes behind the entries.
+// Entry: what the child is, and how many bytes it takes after the entries.
 inline constexpr uint32_t kNull = 0, kString = 0x10000000, kNumber = 0x20000000, kFalse = 0x30000000,
                           kTrue = 0x40000000, kContainer = 0x50000000;
 inline constexpr uint32_t kLengthMask = 0x0FFFFFFF;

@@ -20,7 +20,7 @@ namespace lance {
 namespace {
 
 #ifdef LANCE_SANITIZE
-constexpr size_t kSmall = SIZE_MAX;  // the sanitizer watches what malloc gives
+constexpr size_t kSmall = SIZE_MAX;  // the sanitizer only watches what malloc returns
 #else
 constexpr size_t kSmall = 64 << 10;  // below this malloc is as good
 #endif

@@ -1,4 +1,4 @@
-// Protobuf messages as bytes: taken apart without making objects of what is not requested.
+// Protobuf messages as bytes: parsed without creating objects for what is not requested.
 #include "core/messages.hpp"
 
 #include "core/jsonb.hpp"

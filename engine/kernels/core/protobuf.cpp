@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kVarint = 0, kLengthDelimited = 2;
 
-// Reads one of the numbers of a packed list and moves on behind it.
+// Reads one of the numbers of a packed list and moves on past it.
 uint64_t read_varint(Span bytes, uint64_t& at) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {

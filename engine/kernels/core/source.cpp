@@ -102,7 +102,7 @@ Span MappedSource::pick(uint64_t offset, uint64_t length, Bytes& room) const {
   if (file_ < 0 || length == 0 || length > kLongestPick || !first_picks(offset, length)) return mapped;
   room.clear();
   const ssize_t got = pread(file_, room.extend(length), length, static_cast<off_t>(offset));
-  // Whatever keeps the file from being read in one piece, the mapping deals with.
+  // If the file can't be read in one piece, the mapping handles it.
   return got == static_cast<ssize_t>(length) ? Span{room.data(), length} : mapped;
 }
 

@@ -27,7 +27,7 @@ class Source {
   uint64_t size() const { return size_; }
   // Identifies a file; the same for a source and those derived from it.
   virtual const void* identity() const { return this; }
-  // Throws CorruptData past the end of the file and NotResident for a range nobody fetched.
+  // Throws CorruptData past the end of the file and NotResident for a range that was not fetched.
   virtual Span view(uint64_t offset, uint64_t length) const = 0;
   // The same for a few bytes among many that nobody requests; they may be put into `room`, and then last
   // until it is used again.
@@ -37,7 +37,7 @@ class Source {
   }
   // Throws NotResident where a range is missing that later batches will need as well.
   void require(uint64_t offset, uint64_t length) const;
-  // Whether arrays may keep pointing into the source for as long as they hold it.
+  // Whether arrays may keep pointing into the source as long as they hold it.
   virtual bool aliasable() const { return false; }
 
  protected:

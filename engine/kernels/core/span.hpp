@@ -34,7 +34,7 @@ inline uint64_t pad_to(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }
 
-// Bytes that somebody else owns; every access is checked against the end.
+// Borrowed bytes; every access is checked against the end.
 struct Span {
   const uint8_t* data = nullptr;
   uint64_t size = 0;

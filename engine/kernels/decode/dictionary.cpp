@@ -137,7 +137,7 @@ void Dictionary::gather_strings(const Index* indices, uint64_t count, LeafValues
   }
 }
 
-// Whole cells are copied, each over the rest of the one before: the output has slack behind its end.
+// Whole cells are copied, each over the rest of the one before: the output has slack after its end.
 template <size_t Size, typename Index, typename Offset>
 void Dictionary::gather_cells(const Index* indices, uint64_t count, LeafValues& out) const {
   static_assert(Size <= kSlack);

@@ -24,7 +24,7 @@ void append_integer(Bytes& text, Number value) {
   append(text, {digits, static_cast<size_t>(end - digits)});
 }
 
-// The fewest digits that give the number back: 0.00001, 12.0, 1e+16.
+// The shortest decimal form that reads back as the same number: 0.00001, 12.0, 1e+16.
 void append_float(Bytes& text, double value) {
   if (!std::isfinite(value)) return append(text, "null");
   char scientific[32];
@@ -129,7 +129,7 @@ void append_child(Bytes& text, uint32_t kind, Span content, unsigned depth) {
   }
 }
 
-// The children of a container: entries, and what is behind them.
+// The children of a container: entries, and what is after them.
 class Children {
  public:
   Children(Span container, uint64_t entries) : entries_(container.sub(4, 4 * entries)) {

@@ -175,7 +175,7 @@ void LevelMap::unravel(uint16_t* rep, uint16_t* def, uint64_t count, uint64_t nu
     unsigned top = base + levels_of(kind);
     if (!is_list(kind)) {
       if (values.kind == LayerKind::kFixedSizeList) {
-        // Every item repeats the levels of its list; the first one speaks for all.
+        // Every item repeats the levels of its list; the first one represents all.
         check(num_lists_ == 0 && count % values.dimension == 0,
               "a fixed-size list of structs is cut in the middle");
         count /= values.dimension;

@@ -200,7 +200,7 @@ class MiniBlock : public Page {
     return source.view(buffers_[1].offset + byte_start_[chunk], byte_start_[chunk + 1] - byte_start_[chunk]);
   }
 
-  // The hardware foresees what follows within a memory page only, and many chunks are about as long as one.
+  // The hardware only prefetches within a memory page, and many chunks are about as long as one.
   void prefetch(const Source& source, size_t chunk) const {
     if (!source.aliasable()) return;
     Span bytes = chunk_bytes(source, chunk);

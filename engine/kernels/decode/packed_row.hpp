@@ -22,7 +22,7 @@ class ValueCodec {
 };
 
 // The rows of a variable packed struct (format 2.2). They are decoded to rows of one shape, whatever the
-// page: fields of fixed width as they are, fixed-size lists behind a bitmap for each dimension, others behind
+// page: fields of fixed width as they are, fixed-size lists after a bitmap for each dimension, others after
 // their length in 8 bytes.
 class PackedRow {
  public:
@@ -39,7 +39,7 @@ class PackedRow {
   std::vector<Field> fields_;
 };
 
-// Takes decoded rows apart into the children of the struct; rows without bytes are null.
+// Splits decoded rows into the children of the struct; rows without bytes are null.
 std::vector<LeafValues> unpack_rows(const LeafValues& rows, const std::vector<LeafType>& children);
 
 }  // namespace lance

@@ -9,10 +9,10 @@ namespace {
 // A place between two runs.
 struct Place {
   uint64_t run = 0;
-  uint64_t position = 0;  // of the first value behind the runs before `run`
+  uint64_t position = 0;  // of the first value after the runs before `run`
 };
 
-// Goes on to the place behind the run that holds a position.
+// Moves to the place after the run that holds a position.
 void pass(const Span& lengths, uint64_t runs, uint64_t position, Place& at) {
   for (; at.run + 8 <= runs; at.run += 8) {  // eight runs at once: the sums of neighbours, then of these
     auto word = load<uint64_t>(lengths.data + at.run);

@@ -44,7 +44,7 @@ StringTest::StringTest(std::vector<std::string> pieces, bool at_start, bool at_e
     bool anchored = k == 0 && at_start_;
     std::vector<size_t> border = borders(piece);
     bool last = k + 1 == pieces_.size();
-    // The state behind the piece is the first of the next one, or the one that accepts.
+    // The state after the piece is the first of the next one, or the one that accepts.
     for (size_t j = 0; j <= piece.size(); ++j) {
       bool complete = j == piece.size();
       if (complete && !(last && at_end_)) break;

@@ -113,7 +113,7 @@ std::vector<LeafValues> unpack_fixed_rows(const LeafValues& rows, const std::vec
   return unpacked;
 }
 
-// The rows of a packed struct, taken apart into its children; none of them is ever null.
+// The rows of a packed struct, split into its children; none of them is ever null.
 ArrayBuilder export_packed(const Node& node, LeafOutput& output) {
   LeafValues& rows = output.values;
   Validity& validity = output.layers.front().validity;
@@ -153,7 +153,7 @@ ArrayBuilder export_node(const Node& node, size_t depth, std::vector<LeafOutput>
   if (node.kind == Node::Kind::kLeaf)
     return node.packed.empty() ? export_leaf(outputs[leaf++]) : export_packed(node, outputs[leaf++]);
   if (!has_leaves(node)) return export_structs_without_leaves(node, rows);
-  // Every leaf below repeats the levels of this node; the first one speaks for all.
+  // Every leaf below repeats the levels of this node; the first one represents all.
   std::vector<LayerValues>& layers = outputs[leaf].layers;
   LayerValues& own = layers[layers.size() - 1 - depth];
   uint64_t length = own.validity.length();

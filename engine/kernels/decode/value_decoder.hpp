@@ -35,7 +35,7 @@ struct Scratch {
   std::vector<uint32_t> positions;
 };
 
-// Room for what a writer may have added behind values.
+// Room for what a writer may have added after values.
 inline uint64_t padded(uint64_t bytes) {
   return bytes + bytes / 8 + (16 << 10);
 }
@@ -55,7 +55,7 @@ class ValueDecoder {
   virtual void decode(const Chunk& chunk, uint64_t skip, uint64_t count, LeafValues& out,
                       Scratch& scratch) const = 0;
   // Tests the values [skip, skip + count) without decoding them, where that is possible: appends a bit for
-  // each to `out`, or gives false and does nothing.
+  // each to `out`, or returns false and does nothing.
   virtual bool test(const Chunk&, uint64_t /*skip*/, uint64_t /*count*/, const ValueTest&, Bits& /*out*/,
                     Scratch&) const {
     return false;
@@ -71,7 +71,7 @@ class ValueDecoder {
 using ValueDecoderPtr = std::shared_ptr<const ValueDecoder>;
 
 // The offsets of the strings [skip, skip + count) of a chunk: `count` + 1, ascending, inside its first buffer
-// and behind the offsets themselves.
+// and after the offsets themselves.
 template <typename Stored>
 inline Span checked_offsets(const Chunk& chunk, uint64_t skip, uint64_t count) {
   const Span& buffer = chunk.buffers[0];

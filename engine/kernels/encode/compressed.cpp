@@ -17,7 +17,7 @@ constexpr uint64_t kSampleValues = 16;
 
 }  // namespace
 
-// Writes one compressed buffer behind its length: 32 bits for LZ4, 64 for zstd (format 2.1, General).
+// Writes one compressed buffer after its length: 32 bits for LZ4, 64 for zstd (format 2.1, General).
 class Codec {
  public:
   Codec(Scheme scheme, int level) : scheme_(scheme), level_(level) {

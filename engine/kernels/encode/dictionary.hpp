@@ -15,7 +15,7 @@ struct DictionaryPage {
 };
 
 // Both give up, returning nothing, as soon as more than `max_items` distinct values or `max_bytes` of
-// dictionary and bit-packed indices are needed, or when a sample says that values hardly repeat.
+// dictionary and bit-packed indices are needed, or when a sample says that values rarely repeat.
 std::optional<DictionaryPage> build_dictionary(const VariableInput& input, uint64_t max_items,
                                                uint64_t max_bytes);
 std::optional<DictionaryPage> build_dictionary(const Bytes& values, uint64_t bits, uint64_t offset,

@@ -20,7 +20,7 @@ class Zipper {
 
   size_t word_bytes() const { return word_bytes_; }
 
-  // Calls `write(slot)` behind the control word of each entry whose value is stored.
+  // Calls `write(slot)` after the control word of each entry whose value is stored.
   template <typename Write>
   void run(bool nulls_have_values, Write write) {
     Output& out = page_.data;

@@ -20,7 +20,7 @@ struct FullZipPage {
 FullZipPage encode_full_zip_fixed(const Bytes& values, uint64_t bits, uint64_t offset, uint64_t count,
                                   const std::vector<FixedSizeListLayer>& layers, const Levels& levels);
 
-// Values of any length, each behind its length.
+// Values of any length, each after its length.
 FullZipPage encode_full_zip_variable(const VariableInput& input, const Levels& levels);
 
 }  // namespace lance::encode

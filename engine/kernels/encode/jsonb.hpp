@@ -20,7 +20,7 @@ class Writer {
     uint32_t header = 0;  // of a container: what it is, and how many children it has
     uint64_t length = 0;  // what it takes, without its entry
     uint32_t first = 0;   // container: its first child, 0 if none exists; else: where its bytes begin
-    uint32_t next = 0;    // the next child of the same container, 0 behind the last
+    uint32_t next = 0;    // the next child of the same container, 0 after the last
     uint32_t key = 0;     // where the bytes of its key begin
     uint32_t key_length = 0;
   };

@@ -47,7 +47,7 @@ void write_levels(const LevelEncoding& encoding, const uint16_t* levels, uint64_
   }
 }
 
-// First entry behind `visible` visible ones counted from `entry`.
+// First entry after `visible` visible ones counted from `entry`.
 uint64_t entries_end(const Levels& levels, uint64_t entry, uint64_t visible) {
   if (levels.max_def == levels.max_visible) return entry + visible;
   while (visible != 0) visible -= levels.visible(entry++);
@@ -128,7 +128,7 @@ MiniBlockPage encode_mini_block(MiniBlockValues& values, const Levels& levels, b
         last_start = i;
       }
       const bool closed = end == levels.entries || levels.rep[end] == levels.max_rep;
-      // `last_start` stays at the chunk's first entry when no row begins behind it: then all entries are
+      // `last_start` stays at the chunk's first entry when no row begins after it: then all entries are
       // open.
       const uint64_t index[2] = {starts + closed, closed ? 0 : end - last_start};
       page.repetition_index.append(index, sizeof(index));

@@ -17,7 +17,7 @@ struct FixedField {
 
 using PackedField = std::variant<FixedField, std::shared_ptr<const VariableInput>>;
 
-// The rows of a variable packed struct (format 2.2): field after field, strings behind their length. The
+// The rows of a variable packed struct (format 2.2): field after field, strings after their length. The
 // offsets of the result have 32 bits.
 std::shared_ptr<const VariableInput> pack_rows(const std::vector<PackedField>& fields, uint64_t count);
 

@@ -13,7 +13,7 @@ bool continues(char byte) {
   return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
 }
 
-// Reads the character that starts at `at` and moves behind it.
+// Reads the character that starts at `at` and moves past it.
 uint32_t next_character(std::string_view text, size_t& at) {
   const auto first = static_cast<uint8_t>(text[at++]);
   if (first < 0x80) return first;

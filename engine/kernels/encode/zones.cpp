@@ -11,7 +11,7 @@
 namespace lance::encode {
 namespace {
 
-// What is known of some values: bounds of those that are not NaN, and whether there are NaNs.
+// What is known about some values: bounds of those that are not NaN, and whether there are NaNs.
 template <typename T>
 struct Extremes {
   T low{}, high{};
@@ -73,7 +73,7 @@ std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof(T)};
 }
 
-// Both zeros are equal, whatever a reader of the bounds thinks of their order.
+// Both zeros are equal, regardless of how a reader of the bounds orders them.
 template <typename T>
 T signed_zero(T value, bool negative) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -261,7 +261,7 @@ void ZoneStatistics::add_variable(const VariableInput& values, const Levels& lev
         zone.empty = false;
         continue;
       }
-      // One branch that is hardly ever taken: columns of few different values would mislead several.
+      // One branch that is almost never taken: columns with few distinct values would mispredict several.
       const bool outside = (key.prefix < low.prefix) | (high.prefix < key.prefix);
       if (outside | key.unsure(low) | key.unsure(high)) [[unlikely]] {
         if (key.view() < low.view()) low = key;

@@ -21,7 +21,7 @@ struct Compressive {
   uint64_t (*bits)(const Message& body, unsigned depth);
 };
 
-// Numbers of the alternatives of CompressiveEncoding that others have to be or not to be.
+// Numbers of the alternatives of CompressiveEncoding that are required or forbidden for others.
 enum : uint64_t { kFlat = 1, kVariable = 2, kConstant = 3, kFixedSizeList = 11 };
 
 Message::Alternative alternative_of(const Message& encoding);
@@ -271,7 +271,7 @@ std::string describe_constant(const Message& body, unsigned) {
   return body.has(1) ? "constant" : "constant(null)";
 }
 
-// Early releases write this for fixed-size lists of which all are null, or all items of them are.
+// Early releases write this for fixed-size lists that are all null or have only null items.
 void constant_single(const Message& body, FullZipDescription& page) {
   if (body.has(1)) unsupported("the encoding 'constant' with a value in a full-zip page");
   page.bits_per_item = 0;

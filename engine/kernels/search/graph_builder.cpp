@@ -15,7 +15,7 @@
 namespace lance {
 namespace {
 
-// Nodes whose links are guarded together.
+// Nodes whose links share a lock.
 constexpr size_t kGuards = 4096;
 
 class Builder {
@@ -51,7 +51,7 @@ class Builder {
       }
     };
     {
-      std::vector<std::future<void>> others;  // waits for its threads when it goes
+      std::vector<std::future<void>> others;  // waits for its threads when destroyed
       for (uint32_t i = 1; i < options_.threads && rows_ > kGuards; ++i) {
         others.push_back(std::async(std::launch::async, work));
       }

@@ -17,7 +17,7 @@ namespace {
 
 // Batches end at multiples of this, so that few chunks of a file are decoded twice.
 constexpr uint64_t kAlignment = 8192;
-// As long as nobody knows how wide rows are.
+// While the width of rows is unknown.
 constexpr uint64_t kFirstRows = 32 << 10;
 // A batch of wide rows has fewer of them: so many bytes are enough to make the cost per batch small.
 constexpr uint64_t kBatchBytes = 32 << 20;
@@ -28,7 +28,7 @@ constexpr uint64_t kSmallBatchBytes = 1 << 20;
 constexpr size_t kMostSlots = 64;
 
 // This many batches are decoded before progress is reported.
-// A consumer that waits looks this often whether it is to end.
+// A waiting consumer checks this often whether it should stop.
 constexpr std::chrono::milliseconds kBetweenChecks{20};
 constexpr unsigned kBatchesToReport = 32;
 
@@ -96,7 +96,7 @@ void BatchStream::report(Lock& lock, bool last) noexcept {
   try {
     host_->report(statistics, last);
   } catch (const std::exception&) {
-    // There are numbers that nobody gets to see; the rows are unharmed.
+    // Only statistics are lost; the rows are correct.
   }
   lock.lock();
   if (--reporting_ == 0) ready_.notify_all();
@@ -144,7 +144,7 @@ Batch BatchStream::take() {
   }
 }
 
-// Ends the stream if whoever waits for it is not to wait on.
+// Ends the stream if the waiting consumer should stop.
 void BatchStream::check(Lock& lock) {
   lock.unlock();
   try {
@@ -295,7 +295,7 @@ StreamTask BatchStream::cut() {
 
 void BatchStream::decode_next(Lock& lock) {
   StreamTask task = cut();
-  Slot& slot = slots_.emplace_back();  // stays where it is: it cannot be taken before it is done
+  Slot& slot = slots_.emplace_back();  // its address is stable: it cannot be taken before it is done
   uint64_t rows = task.end - task.begin;
   uint64_t guess = rows * (seen_rows_ ? seen_bytes_ / seen_rows_ : options_.row_bytes);
   held_ += guess;
@@ -326,7 +326,7 @@ void BatchStream::decode_next(Lock& lock) {
     dropped.clear();
     lock.lock();
   }
-  if (first || cancelled_) ready_.notify_all();  // nobody waits for later ones
+  if (first || cancelled_) ready_.notify_all();  // nothing waits for later ones
   if (unreported_ >= kBatchesToReport && !cancelled_ && !reported_) report(lock, false);
 }
 

@@ -46,7 +46,7 @@ struct StreamStatistics {
 };
 
 // What a stream leaves to the program around it. Its methods throw std::exception, whose text the consumer of
-// the stream gets to see.
+// the stream sees.
 class StreamHost {
  public:
   virtual ~StreamHost() = default;
@@ -56,7 +56,7 @@ class StreamHost {
   virtual std::vector<Batch> read(const StreamTask& task) = 0;
   // Takes notice of how far the stream is, now and then; `last` comes once, at its end.
   virtual void report(const StreamStatistics& statistics, bool last) = 0;
-  // Called now and then by a consumer that waits; throws when what it waits for is to end.
+  // Called now and then by a waiting consumer; throws to cancel the stream.
   virtual void check() = 0;
   // Calls `wait`, which blocks, without a lock that the other methods need.
   virtual void unlocked(const std::function<void()>& wait) = 0;

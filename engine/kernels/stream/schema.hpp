@@ -11,7 +11,7 @@ class SharedSchema {
  public:
   // Moves `schema` in; it is left released.
   explicit SharedSchema(ArrowSchema& schema);
-  // Fills `out` with a schema of independent lifetime. Strings are shared, for as long as a copy lives.
+  // Fills `out` with a schema of independent lifetime. Strings are shared, as long as a copy lives.
   void copy_to(ArrowSchema& out) const;
 
  private:

@@ -20,7 +20,7 @@ struct Texts {
   std::span<const int64_t> boundaries;  // of documents, as numbers of strings; empty if each string is one
 };
 
-// The tokens of documents, one behind the other.
+// The tokens of documents, one after the other.
 struct Tokens {
   std::vector<uint32_t> raw;
   std::vector<uint32_t> positions;
@@ -43,7 +43,7 @@ class Analyzer {
   // Whether everything was resolved that `tokens` contain.
   void require_resolved() const { check(finals_.size() == raw_.size(), "tokens that were not filtered"); }
 
-  // The number of the token that filters made of a raw one, or kDropped.
+  // The number of the token that filters made from a raw one, or kDropped.
   uint32_t final_of(uint32_t raw) const { return finals_[raw]; }
   Vocabulary& finals() { return terms_; }
   const Vocabulary& finals() const { return terms_; }

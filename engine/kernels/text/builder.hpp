@@ -45,7 +45,7 @@ class IndexBuilder {
   uint32_t terms() const { return static_cast<uint32_t>(order_.size()); }
   std::string_view term(uint32_t number) const { return terms_.at(order_[number]); }
   PostingColumns columns(uint32_t first, uint32_t last) const;
-  // The first term behind `first` whose posting list ends more than so many documents later.
+  // The first term after `first` whose posting list ends more than this many documents later.
   uint32_t cut(uint32_t first, uint64_t documents) const;
 
   const std::vector<uint64_t>& rows() const { return rows_; }

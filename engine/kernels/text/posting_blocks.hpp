@@ -22,7 +22,7 @@ uint32_t bits_of(std::span<const uint32_t> values);
 
 void put_varint(std::vector<uint8_t>& out, uint32_t value);
 
-// Reads numbers one behind the other; every read is checked.
+// Reads numbers one after the other; every read is checked.
 class ByteReader {
  public:
   explicit ByteReader(Span bytes) : bytes_(bytes) {}

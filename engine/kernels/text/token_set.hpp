@@ -14,7 +14,7 @@ namespace lance {
 // The tokens of a part of an index, ascending, with their numbers.
 class TokenSet {
  public:
-  // Of strings one behind the other; every number must be less than `limit`.
+  // Of strings one after the other; every number must be less than `limit`.
   TokenSet(std::span<const int64_t> ends, Span bytes, std::span<const uint32_t> numbers, uint32_t limit);
   // Of a finite-state transducer; tokens have `total` bytes together.
   TokenSet(Span transducer, uint32_t limit, uint64_t total);

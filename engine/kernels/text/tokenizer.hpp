@@ -11,7 +11,7 @@ enum class BaseTokenizer : uint8_t { kSimple, kWhitespace, kRaw, kNgram };
 
 struct TokenizerOptions {
   BaseTokenizer base = BaseTokenizer::kSimple;
-  // A bit per code point that belongs to words; of the simple tokenizer. What is behind the end does not.
+  // A bit per code point that belongs to words; of the simple tokenizer. What is after the end does not.
   std::vector<uint8_t> alphabet;
   // Tokens of at least this many bytes are dropped; 0 means no limit.
   uint64_t max_bytes = 0;

@@ -1,4 +1,4 @@
-"""Encodings of pages: tables of those of the format, and a place for others."""
+"""Encodings of pages: tables of the format's encodings, and a registry for custom ones."""
 
 from lance_engine.encodings.custom import PageDecoder, register_decoder, unregister_decoder
 

@@ -1,4 +1,4 @@
-"""JSON columns: text for whoever reads and writes them, binary values in files (logical type ``json``).
+"""JSON columns: text for readers and writers, binary values in files (logical type ``json``).
 
 Binary values hold integers of 64 bits and doubles; the keys of objects are sorted and occur once.
 """

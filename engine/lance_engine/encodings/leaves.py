@@ -1,4 +1,4 @@
-"""Takes nested Arrow arrays apart: a flat array and its repetition and definition levels per leaf column."""
+"""Splits nested Arrow arrays: a flat array and its repetition and definition levels per leaf column."""
 
 from __future__ import annotations
 

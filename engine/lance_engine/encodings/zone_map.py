@@ -95,7 +95,7 @@ def _binary_page(bounds: Bounds) -> _Page:
     return _Page(_stored(pb.ArrayEncoding(binary=encoding)), (ends.astype("<u8").tobytes(), bounds.data))
 
 
-# Every column of every file asks for these few again. They are not changed.
+# Every column of every file needs the same few. They are immutable.
 
 
 @cache

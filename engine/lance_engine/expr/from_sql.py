@@ -51,7 +51,7 @@ _STRING_TESTS = {
     "ends_with": "ends_with",
     "contains": "contains",
 }
-# Units of timestamps by the number of digits behind the point.
+# Units of timestamps by the number of digits after the point.
 _PRECISIONS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 _MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
 _TYPES = {
@@ -139,7 +139,7 @@ def _parsed(text: str) -> Any:
         found = error.errors[0] if error.errors else {}
         place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
         what = str(found.get("description") or error).splitlines()[0].rstrip(".")
-        if what.startswith("Required keyword"):  # which goes on with a class of the parser
+        if what.startswith("Required keyword"):  # which continues with a class of the parser
             what = "a value is missing"
         near = f" near {found['highlight']!r}" if found.get("highlight") else ""
         raise InvalidFilterError(
@@ -158,7 +158,7 @@ def _parsed(text: str) -> Any:
 
 
 def _position(text: str, parsed: Any) -> str | None:
-    """Where in the text what `parsed` was read from begins."""
+    """The position in the text at which the source of `parsed` begins."""
     starts = [found.meta["start"] for found in parsed.walk() if "start" in found.meta]
     if not starts:
         return None

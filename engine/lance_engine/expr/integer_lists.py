@@ -12,7 +12,7 @@ import pyarrow as pa
 NAME: Final = "integer_list_"
 # Lists of fewer numbers are left to the parser.
 _FEW: Final = 32
-# Quoted text, or a list behind IN; numbers of so few digits fit 64 bits.
+# Quoted text, or a list after IN; numbers with this few digits fit 64 bits.
 _QUOTED_OR_LIST: Final = re.compile(
     rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bIN\s*\(((?:\s*-?[0-9]{{1,18}}\s*,){{{_FEW},}}\s*-?[0-9]{{1,18}}\s*)\)""",
     re.IGNORECASE,

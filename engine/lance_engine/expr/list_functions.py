@@ -23,7 +23,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 class _Items:
-    """The items of lists, one behind another, and where those of each list are."""
+    """The items of lists, one after another, and where those of each list are."""
 
     def __init__(self, lists: pa.Array) -> None:
         if not is_list(lists.type):

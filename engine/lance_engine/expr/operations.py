@@ -205,7 +205,7 @@ def _own_function(name: str, arguments: Sequence[Node]) -> Node:
 
 
 def with_official_casts(node: Node) -> Node:
-    """`node` with the casts of the official implementation: it cuts off what is behind the point, and makes
+    """`node` with the casts of the official implementation: it cuts off what is after the point, and makes
     other texts of numbers and times than engines do.
     """
 

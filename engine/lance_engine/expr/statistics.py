@@ -1,4 +1,4 @@
-"""Zones: what a filter can be over sets of rows of which only statistics are known.
+"""Zones: the possible values of a filter over sets of rows of which only statistics are known.
 
 A filter *may* match a zone if it can be true for any of its rows, and *must* match it if it is true for all
 of them. Both verdicts are conservative: what is unknown may match and need not match. They come from one

@@ -27,7 +27,7 @@ def _as_text(value: Value) -> Value:
     if at.is_boolean(value.type) or at.is_integer(value.type) or at.is_floating(value.type):
         text = value.cast(pa.string())
         if at.is_floating(value.type):
-            # Whole numbers keep a digit behind the point.
+            # Whole numbers keep a digit after the point.
             return _mapped(text, lambda held: _float_text(held))
         return text
     return value.cast(pa.string())

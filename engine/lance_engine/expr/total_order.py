@@ -2,7 +2,7 @@
 
 IEEE 754 calls it the total order: NaN with a sign, -inf, numbers, inf, NaN without a sign. NaN equals only
 NaN of the same bits. -0.0 equals 0.0 next to a constant and is less than it between columns. SQL engines
-have their own orders, so it is the reader of a filter text who asks for this one.
+have their own orders, so the reader of a filter text requests this one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Byte ranges to buffers: planned before they are needed, joined, split, in order, many in flight.
 
-A request has nothing to do with a batch. Whoever knows what will be read plans it (`ReadAhead`), whoever
+Requests are independent of batches. Code that knows what will be read plans it (`ReadAhead`), code that
 needs bytes now asks for all of them at once (`Fetcher`), and decoders wait for buffers, not for a client. It
 works over any `lance_engine.io.Store`; local files are mapped and never come here.
 """

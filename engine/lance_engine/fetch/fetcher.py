@@ -63,7 +63,7 @@ class Fetcher:
     def submit(
         self, path: str, offset: int, length: int, ended: Callable[[], None] | None = None
     ) -> Task[Buffer]:
-        """Begin to read a range; `ended` is called when that is over, unless it is cancelled."""
+        """Start to read a range; `ended` is called when that is over, unless it is cancelled."""
         pool, metrics = self._pool, current_metrics()
 
         def read() -> Buffer:
@@ -83,7 +83,7 @@ class Fetcher:
         best = coalesce(ranges, max_request=self.model.joined)
         most_bytes = 2 * _bytes_of(best)
         gap = LEAST_GAP
-        while len(best) > self.most and gap < MOST_GAP:  # more than can be under way at a time
+        while len(best) > self.most and gap < MOST_GAP:  # more than can be in flight at a time
             gap *= 2
             fewer = coalesce(ranges, gap, self.model.joined)
             if _bytes_of(fewer) > most_bytes:
@@ -96,7 +96,7 @@ class Fetcher:
         return self.model.seconds(len(ranges), _bytes_of(ranges), self.most)
 
     def read(self, path: str, ranges: Sequence[tuple[int, int]], holes: int = 0) -> list[Buffer]:
-        """Several ranges of a file, in the order asked; counted towards the scan at work.
+        """Several ranges of a file, in the requested order; counted towards the running scan.
 
         `holes` of the bytes are only read because they are between others.
         """

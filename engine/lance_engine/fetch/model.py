@@ -41,7 +41,7 @@ class TransferModel:
                 self.bandwidth += (measured - self.bandwidth) * _WEIGHT
 
     def seconds(self, requests: int, length: int, in_flight: int) -> float:
-        """What so many requests for `length` bytes together take, up to `in_flight` at a time."""
+        """The time that this many requests for `length` bytes take, up to `in_flight` at a time."""
         rounds = -(-requests // in_flight)
         streams = min(requests, in_flight, _STREAMS)
         return rounds * self.latency + requests * _PROCESSOR + length / (self.bandwidth * max(streams, 1))
@@ -53,5 +53,5 @@ class TransferModel:
 
     @property
     def gap(self) -> int:
-        """So many bytes that nobody wants cost as much as another request."""
+        """This many unneeded bytes cost as much as another request."""
         return int(min(max(self.latency * self.bandwidth, LEAST_GAP), MOST_GAP))

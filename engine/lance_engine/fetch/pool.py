@@ -22,9 +22,9 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _DEFAULT_REQUESTS: Final = 64
-#: Tasks at work that prepare reading, such as opening a file: they make requests and parse the answers.
+#: Running tasks that prepare reading, such as opening a file: they make requests and parse the answers.
 MOST_AHEAD: Final = 64
-# So many results were not enough for whoever takes them: now it may take many.
+# The consumer needs more results than this: from now on it may take many.
 _PATIENCE: Final = 8
 
 _configured: int | None = None
@@ -47,7 +47,7 @@ def set_requests_in_flight(count: int | None) -> None:
 
 
 class Slots:
-    """So many requests may be under way; who makes several at once waits until there is room for all."""
+    """This many requests may be in flight; a caller with several waits until there is room for all."""
 
     def __init__(self, most: int) -> None:
         self._turn = threading.Lock()
@@ -75,7 +75,7 @@ class RequestPool:
     def __init__(self, most: int) -> None:
         self.most = most
         self.threads = Pool(most, "lance-fetch")
-        #: who reads holds one, on whatever thread
+        #: a reader holds one, on any thread
         self.slots = Slots(most)
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 #: What is longer than this is split into requests of this length.
 MAX_REQUEST: Final = 8 << 20
-# Up to this length neighbours are joined whichever rows they are for.
+# Up to this length neighbours are joined regardless of their rows.
 _SHORT_REQUEST: Final = 1 << 20
 
 
@@ -20,7 +20,7 @@ class Span(NamedTuple):
     first_row: int
     last_row: int
     holes: int = 0
-    """Bytes among them that nobody wants."""
+    """Bytes among them that are not needed."""
 
     @property
     def end(self) -> int:

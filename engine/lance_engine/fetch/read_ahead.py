@@ -17,13 +17,13 @@ from lance_engine.io.store import Buffer
 from lance_engine.metrics import ScanMetrics, count_wait
 from lance_engine.tasks import Task
 
-# What the client of a store buffers for a long request that is under way.
+# What the client of a store buffers for a long request that is in flight.
 _CLIENT_BYTES: Final = 512 << 10
 _LONG_REQUEST: Final = 1 << 20
 
 
 class PlannedRequest:
-    """A range of a file that will be needed, or is under way, or has arrived."""
+    """A range of a file that will be needed, is in flight, or has arrived."""
 
     __slots__ = ("_fetcher", "_future", "_path", "dropped", "span")
 
@@ -32,7 +32,7 @@ class PlannedRequest:
         self._path = path
         self.span = span
         self._future: Task[Buffer] | None = None
-        #: nobody needs it any more
+        #: no longer needed
         self.dropped = False
 
     @property
@@ -42,7 +42,7 @@ class PlannedRequest:
 
     @property
     def client_bytes(self) -> int:
-        """What it takes besides its own bytes while it is under way."""
+        """The memory it takes besides its own bytes while in flight."""
         return _CLIENT_BYTES if self.span.length >= _LONG_REQUEST else 0
 
     @property
@@ -61,7 +61,7 @@ class PlannedRequest:
         return self._future
 
     def drop(self) -> Task[Buffer] | None:
-        """Drop the bytes; gives what was submitted."""
+        """Drop the bytes; returns what was submitted."""
         self.dropped = True
         future, self._future = self._future, None
         return future
@@ -70,7 +70,7 @@ class PlannedRequest:
 class ReadAhead:
     """The planned requests of one scan; threads may share it.
 
-    At most `budget` bytes are under way or wait for their decoder, except what a decoder asks for: that is
+    At most `budget` bytes are in flight or wait for their decoder, except what a decoder asks for: that is
     fetched at once.
     """
 
@@ -108,7 +108,7 @@ class ReadAhead:
             count_wait(time.perf_counter() - begin)
 
     def drop(self, requests: Iterable[PlannedRequest]) -> None:
-        """Nobody needs the bytes of these any more."""
+        """Release bytes that are no longer needed."""
         futures = []
         with self._lock:
             for request in requests:
@@ -176,7 +176,7 @@ class FileBuffers:
         self._offsets = [request.span.offset for request in self.requests]
 
     def find(self, offset: int, length: int) -> memoryview | None:
-        """A range, once it has arrived, if all of it was planned and is still held."""
+        """A range, once it has arrived, if all of it was planned and is still in memory."""
         parts = list(self._covering(offset, length))
         if not parts:
             return None
@@ -189,7 +189,7 @@ class FileBuffers:
         return views[0] if len(views) == 1 else memoryview(b"".join(views))
 
     def covers(self, offset: int, length: int) -> bool:
-        """Whether all of a range was planned and is still needed by somebody."""
+        """Whether all of a range was planned and is still needed."""
         parts = list(self._covering(offset, length))
         return bool(parts) and not any(request.dropped for request, *_ in parts)
 

@@ -108,7 +108,7 @@ class FileContents:
         return self._segments is None or self._segments.holds(offset, length)
 
     def fetch_lasting(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch ranges of a remote file for as long as it is open."""
+        """Fetch ranges of a remote file as long as it is open."""
         if self._segments is not None:
             self._fetch(self._segments, ranges)
 
@@ -151,7 +151,7 @@ class FileContents:
         return self._segments
 
     def begin_end(self) -> tuple[int, Task[Buffer]] | None:
-        """Begin to fetch the end of a remote file, unless it is here: from which place on."""
+        """Start to fetch the end of a remote file, unless it is here: from which place on."""
         length = min(self.size, TAIL_SIZE)
         offset = self.size - length
         if self._segments is None or self._segments.holds(offset, length):
@@ -164,7 +164,7 @@ class FileContents:
         self._add(self.segments, offset, data)
 
     def begin_whole(self) -> Task[Buffer] | None:
-        """Begin to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
+        """Start to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
         if self.segments.holds(0, self.size):
             return None
         planned = planned_for(self)
@@ -214,7 +214,7 @@ def fetched_whole(files: Sequence[FileContents]) -> list[kernels.SegmentSource]:
 
 
 def fetch_ends(files: Sequence[FileContents]) -> None:
-    """Fetch how remote files end, together. What cannot be fetched is left to whoever opens the file."""
+    """Fetch the ends of remote files together. What cannot be fetched is left to the code that opens them."""
     under_way = [(file, begun) for file in files if (begun := file.begin_end()) is not None]
     for file, (offset, answer) in under_way:
         with suppress(FileNotFoundError, CorruptFileError):

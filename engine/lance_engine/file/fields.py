@@ -173,7 +173,7 @@ class FieldBuilder:
             raise CorruptFileError(f"File version 2.0 does not support columns of type '{kind}'", column=name)
         reader, index = self._find_2_0(node, name)
         if kind in _STRINGS and _is_list_2_0(reader, index, name):
-            # Early writers stored strings as lists of bytes, whose items are the column behind.
+            # Early writers stored strings as lists of bytes, whose items are the next column.
             items_column = self._column_2_0(reader, index + 1, name, LeafShape("fixed", 1))
             items = kernels.structural_field(kernels.leaf_node(items_column), False)
             return kernels.array_string_field(self._list_2_0(node, name, items, at_top=at_top))

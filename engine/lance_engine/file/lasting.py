@@ -1,6 +1,6 @@
 """What stays in memory of remote files: how they end, what they say of their columns, all of small ones.
 
-Files never change once written, so what was fetched of one serves whoever opens it again.
+Files never change once written, so what was fetched of one can be used when it is opened again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENTRY_BYTES: Final = 1024
 
 
 class LastingRanges:
-    """The ranges of one file that are kept for as long as somebody has it open, or there is room."""
+    """The ranges of one file that are kept while the file is open, or while there is room."""
 
     __slots__ = ("bytes", "key", "source")
 
@@ -33,7 +33,7 @@ class LastingRanges:
 
 
 class LastingCache:
-    """The least recently opened files give way when all take more than their share of the memory limit.
+    """The least recently opened files are evicted when all take more than their share of the memory limit.
 
     Safe to use from several threads.
     """

@@ -104,7 +104,7 @@ class FileWriter:
     def finish(
         self, rows: int, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()
     ) -> int:
-        """Complete the file with everything behind the pages; returns its size in bytes.
+        """Complete the file with everything after the pages; returns its size in bytes.
 
         `metadata` are entries of the file's schema besides those of the dataset's, `buffers` its global
         buffers from number 1 on.

@@ -29,7 +29,7 @@ class DeletedOffsets(NamedTuple):
     recorded: int
     """How many rows the file names."""
     beyond: int | None
-    """The last of those that the fragment does not have, None if it has all."""
+    """The last row that the fragment does not have, None if it has all."""
 
 
 def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> DeletedOffsets:

@@ -45,7 +45,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Rows gone: the full new state of the fragments that keep some, the ids of those that keep none."""
+    """Rows deleted: the full new state of the fragments that keep some, the ids of those that keep none."""
 
     updated_fragments: tuple[Fragment, ...]
     removed_fragment_ids: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Update:
     The ids of new fragments are given at commit. With stable row ids a new fragment carries the ids and the
     creation versions of the rows that were moved into it, which come first; rows that did not exist before
     get theirs at commit. `fields_modified` are the ids of the fields with new values. With `inserts_keys` the
-    rows that did not exist before have keys that nobody else may insert at the same time.
+    rows that did not exist before have keys that no other writer may insert at the same time.
 
     `in_place` means that columns were replaced without moving rows; only other writers commit that.
     """
@@ -101,7 +101,7 @@ class Project:
 class DataReplacement:
     """Columns of existing fragments with new values in the same places: a data file per fragment id.
 
-    The file holds the new values of all physical rows; whatever held its fields before no longer counts.
+    The file holds the new values of all physical rows; earlier files of these fields no longer count.
     """
 
     files: tuple[tuple[int, DataFile], ...]
@@ -111,7 +111,7 @@ class DataReplacement:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """New fragments and a new schema in place of everything; creates the dataset when none exists."""
+    """New fragments and a new schema instead of everything; creates the dataset when none exists."""
 
     fragments: tuple[Fragment, ...]
     schema: Schema
@@ -135,7 +135,7 @@ class Clone:
     """The beginning of a branch or of a clone: a version of another dataset, without copies of its files.
 
     `path` is where that dataset is, `branch` the branch of it that the version is of (None: the main
-    history), `new_branch` the branch that begins here.
+    history), `new_branch` the branch that starts here.
     """
 
     path: str

@@ -9,7 +9,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 
 def unknown_fields(message: Any) -> bytes:
-    """The unknown fields of a message, serialised; groups, which nobody writes any more, are left out."""
+    """The unknown fields of a message, serialised; groups, which are obsolete, are left out."""
     parts = []
     for field in UnknownFieldSet(message):
         key = _varint(field.field_number << 3 | field.wire_type)

@@ -137,7 +137,7 @@ def write_bitmaps(
     output: IndexOutput,
     more: Callable[[], tuple[Mapping[str, str], Iterable[bytes]]],
 ) -> None:
-    """Write sets of rows by value; `more` is asked at the end for more metadata, and for buffers."""
+    """Write sets of rows by value; `more` is called at the end for more metadata and buffers."""
     schema = pa.schema([("keys", kind), ("bitmaps", pa.binary())])
     file = output.create(FILE, schema)
     pending = _Pending(schema)

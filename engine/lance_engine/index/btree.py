@@ -275,7 +275,7 @@ BTREE: Final = RowFinderKind(
     message="BTree",
     newest=1,
     supports=supports,
-    # Version 1 says that the rows of a table with stable row ids are found by address all the same.
+    # Version 1 says that the rows of a table with stable row ids are found by address anyway.
     holds_addresses=lambda version: version >= 1,
     # An entry of a row that got another value names an address where the row no longer is; a row id would
     # still find it.

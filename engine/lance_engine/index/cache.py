@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class IndexCache:
-    """Values with their sizes; the one not used for longest goes first. Threads may share it."""
+    """Values with their sizes; the least recently used is evicted first. Threads may share it."""
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit

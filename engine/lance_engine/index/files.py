@@ -38,7 +38,7 @@ class SegmentFiles:
         # A separate snapshot: caches by snapshot hold these files, and would never let it go.
         self._snapshot = snapshot.with_manifest(snapshot.manifest)
         self._sizes = dict(segment.files)
-        # What was fetched of them stays for as long as these do.
+        # What was fetched of them stays as long as these do.
         self._ends: list[FileContents] = []
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
 
@@ -85,7 +85,7 @@ def opened_together(
 
 @contextmanager
 def index_errors(name: str) -> Iterator[None]:
-    """Say of which index a damaged file is, and how to go on without it."""
+    """Name the index of a damaged file, and how to continue without it."""
     try:
         yield
     except LanceError as error:

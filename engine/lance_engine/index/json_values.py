@@ -80,7 +80,7 @@ class JsonValues:
         if getter is None or member_steps(_path(getter)) != self._steps:
             return None
         kind = self._target.value_type
-        # Whoever asks for another type than the values have gets converted ones.
+        # Requests for another type get converted values.
         if value_type(kind) != value_type(getter.type):
             return None
         values = Column((_VALUES,), kind)
@@ -104,7 +104,7 @@ def answers(node: Node) -> bool:
 
 
 def _getter(node: Node) -> Function | None:
-    """The function of which a predicate compares the result."""
+    """The function whose result a predicate compares."""
     operand = node.left if isinstance(node, Comparison) else node.operand if isinstance(node, In) else None
     if not isinstance(operand, Function) or operand.name not in _GETTERS or len(operand.arguments) != 2:
         return None

@@ -26,7 +26,7 @@ U64Array = npt.NDArray[np.uint64]
 
 _PLAIN: Final = (And, Or, Not, Comparison, In, IsNull, Match, Literal, Column)
 
-#: Columns of the batches that row indices are made of.
+#: Columns of the batches that row indices are built from.
 VALUE, ROW = "value", "row"
 
 
@@ -105,7 +105,7 @@ class IndexOutput(Protocol):
     """Where the files of a new segment go."""
 
     def create(self, name: str, schema: pa.Schema) -> IndexFileSink:
-        """Begin a file."""
+        """Start a file."""
         ...
 
 
@@ -166,7 +166,7 @@ def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ZoneSource:
-    """What a new segment of an index of zones is made of."""
+    """What a new segment of an index of zones is built from."""
 
     zones: Iterable[LiveZone]
     #: existing segments, with the fragments whose zones are carried over
@@ -196,7 +196,7 @@ IndexKind = RowFinderKind | ZoneFinderKind
 
 
 def not_built(*_: object) -> bytes:
-    """In place of `build`, for kinds that are only read."""
+    """Instead of `build`, for kinds that are only read."""
     raise UnsupportedFeatureError("Indices of this kind are read, but not built")
 
 

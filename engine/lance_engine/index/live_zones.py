@@ -56,7 +56,7 @@ class LiveZone:
 
     @property
     def end(self) -> int:
-        """The offset behind the last row; deleted rows may be in between."""
+        """The offset after the last row; deleted rows may be in between."""
         return int(self.offsets[-1]) + 1
 
     def null_rows(self) -> BitMap:
@@ -120,7 +120,7 @@ def in_fragments(zones: Zones, fragments: frozenset[int]) -> pa.Array:
 
 
 def rows_per_zone_in(metadata: Mapping[str, str], key: str) -> int:
-    """How many rows the zones of an index were made of."""
+    """How many rows the zones of an index were built from."""
     return number_in(metadata, key, ROWS_PER_ZONE, 1 << 32)
 
 

@@ -130,7 +130,7 @@ class _Head:
         return self._key[-1].as_py()
 
     def take_up_to(self, bound: Any) -> pa.RecordBatch:
-        """Remove and give the rows with values up to `bound`."""
+        """Remove and return the rows with values up to `bound`."""
         rows = self._key.null_count
         if bound is not None:
             below = pc.less_equal(self._key, pa.scalar(bound, self._key.type))

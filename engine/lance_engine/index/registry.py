@@ -15,7 +15,7 @@ from lance_engine.index.ngram import NGRAM
 from lance_engine.index.rtree import RTREE
 from lance_engine.index.zonemap import ZONEMAP
 
-#: Those that are built, by the name that users give.
+#: The kinds that can be built, by the name that users give.
 KINDS: Final[Mapping[str, IndexKind]] = {
     kind.name: kind for kind in (BTREE, BITMAP, NGRAM, ZONEMAP, BLOOMFILTER, LABEL_LIST)
 }

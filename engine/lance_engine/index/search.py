@@ -60,11 +60,11 @@ class IndexSearch(NamedTuple):
     uses: tuple[IndexUse, ...]
 
 
-# A row index is of use up to this share of the rows that it covers: beyond that, reading the column and
+# A row index is useful up to this share of the rows that it covers: beyond that, reading the column and
 # testing it costs less than fetching, sorting and grouping the rows. Few rows are always worth it.
 MAX_SHARE: Final = 1 / 20
 FEW_ROWS: Final = 4096
-# An index of zones is of use if it excludes at least this share of the rows that it covers.
+# An index of zones is useful if it excludes at least this share of the rows that it covers.
 MIN_EXCLUDED_SHARE: Final = 1 / 5
 # Another index of a conjunction is searched if it gives at most this many rows more, or times the rows of the
 # best one: otherwise testing the rows of that one costs less.
@@ -79,7 +79,7 @@ Found = dict[int, FragmentMatches]
 
 
 def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
-    """What the indices of `snapshot` say about `filter`; None if no index is of use.
+    """What the indices of `snapshot` say about `filter`; None if no index is useful.
 
     Whether there is one for the columns is decided from the manifest, without reading any file. An index that
     would not make the scan faster is of no use. CorruptFileError if a file of an index is damaged.
@@ -102,7 +102,7 @@ def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> Index
 
 
 class _Searcher:
-    """One search; collects which indices were of use."""
+    """One search; collects which indices were useful."""
 
     def __init__(self, snapshot: Snapshot, indices: Indices) -> None:
         self._snapshot = snapshot
@@ -158,7 +158,7 @@ class _Plan(Protocol):
 
     @property
     def rows(self) -> int:
-        """About how many rows it will give."""
+        """About how many rows it will return."""
         ...
 
     def find(self) -> Found:
@@ -249,7 +249,7 @@ class _Lookup:
 
 
 class _Conjunction:
-    """Plans of which all must match."""
+    """Plans that must all match."""
 
     def __init__(self, plans: list[_Plan], complete: bool) -> None:
         ordered = sorted(plans, key=lambda plan: plan.rows)
@@ -263,7 +263,7 @@ class _Conjunction:
 
 
 class _Disjunction:
-    """Plans of which any may match; only of use where all cover the fragment."""
+    """Plans of which at least one must match; only useful where all cover the fragment."""
 
     def __init__(self, plans: list[_Plan]) -> None:
         self._plans = plans

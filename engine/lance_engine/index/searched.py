@@ -1,4 +1,4 @@
-"""Indices that searches ask, of vectors and of texts: those of a version, and what they cover."""
+"""Indices for searches, of vectors and of texts: those of a version, and what they cover."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Segment = TypeVar("Segment", bound=Opened)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covering(Generic[Segment]):
-    """A segment with the fragments of this version for which it is asked; segments share none."""
+    """A segment with the fragments of this version that it is searched for; segments share none."""
 
     kind: SearchedKind[Segment]
     segment: IndexSegment

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CoveringSegment:
-    """A segment with the fragments of this version for which it is asked; segments share none."""
+    """A segment with the fragments of this version that it is searched for; segments share none."""
 
     segment: IndexSegment
     fragments: BitMap

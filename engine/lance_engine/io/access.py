@@ -1,4 +1,4 @@
-"""Storage that refuses access: what it said, and with which credentials it was asked."""
+"""Storage that refuses access: its answer, and the credentials of the request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_engine.errors import LanceError, StorageAccessError
 
 
 class _Cloud(NamedTuple):
-    """Where the clients of a cloud look for credentials, and what to give them instead."""
+    """Where the clients of a cloud look for credentials, and how to pass them instead."""
 
     variables: str
     files: tuple[str, ...]
@@ -42,7 +42,7 @@ _CLOUDS: Final = {
     **dict.fromkeys(("gs", "gcs"), _GOOGLE),
     **dict.fromkeys(("az", "abfs", "abfss", "adl"), _AZURE),
 }
-# Errors of clients that found nothing to ask with, and answers that refuse what was asked with.
+# Errors of clients without credentials, and answers that refuse the credentials.
 _NOTHING_FOUND: Final = frozenset(
     {
         "ClientAuthenticationError",

@@ -49,7 +49,7 @@ class Closing:
     ) -> None:
         if self._pool is None:
             return
-        # Whoever removes what was written must not be overtaken by it.
+        # Removing what was written must not run before the writes end.
         self._pool.close(cancels=False)
         if error is None:
             for task in self._pending:

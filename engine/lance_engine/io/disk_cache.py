@@ -56,7 +56,7 @@ class DiskCache:
         self.limit = limit
         self._root = os.path.join(self.directory, _LAYOUT)
         try:
-            # What is in a bucket is nobody else's business.
+            # What is in a bucket is no other writer's business.
             os.makedirs(self._root, mode=0o700, exist_ok=True)
         except OSError as error:
             raise UnsupportedFeatureError(
@@ -67,7 +67,7 @@ class DiskCache:
         self._lock = threading.Lock()
         # Folder -> when it changed last, and the ranges in it.
         self._known: dict[str, tuple[int, list[tuple[int, int]]]] = {}
-        self._unseen = limit  # nobody knows what is there already
+        self._unseen = limit  # the current size is unknown
         self._counts = DiskCacheStatistics()
 
     @property
@@ -129,7 +129,7 @@ class DiskCache:
         end = offset + length
         ranges = self._ranges(folder)
         while offset < end:
-            # The range that begins before and reaches furthest.
+            # The range that begins earlier and extends furthest.
             best = max(
                 ((start + size, start) for start, size in ranges if start <= offset < start + size),
                 default=None,

@@ -3,7 +3,7 @@
 A commit has four steps. (1) The manifest is written under a staging name, ``<final name>-<uuid>``. (2) The
 database takes it as the version, unless it has that version already: this is the commit. (3) The file is
 copied to its final name. (4) The database is updated, and the staging file is removed. A process that dies
-between (2) and (4) leaves a version that is committed but staged: whoever sees it next carries on at (3).
+between (2) and (4) leaves a version that is committed but staged: the next reader continues at (3).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ExternallyCommittedStore:
         if version is None:
             self._put_other_if_absent(path, data)
             return
-        # Somebody may have committed without the database.
+        # A writer may have committed without the database.
         if self.exists(path):
             raise FileExistsError(path)
         dataset = self._dataset(path)
@@ -192,7 +192,7 @@ class ExternallyCommittedStore:
             if taken is None or taken.path != entry.path:
                 delete_quietly(self._files, [staging])
                 raise
-        # It is committed: whatever goes wrong now, the next reader finishes it.
+        # It is committed: if anything fails now, the next reader finishes it.
         with contextlib.suppress(Exception):
             self._finish(dataset, entry)
 
@@ -201,7 +201,7 @@ class ExternallyCommittedStore:
         if version is not None:
             dataset = self._dataset(path)
             latest = self._manifests.latest(dataset)
-            # Cleaning up keeps the latest version: whoever deletes it deletes the whole dataset or branch.
+            # Cleaning up keeps the latest version: deleting it means deleting the whole dataset or branch.
             if latest is not None and latest.version == version:
                 self._manifests.forget(dataset)
         self._files.delete(path)
@@ -236,7 +236,7 @@ class ExternallyCommittedStore:
         return entry
 
     def _finish(self, dataset: str, entry: ManifestEntry) -> None:
-        """Give a committed manifest its final name, if nobody else has done so in the meantime."""
+        """Give a committed manifest its final name, if no other process has done so in the meantime."""
         name = self._name(entry)
         # "18446744073709551614.manifest-<uuid>": the scheme of the final name is kept.
         parsed = parse_manifest_name(name.partition(ENDING)[0] + ENDING)

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from lance_engine.errors import CorruptFileError, ExternalAccessError
 from lance_engine.legible import without_secrets
 
-#: The storage option that holds the choice, so that it goes wherever a dataset is opened again.
+#: The storage option that holds the choice, so that it applies wherever a dataset is opened again.
 ALLOW_EXTERNAL: Final = "allow_external"
 _NONE, _SAME_STORE, _ALL = "none", "same-store", "all"
 _SCHEMES: Final = {"s3a": "s3", "s3+ddb": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "adl": "az"}

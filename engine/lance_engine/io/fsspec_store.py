@@ -15,7 +15,7 @@ from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_ra
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-# Answers to a conditional request that mean that the file exists, or that somebody else is creating it.
+# Answers to a conditional request that mean that the file exists, or that another writer is creating it.
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "conditionNotMet"})
 _BEYOND_END = frozenset({"InvalidRange", "416"})
 _PACKAGES = {
@@ -96,7 +96,7 @@ class FsspecStore:
         pass
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
-        # Backends differ in what a range from the end is to them.
+        # Backends differ in how they treat a range from the end.
         size = self.size(path)
         return self.read(path, max(0, size - length), min(size, length)), size
 

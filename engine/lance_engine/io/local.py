@@ -205,7 +205,7 @@ def removing_new_folders(store: Store) -> Iterator[None]:
         yield
     except BaseException:
         for folder, _, _ in os.walk(root, topdown=False):
-            with contextlib.suppress(OSError):  # it holds what somebody else wrote
+            with contextlib.suppress(OSError):  # it holds what another process wrote
                 os.rmdir(folder)
         raise
 

@@ -1,4 +1,4 @@
-"""What is looked at before a local file of a dataset is touched: it may have been put there by a stranger."""
+"""Checks before a local file of a dataset is opened: it may come from an untrusted source."""
 
 from __future__ import annotations
 

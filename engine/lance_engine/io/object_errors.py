@@ -86,7 +86,7 @@ def _outcome(error: Exception, text: str, status: int, code: str) -> Outcome:
             return Outcome.BUSY
         if code in _REFUSALS or status in (401, 403):
             return Outcome.REFUSED
-        # Two conditional requests at once: the one that was second is to ask again.
+        # Two conditional requests at once: the second one must retry.
         if code == "ConditionalRequestConflict":
             return Outcome.INTERRUPTED
         by_status = {404: Outcome.MISSING, 409: Outcome.TAKEN, 412: Outcome.TAKEN, 416: Outcome.BEYOND}

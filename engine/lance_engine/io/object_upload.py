@@ -27,7 +27,7 @@ class UploadTarget(Protocol):
         ...
 
     def upload(self, path: str, parts: Iterator[bytearray], part_bytes: int, at_once: int) -> None:
-        """Write or replace a file from parts; nothing is left of it if the iterator raises."""
+        """Write or replace a file from parts; nothing remains of it if the iterator raises."""
         ...
 
 
@@ -88,7 +88,7 @@ class ObjectSink(Sink):
 
 
 class _AbortedError(Exception):
-    """Ends an upload of which nothing is to be left."""
+    """Aborts an upload without leaving anything behind."""
 
 
 class _Upload:
@@ -104,7 +104,7 @@ class _Upload:
         self._thread.start()
 
     def send(self, part: bytearray | _AbortedError | None) -> None:
-        """Hand over the next part; waits while enough of them are under way."""
+        """Hand over the next part; waits while enough of them are in flight."""
         while self._thread.is_alive():
             try:
                 self._parts.put(part, timeout=0.1)

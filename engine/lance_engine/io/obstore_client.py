@@ -15,7 +15,7 @@ from lance_engine.io.cloud_options import CloudConfig
 from lance_engine.io.obstore_library import keep_inherited, obstore
 from lance_engine.io.retries import Retries
 
-# In seconds without any byte, after which the first attempts are given up.
+# In seconds without any byte, after which the first attempts are abandoned.
 _HASTY: Final = (2.0, 2.0, 5.0)
 # Bytes that a slow line may need longer for than the first attempt takes.
 _LARGE_BODY: Final = 1 << 20
@@ -84,7 +84,7 @@ def _factory(config: CloudConfig) -> Any:
     options = {**dict(config.client), "allow_http": True}
     provider: Callable[[], dict[str, Any]] | None = None
     if config.cloud == "gs" and settings.get("skip_signature") is True and "base_url" in settings:
-        # The library asks for a token to write with all the same.
+        # The library requests a token to write with anyway.
         provider = _no_google_token
     if config.cloud == "s3":
         provider = _s3_identity(config, settings)

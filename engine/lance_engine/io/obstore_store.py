@@ -80,7 +80,7 @@ class ObstoreStore:
 
     @property
     def ranges_at_once(self) -> int:
-        """See `lance_engine.io.store.ranges_at_once`: the library has no more under way for one call."""
+        """See `lance_engine.io.store.ranges_at_once`: the library has no more in flight for one call."""
         return 10
 
     def __repr__(self) -> str:
@@ -194,7 +194,7 @@ class ObstoreStore:
             pages = here.library.list(
                 here.store(number),
                 self._key(prefix) if prefix else self._root or None,
-                # Another attempt goes on where the one before was interrupted.
+                # Another attempt continues where the previous one was interrupted.
                 offset=found[-1] if found else None,
                 chunk_size=_PAGE,
             )
@@ -274,7 +274,7 @@ class ObstoreStore:
         return ObjectSink(self, checked_path(path))
 
     def upload(self, path: str, parts: Iterator[bytearray], part_bytes: int, at_once: int) -> None:
-        """Write or replace a file from an iterator of parts; nothing is left of it if that raises."""
+        """Write or replace a file from an iterator of parts; nothing remains of it if that raises."""
         key = self._key(path)
 
         def attempt(here: Client, _: int) -> None:

@@ -15,7 +15,7 @@ from lance_engine.io.object_errors import RETRIED, Failure, Outcome, failure_of
 
 T = TypeVar("T")
 
-# In seconds. A server that is not there is given up sooner than one that is busy.
+# In seconds. Attempts end sooner for an unreachable server than for a busy one.
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 _UNREACHABLE_FOR: Final = 2.5
@@ -86,7 +86,7 @@ class Retries:
     def _be_quiet(self) -> None:
         with self._lock:
             now = time.monotonic()
-            if now >= self._quiet_until:  # else it answers what was asked before
+            if now >= self._quiet_until:  # else it answers earlier requests
                 self._quiet_until = now + _pause(self._busy_in_row)
                 self._busy_in_row += 1
 

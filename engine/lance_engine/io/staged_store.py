@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from lance_engine.io.manifest_names import VERSIONS
 from lance_engine.io.store import Sink, Store, checked_range, delete_quietly, identity_of, max_in_flight_of
 
-#: Folders whose files only whoever commits should see.
+#: Folders whose files only the committing writer should see.
 _PRIVATE = (f"{VERSIONS}/", "_transactions/")
 
 
@@ -31,7 +31,7 @@ class StagedStore:
 
     @property
     def identity(self) -> Hashable:
-        """Data files are the same, by whichever store they are read."""
+        """Data files are the same through either store."""
         return identity_of(self.base)
 
     @property

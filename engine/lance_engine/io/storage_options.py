@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lance_engine.errors import UnsupportedFeatureError
 
-#: Every request under way has a thread.
+#: Every request in flight has a thread.
 MOST_IN_FLIGHT: Final = 1024
 # What the fsspec file system calls an option -> the other names of it.
 _S3: Final = {
@@ -23,7 +23,7 @@ _S3: Final = {
     "anon": ("aws_skip_signature", "skip_signature"),
     "profile": ("aws_profile",),
 }
-#: All spellings of where a store is to be found.
+#: All spellings of the address of a store.
 ENDPOINTS: Final = (
     *("endpoint_url", *_S3["endpoint_url"], "google_endpoint", "google_base_url"),
     *("azure_endpoint", "azure_storage_endpoint", "connection_string", "host"),
@@ -122,7 +122,7 @@ def option(options: Mapping[str, Any], *names: str) -> Any:
 
 
 def max_in_flight(options: Mapping[str, Any]) -> int | None:
-    """How many requests for data may be under way at the same time, None where the options do not say."""
+    """How many requests for data may be in flight at the same time, None where the options do not say."""
     value = option(options, "max_in_flight")
     if value is None:
         return None

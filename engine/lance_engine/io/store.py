@@ -1,4 +1,4 @@
-"""What the engine asks of storage: one dataset root, flat relative paths, whole bytes in and ranges out."""
+"""The storage interface: one dataset root, flat relative paths, whole bytes in and ranges out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final, Protocol, Self
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 
-#: What to do where bytes that a file does not have were asked of it.
+#: What to do about requests beyond the end of a file.
 OUTSIDE_REMEDY: Final = (
     "The file is truncated, or the metadata that refers to it is damaged: restore it from a backup, or "
     "use a version that does not need it"
@@ -41,7 +41,7 @@ class Sink(ABC):
 
     @abstractmethod
     def discard(self) -> None:
-        """Leave nothing behind. Does nothing on a closed sink."""
+        """Discard the file. Does nothing on a closed sink."""
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +89,7 @@ class Store(Protocol):
         ...
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Several (offset, length) ranges of one file, in the order asked."""
+        """Several (offset, length) ranges of one file, in the requested order."""
         ...
 
     def list(self, prefix: str) -> list[str]:

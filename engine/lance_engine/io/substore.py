@@ -103,7 +103,7 @@ class SubStore:
 
 
 def files_uri(store: Store) -> str:
-    """Where the files of a dataset are, for whoever needs no manifests: clones and branches refer to it."""
+    """Where the files of a dataset are, for code that needs no manifests: clones and branches refer to it."""
     if isinstance(store, SubStore):
         return f"{files_uri(store.base).rstrip('/')}/{store.folder}"
     if isinstance(store, ExternallyCommittedStore):

@@ -32,7 +32,7 @@ class Branches:
         return read_branch(root_store(self._snapshot), name)
 
     def create(self, name: str, version: int | None = None) -> Branch:
-        """Begin a branch with a version of this branch, by default the one that this dataset shows.
+        """Start a branch with a version of this branch, by default the one that this dataset shows.
 
         Open it with ``open(..., branch=name)``. No data is copied. BranchExistsError if the name is taken.
         """

@@ -18,12 +18,12 @@ from lance_engine.write.source import conform
 
 @dataclass(frozen=True)
 class RowChanges:
-    """What is to happen to the rows of one version.
+    """The changes to the rows of one version.
 
     `deleted` and `replaced` are row addresses, ascending, distinct and without common ones. `rows` are whole
     rows of the dataset: first one for each of `replaced`, in that order, then those that are added. `columns`
     are the columns with new values in the rows that are replaced. With `inserts_keys` the added rows have
-    keys that nobody else may add at the same time.
+    keys that no other writer may add at the same time.
     """
 
     deleted: U64Array

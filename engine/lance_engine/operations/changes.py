@@ -1,4 +1,4 @@
-"""Committing a change whose files are already written, and leaving none behind when that fails."""
+"""Committing a change whose files are already written, and removing them when that fails."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 from lance_engine.table.tags import damaged_tags, list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
 
-#: A file that no version names belongs to no writer at work any more when it is that old.
+#: A file that no version names belongs to no active writer any more when it is that old.
 UNVERIFIED_AGE: Final = datetime.timedelta(days=7)
 
 
@@ -29,7 +29,7 @@ UNVERIFIED_AGE: Final = datetime.timedelta(days=7)
 class CleanupReport:
     """What a clean-up removed or, as a dry run, would remove. Counts are of files.
 
-    `damaged_references` are the paths of tags and branches that cannot be read. Nobody knows which versions
+    `damaged_references` are the paths of tags and branches that cannot be read. It is unknown which versions
     they name, so neither a version nor a file that one of them needs is removed.
     """
 
@@ -54,7 +54,7 @@ def cleanup(
     """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
     The latest version, tagged versions and those that branches began with stay, and so do files that a branch
-    refers to. Files that no version that is left, or is removed now, names may belong to a writer at work:
+    refers to. Files that no version that is left, or is removed now, names may belong to a active writer:
     they go when they are older than `UNVERIFIED_AGE`. `delete_unverified` removes them at once, and is safe
     only when there is no writer. Readers of a removed version fail. An exception of `progress`
     ends the work: versions that are left are whole, and files that are left without one count as unverified.
@@ -189,7 +189,7 @@ def _named_versions(snapshot: Snapshot) -> set[int]:
 
 
 def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
-    """What the other branches refer to in this one, even if the version they began with is gone."""
+    """What the other branches refer to in this one, even if the version they started from is gone."""
     root, location = root_store(snapshot), _location(snapshot.store)
     # Those with a damaged file, too: what they refer to stays.
     for branch in (None, *branch_names(root)):
@@ -208,7 +208,7 @@ def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
 def _is_abandoned(store: Store, path: str, oldest: datetime.datetime | None) -> bool:
     """Whether a file that no version names was written before `oldest` (None: whenever) by a writer."""
     folder, name = path.split("/")[0], path.rpartition("/")[2]
-    # What else somebody has put among the data files is theirs. Hidden files are unfinished ones.
+    # Other files among the data files belong to the user. Hidden files are unfinished ones.
     if folder == DATA and not name.startswith(".") and not name.endswith(_OF_WRITERS):
         return False
     if oldest is None:

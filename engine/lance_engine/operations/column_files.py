@@ -112,7 +112,7 @@ def _physical_rows(batches: Iterator[_Placed], fragment: Fragment, added: Schema
         if stop - position == len(offsets):
             yield batch
         else:
-            # For every place the row before it, the first one for places before that.
+            # For every position the previous row, the first one for positions before that.
             source = np.zeros(stop - position, dtype=np.int64)
             source[offsets - position] = np.arange(len(offsets))
             yield batch.take(pa.array(np.maximum.accumulate(source)))

@@ -41,7 +41,7 @@ class IndexFolder:
         return [f"{INDICES}/{self.uuid}/{name}" for name, _ in self.files]
 
     def create(self, name: str, schema: pa.Schema) -> _IndexFile:
-        """Begin a file."""
+        """Start a file."""
         sink = self._store.create(f"{INDICES}/{self.uuid}/{name}")
         self._open.append(sink)
         return _IndexFile(self, sink, name, Schema.from_arrow(schema), self._pool)

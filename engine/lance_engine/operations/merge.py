@@ -1,4 +1,4 @@
-"""Merging a source into a dataset by key: what is to happen with which rows."""
+"""Merging a source into a dataset by key: what happens to which rows."""
 
 from __future__ import annotations
 

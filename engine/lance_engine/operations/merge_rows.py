@@ -54,7 +54,7 @@ from lance_engine.write.source import check_compatible, conform
 _STEP_ROWS: Final = 1 << 14
 # Keys of so few rows are read sooner than threads are woken that do it.
 _FEW_ROWS: Final = 1 << 21
-# So few keys are looked for one by one in indices and zone maps, and more of them by their range.
+# Up to this many keys are looked for one by one in indices and zone maps, and more of them by their range.
 _FEW_KEYS: Final = 2000
 
 BoolArray = npt.NDArray[np.bool_]

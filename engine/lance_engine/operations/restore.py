@@ -10,8 +10,8 @@ from lance_engine.table.versions import open_snapshot
 
 def restore(snapshot: Snapshot, version: int) -> Snapshot:
     """A new latest version with the content of an earlier one; VersionNotFoundError if that is gone."""
-    # Opening it says in which way it is gone, or why it cannot be understood.
+    # Opening it reports how it was removed, or why it can't be read.
     open_snapshot(snapshot.store, version, storage_options=snapshot.storage_options)
-    # Whatever came since, the content of that version takes the place of the latest one.
+    # Regardless of later changes, the content of that version becomes the latest one.
     latest = open_snapshot(snapshot.store, storage_options=snapshot.storage_options)
     return commit_change(latest, Restore(version))

@@ -1,4 +1,4 @@
-"""Extending the indices that searches ask, and moving them with their rows."""
+"""Extending the indices for searches, and moving them with their rows."""
 
 from __future__ import annotations
 

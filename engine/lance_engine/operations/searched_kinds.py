@@ -1,4 +1,4 @@
-"""All kinds of indices that searches ask."""
+"""All kinds of indices for searches."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class _Composed:
 
 
 class StagedChanges:
-    """Operations on `base` that nobody else sees until `commit`.
+    """Operations on `base` that are invisible to others until `commit`.
 
     Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` receives
     of each that succeeded.
@@ -81,7 +81,7 @@ class StagedChanges:
         return self.base.with_manifest(self.snapshot.manifest) if self.is_changed else self.base
 
     def advance(self, snapshot: Snapshot) -> None:
-        """`snapshot` is what an operation on the newest private version made of it."""
+        """`snapshot` is what an operation on the newest private version made from it."""
         self.snapshot = snapshot
 
     def discard(self) -> None:

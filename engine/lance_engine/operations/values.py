@@ -77,7 +77,7 @@ def column_values(
 ) -> ColumnValues:
     """`value` over columns of `schema`, cast to `target` if given.
 
-    SQL text is computed here if it is made of what filters know: constants, columns, arithmetic, casts and
+    SQL text is computed here if it is built from what filters know: constants, columns, arithmetic, casts and
     simple functions. Anything else is left to `compiler`; without one it is an InvalidFilterError.
     """
     if callable(value):

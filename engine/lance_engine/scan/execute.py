@@ -228,7 +228,7 @@ def fetched(piece: Piece) -> Iterator[None]:
 
 
 def _smaller(piece: Piece, error: Exception) -> list[Piece]:
-    """What to read in place of a piece that cannot be read at once; LanceError for a single row."""
+    """What to read instead of a piece that cannot be read at once; LanceError for a single row."""
     if isinstance(error, GroupUnreadableError):
         return list(apart(piece))
     if piece.selection.count > 1:

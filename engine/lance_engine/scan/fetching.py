@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # A page is fetched whole unless it is larger than this, or than its share of what may be read ahead.
 _LEAST_UNIT: Final = 256 << 10
 _MOST_UNIT: Final = 16 << 20
-# Of every column there should be a unit being decoded and one under way.
+# Of every column there should be a unit being decoded and one in flight.
 _UNITS_PER_COLUMN: Final = 2
 
 
@@ -112,7 +112,7 @@ def fetched_ahead(
 ) -> FragmentBuffers | None:
     """Plan what columns of rows of one reader need; None if nothing of it has to be fetched.
 
-    `few` means that hardly more rows will be needed than these: nothing is read for their neighbours.
+    `few` means that barely more rows than these will be needed: nothing is read for their neighbours.
     """
     spans: dict[FileContents, list[Span]] = {}
     leaves = max((sum(len(found) for _, found in projection.leaves) for projection, _ in wanted), default=1)
@@ -150,7 +150,7 @@ def group_fetched_ahead(
                 read_ahead, [PlannedRequest(file.fetcher, file.path, span) for span in missing]
             )
     except GroupUnreadableError:
-        files = {}  # whoever reads the group finds that out
+        files = {}  # reading the group will report that
     read_ahead.add(turn, [request for buffers in files.values() for request in buffers.requests])
     return FragmentBuffers(read_ahead, files, group.evict)
 
@@ -197,7 +197,7 @@ def _spans(
     """What rows of some columns of a file need: whole pages, or parts of those that are large or few of whose
     rows are wanted.
 
-    `peek` bytes are fetched with what describes a page, behind it: there its first rows are.
+    `peek` bytes are fetched with what describes a page, after it: there its first rows are.
     """
     whole: list[Span] = []
     in_part: list[tuple[kernels.LeafColumn, I64Array, int]] = []

@@ -259,8 +259,8 @@ def together(
 ) -> Iterator[tuple[RowsReader, list[Part]]]:
     """What is left of fragments, neighbours of which all rows are left as one.
 
-    The first groups are small: who wants few rows should not wait for many files. None goes on behind the
-    fragment in which `limit` rows are complete, if all of them are wanted: what follows is hardly ever read.
+    The first groups are small: callers that need few rows don't wait for many files. None extends past the
+    fragment in which `limit` rows are complete, if all of them are wanted: what follows is almost never read.
     """
     group: list[Fragment] = []
     rows, most, tested = 0, _FIRST_FRAGMENTS, False

@@ -32,7 +32,7 @@ class OutputColumn(NamedTuple):
     wanted: Field | None
     """The top-level field that it is, or is below of; None for a column of the system."""
     stored: tuple[Field, ...]
-    """What of it this layout stores, by file; nothing where all its values are null."""
+    """The part that this layout stores, by file; nothing where all its values are null."""
     decoded: int
     """The number of the first of the decoded columns with that."""
     depth: int
@@ -54,7 +54,7 @@ class ProjectedColumns(NamedTuple):
     columns: dict[int, list[int]]
     """The numbers of the columns of files that hold them, by number of the file."""
     is_plain: bool
-    """Whether decoding is all there is to do."""
+    """Whether decoding is all that is needed."""
 
 
 class FragmentLayout:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.row_ids import RowIdMatches
     from lance_engine.table.snapshot import Snapshot
 
-# So few rows are read faster than the zone maps of their fragment.
+# Up to this many rows are read faster than the zone maps of their fragment.
 _FEW_ROWS = 1024
 # So are those of every fragment of this many rows, where more than that many are scanned and read together.
 _SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
@@ -159,7 +159,7 @@ class ScanPlan:
             planned = ordered_ahead(left, self._clamped(), first)
         for (fragment, start, stop), parts in planned:
             if metrics is not None:
-                # Counted at once: who looks in between must not take rows for skipped.
+                # Counted at once: readers in between must not see rows as skipped.
                 metrics.add(
                     fragments_read=bool(parts) and fragment.id not in seen,
                     rows_planned=stop - start,
@@ -181,7 +181,7 @@ class ScanPlan:
     def _clamped(self) -> Iterator[tuple[Fragment, int, int]]:
         """The ranges [start, stop) of rows of the splits, as far as there are rows.
 
-        Fragments are described one by one: who wants few rows does not wait for all of them.
+        Fragments are described one by one: callers that need few rows do not wait for all of them.
         """
         if self._splits is None:
             for fragment in self._snapshot.fragments:

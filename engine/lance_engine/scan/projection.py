@@ -220,7 +220,7 @@ class Projection:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _without_deleted(self, held: Sequence[pa.Array], offsets: U32Array) -> Sequence[pa.Array]:
-        """Parts of a column from several files with nulls for deleted rows: these need not fit together."""
+        """Parts of a column from several files with nulls for deleted rows: these may disagree."""
         deleted = self._reader.deleted()
         if deleted is None:
             return held

@@ -129,7 +129,7 @@ class RowsReader(ABC):
         return self._snapshot.schema.field(name)
 
     def built(self, field: Field, coded: bool = False) -> BuiltField:
-        """The decoder of a top-level field, as codes if asked; projections share it.
+        """The decoder of a top-level field, as codes if requested; projections share it.
 
         Children that the files lack are missing from the field.
         """

@@ -106,7 +106,7 @@ class Scanner:
         ahead = read_ahead if read_ahead is not None else read_ahead_bytes() * (1 if self._is_local else 2)
         #: bytes of decoded batches that may wait for their consumer
         self.read_ahead = ahead if self._is_local else ahead // 4
-        #: bytes of files that are under way or wait to be decoded
+        #: bytes of files that are in flight or wait to be decoded
         self._fetch_ahead = ahead - self.read_ahead
         self._splits = splits
         self._batch_bytes = batch_bytes
@@ -284,7 +284,7 @@ class Scanner:
         return metrics
 
     def start(self) -> ScanMetrics:
-        """Begin a run, whose numbers go to what is returned."""
+        """Start a run, whose numbers go to what is returned."""
         metrics = self._metrics = ScanMetrics()
         metrics.add_time("plan", self._plan_seconds)
         if self.filter is not None:
@@ -370,7 +370,7 @@ class Scanner:
                 yield reader.projection(tuple(self.schema.names), self._coded), part
 
     def stop_fetching(self) -> None:
-        """Fetch no more ahead: nobody wants more rows of the run."""
+        """Stop reading ahead: no more rows of the run are needed."""
         if self._fetching is not None:
             self._fetching.close()
 
@@ -433,7 +433,7 @@ def _filter_steps(filter: Node) -> FilterSteps:
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
-    """The filter tree of whatever states a filter over the columns of a snapshot and the system columns."""
+    """The filter tree of any form of filter over the columns of a snapshot and the system columns."""
     if filter is None:
         return None
     from lance_engine.expr.from_arrow import from_arrow

@@ -1,4 +1,4 @@
-"""Cutting a dataset into ranges of rows that can be scanned apart."""
+"""Splitting a dataset into ranges of rows that can be scanned separately."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def native_stream(scanner: Scanner) -> object:
     """The rows of a scan as a capsule of an Arrow C stream, in row order; every call scans again.
 
     Nothing is read before the first batch is requested. Releasing the stream ends the decoding within the
-    batches at work. Errors carry the text of our errors.
+    batches in progress. Errors carry the text of our errors.
     """
     return ScanStream(scanner).capsule()
 
@@ -65,7 +65,7 @@ class ScanStream:
         self.failure: Exception | None = None
         #: what ended the stream and is not an error, such as Ctrl-C; set by the native side
         self.interruption: BaseException | None = None
-        #: whether somebody else takes the batches, and gets to see the text of errors only
+        #: whether an outside consumer takes the batches, and only sees the text of errors
         self.handed_over = True
         self._failed = failed
         self._scanner = scanner
@@ -126,7 +126,7 @@ class ScanStream:
     # What the native side calls, one call at a time for `more`, any number for `read`.
 
     def more(self) -> tuple[list[_Task], bool]:
-        """The next pieces, and whether there are more behind them.
+        """The next pieces, and whether there are more after them.
 
         Each is (number, begin, end, decoders or None where only `read` will do, whether a part of it can be
         read, columns that must not hold nulls).

@@ -177,7 +177,7 @@ def _selected(schema: Schema, names: tuple[str, ...]) -> _Columns:
 
 
 def _finished(table: pa.Table, columns: _Columns) -> pa.Table:
-    """The table with the metadata and the extension types of the dataset, as scans give them."""
+    """The table with the metadata and the extension types of the dataset, as scans return them."""
     if columns.schema.metadata and table.num_columns:
         table = table.replace_schema_metadata(columns.schema.metadata)
     return pa.RecordBatchReader.from_stream(table).read_all() if columns.has_extensions else table

@@ -1,4 +1,4 @@
-"""Which pages of which files a selection of rows touches, for the numbers of a scan."""
+"""Which pages of which files a selection of rows reads, for the statistics of a scan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PageMap(NamedTuple):
     """Name, and the first row of every page followed by the number of rows."""
 
     def touched(self, selection: Selection) -> Iterator[Touched]:
-        """The pages of every column that a selection touches."""
+        """The pages of every column that a selection reads."""
         ids, first_rows = self.fragments
         for name, page_starts in self.columns:
             starts = np.asarray(page_starts[:-1], dtype=np.int64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def answer_names(
     snapshot: Snapshot, columns: Sequence[str] | None, computed: Sequence[str], with_row_id: bool
 ) -> list[str]:
-    """The columns that were requested, behind them the computed ones that are not among them."""
+    """The columns that were requested, after them the computed ones that are not among them."""
     names = list(snapshot.schema.names if columns is None else columns)
     names += [name for name in computed if name not in names]
     if with_row_id and ROW_ID not in names:

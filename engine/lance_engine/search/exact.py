@@ -51,7 +51,7 @@ def search_exactly(
 ) -> kernels.Nearest:
     """The k nearest rows of each query among those that pass the filter, of some ranges of rows if given.
 
-    Rows are those that a scan gives: pruned by zone maps and indices, without deleted ones. Batches are
+    Rows are those that a scan returns: pruned by zone maps and indices, without deleted ones. Batches are
     compared where they were decoded, on all threads; memory holds a few batches and the k nearest per thread.
     """
     column = query.column

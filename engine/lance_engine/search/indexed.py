@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.table.snapshot import Snapshot
 
-# So few rows that pass the filter are compared exactly: that costs less than probing, and finds all of them.
+# Up to this many rows that pass the filter are compared exactly, which costs less than probing and finds all.
 _FEW_ROWS: Final = 2048
 # A graph is not followed where less than this share of the rows may be found.
 _GRAPH_SHARE: Final = 0.1
@@ -41,7 +41,7 @@ _REFINED_ROWS: Final = 4096
 
 
 class OpenIndex(NamedTuple):
-    """An index of which segments can be read: each with the fragments for which it is asked."""
+    """An index of which segments can be read: each with the fragments that it is searched for."""
 
     name: str
     segments: tuple[tuple[VectorSegment, frozenset[int]], ...]

@@ -12,7 +12,7 @@ from lance_engine.search.options import SearchOptions
 from lance_engine.search.query import F32Array
 
 # For up to so many rows: the distance of the farthest centroid as a share beyond that of the nearest one, and
-# the least and the most partitions. The authors of the format learnt them for vectors stored as they are.
+# the minimum and maximum number of partitions. The authors of the format tuned them for unquantized vectors.
 _STEPS: Final = (1, 10, 100, 200, 500, 1000)
 _L2: Final = (
     (0.2175, 0.265, 0.33, 0.375, 0.3725, 0.4175),

@@ -26,7 +26,7 @@ class Query:
     metric: Metric
     vectors: npt.NDArray[Any]
     is_batch: bool
-    """Whether several queries were asked, so that results say which one they answer."""
+    """Whether there are several queries, so that results name the one they answer."""
 
     @property
     def count(self) -> int:

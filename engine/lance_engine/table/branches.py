@@ -1,8 +1,8 @@
 """Branches: histories besides the main one, each a separate dataset that begins as a version of another.
 
 The folder ``tree/NAME`` holds the versions and the files of a branch, a small file in ``_refs/branches`` says
-that it exists and where it began. That file comes first and goes last: what it protects from cleaning up is
-protected for as long as anything needs it.
+that it exists and where it began. It is created first and removed last: what it protects from clean-up is
+protected while anything needs it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_branch(root: Store, name: str) -> Branch:
 
 
 def create_branch(source: Snapshot, name: str) -> Branch:
-    """Begin a branch with the version `source`. BranchExistsError if the name is taken."""
+    """Start a branch with the version `source`. BranchExistsError if the name is taken."""
     from lance_engine.table.clones import write_clone  # what writes versions; readers do without it
 
     root, parent = root_store(source), source.manifest.branch
@@ -160,7 +160,7 @@ def _remove_files(root: Store, name: str) -> None:
     inside = tuple(f"{TREE}/{other}/" for other in list_refs(root, BRANCHES) if other.startswith(f"{name}/"))
     for folder in _FOLDERS:
         paths = root.list(f"{TREE}/{name}/{folder}")
-        # The latest version last: until it goes, readers find what they found before.
+        # The latest version last: until it is removed, readers find what they found before.
         for path in sorted(paths, key=_age) if folder == VERSIONS else paths:
             if not inside or not path.startswith(inside):
                 root.delete(path)

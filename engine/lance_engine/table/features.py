@@ -59,7 +59,7 @@ FEATURES = (
     Feature(65536, "zone write seed", masks=Masks.BOTH),
 )
 _BY_BIT = {feature.bit: feature for feature in FEATURES}
-# Set by whoever needs them, and then for good.
+# Set by the first writer that needs them, and never cleared.
 _STICKY = MIXED_FILE_VERSIONS | NO_TRANSACTION_FILES
 
 

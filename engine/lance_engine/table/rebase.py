@@ -1,4 +1,4 @@
-"""Deletions of several writers in one fragment, brought together when they concern different rows."""
+"""Deletions of several writers in one fragment, combined when they concern different rows."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def is_branch_name(name: str) -> bool:
 
 
 def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
-    """The references that can be read: one that is damaged, or removed meanwhile, hides no others."""
+    """The references that can be read: one that is damaged, or was just removed, does not hide the others."""
     found = []
     for name in names:
         try:
@@ -71,7 +71,7 @@ def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
 
 
 def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[str]:
-    """The paths of the references in a folder that cannot be read, whatever they are called."""
+    """The paths of the references in a folder that cannot be read, under any name."""
     found = []
     for path in root.list(folder):
         name = urllib.parse.unquote(path.removeprefix(f"{folder}/").removesuffix(ENDING))

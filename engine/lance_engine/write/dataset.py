@@ -56,7 +56,7 @@ def write_dataset(
 ) -> Snapshot:
     """Write `data` as one new version of the dataset at `uri` and return that version.
 
-    `data` is whatever `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
+    `data` is anything that `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
     ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
     ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
     that of the dataset for ``append``, otherwise 2.1, or 2.2 if a column needs it (maps).
@@ -66,7 +66,7 @@ def write_dataset(
     when they are updated or compacted; one that exists stays as it was created. `progress` is that of
     operations (see `lance_engine.progress`).
 
-    When anything fails nothing is committed and no data file is left behind.
+    If anything fails, nothing is committed and no data file remains.
     """
     if mode not in ("create", "append", "overwrite"):
         raise InvalidArgumentError(f'mode must be "create", "append" or "overwrite", not {mode!r}')

@@ -4,11 +4,11 @@
 
 namespace lance::legacy {
 
-// Strings behind the positions in the file where they begin, the last one being an end (format 0.1,
+// Strings after the positions in the file where they begin, the last one being an end (format 0.1,
 // var-binary). No page stores nulls: `empty_is_null` makes them of empty values.
 v2_0::ArrayDecoderPtr make_var_binary(Range positions, bool empty_is_null);
 
-// Ends of lists as 64-bit integers, from offsets of 32 or 64 bits of which there is one more (format 0.1,
+// Ends of lists as 64-bit integers, from 32-bit or 64-bit offsets, one more than lists (format 0.1,
 // list).
 v2_0::ArrayDecoderPtr make_list_ends(Range offsets, unsigned bits);
 

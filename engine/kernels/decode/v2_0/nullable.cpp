@@ -114,7 +114,7 @@ class Constant : public ArrayDecoder {
   std::vector<uint8_t> value_;
 };
 
-// n * dimension items behind n lists.
+// n * dimension items after n lists.
 class FixedSizeList : public ArrayDecoder {
  public:
   FixedSizeList(uint64_t dimension, ArrayDecoderPtr items) : dimension_(dimension), items_(std::move(items)) {

@@ -1,6 +1,6 @@
 """The encodings of values in version 2.0.
 
-Each is a module with ``encode``, which gives None for arrays that it does not suit; they are asked in this
+Each is a module with ``encode``, which returns None for arrays that it does not suit; they are tried in this
 order. There is little to choose: strings with few distinct values become a dictionary. The kernels read
 what they write (``engine/kernels/page/array.cpp``).
 """

@@ -14,7 +14,7 @@ _Values = TypeVar("_Values")
 def best_in_chunks(
     context: PageContext, encodings: tuple[ChunkEncoding[_Values], ...], values: _Values
 ) -> Candidate:
-    """Of `encodings`, the first of which is plain, without a dictionary; compressed where that pays."""
+    """The best of `encodings` (the first is plain) without a dictionary; compressed where that pays."""
     settings = context.settings
     if settings.compression == "none":
         encodings = encodings[:1]

@@ -40,7 +40,7 @@ class PageKind(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The kinds of pages in the order in which they are asked, and the encodings of values in chunks.
+    """The kinds of pages in the order in which they are tried, and the encodings of values in chunks.
 
     Of these the first is the plain one.
     """

@@ -9,7 +9,7 @@ from lance_engine.format.pb import encodings21_pb2 as pb
 
 # Chunks that a size is estimated from: a part of them, up to this many.
 _SAMPLE_PART, _SAMPLE_CHUNKS = 4, 8
-# Per byte that comes out, byte that goes in, and chunk.
+# Per output byte, input byte, and chunk.
 _LZ4_NS = (0.05, 0.25, 100)
 _ZSTD_NS = (0.5, 3.0, 4000)
 

@@ -17,7 +17,7 @@ _LONGEST_CHUNKED_VALUE = 4096
 # A dictionary this much smaller than the plain values is taken without looking further.
 _CLEAR_RATIO = 0.25
 _INDEX_NS = 4.0
-# Values longer than this are compressed one by one without being asked, if a sample shrinks by this share.
+# Values longer than this are compressed one by one without a request, if a sample shrinks by this share.
 _HUGE_VALUE = 32 << 10
 _HUGE_VALUE_SAVING = 0.1
 _COMPRESS_EACH_MIN_BYTES = 32 << 10

@@ -1,4 +1,4 @@
-"""Variable: strings and binary values behind their offsets (format 2.1, variable)."""
+"""Variable: strings and binary values after their offsets (format 2.1, variable)."""
 
 from __future__ import annotations
 

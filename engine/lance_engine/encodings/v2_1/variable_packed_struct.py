@@ -1,4 +1,4 @@
-"""Variable packed struct: the fields of a row side by side, some behind their length (format 2.2)."""
+"""Variable packed struct: the fields of a row side by side, some after their length (format 2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverted indices as a kind of index that searches ask."""
+"""Inverted indices as a kind of index for searches."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class TextSegment:
             return VECTORS.get(key, partial(partition.counts, tokens), lambda made: 64 * (1 + len(made)))
 
     def ahead(self, work: Callable[[int], Made], numbers: Sequence[int]) -> Iterator[Made]:
-        """What `work` makes of partitions or tokens; where the files are remote, of several together."""
+        """The results of `work` on partitions or tokens; if the files are remote, on several together."""
         return map(work, numbers) if self._is_local else each_ahead(work, numbers)
 
     @property

@@ -117,7 +117,7 @@ def tensor(values: npt.NDArray[Any], shape: Sequence[int] | None = None) -> Any:
 def serialize_ivf(
     lengths: npt.NDArray[np.int64], centroids: npt.NDArray[Any] | None, *, rows_here: bool = True
 ) -> bytes:
-    """The message of partitions that are one behind the other; without `rows_here` the file has no rows."""
+    """The message of partitions that are one after the other; without `rows_here` the file has no rows."""
     zeros = np.zeros_like(lengths)
     data: bytes = index_pb2.IVF(
         offsets=(np.cumsum(lengths) - lengths if rows_here else zeros).tolist(),

@@ -1,4 +1,4 @@
-"""Vector indices as a kind of index that searches ask."""
+"""Vector indices as a kind of index for searches."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def kmeans(
     random: np.random.Generator,
     told: Callable[[], None] = lambda: None,
 ) -> F32Array:
-    """`count` centroids of the rows of a matrix, by L2; fewer rows give centroids that are rows.
+    """`count` centroids of the rows of a matrix, by L2; with fewer rows, the rows are the centroids.
 
     `told` is called after each round, and may raise to end this.
     """

@@ -53,7 +53,7 @@ class VectorOptions:
 
     @property
     def sample_rows(self) -> int:
-        """Vectors that centroids are learnt from."""
+        """Vectors that centroids are trained on."""
         codes = self.sample_rate << self.bits if self.coding == "PQ" else 0
         return max(self.sample_rate * self.partitions, codes, 1024)
 

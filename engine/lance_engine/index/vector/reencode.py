@@ -1,4 +1,4 @@
-"""Going on with what a segment stores: the encoder that made it, and its rows as that encoder gives them."""
+"""Continuing from what a segment stores: the encoder that made it, and its rows as encoded by it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OpenTexts(NamedTuple):
-    """An index of which segments can be read: each with the fragments for which it is asked."""
+    """An index of which segments can be read: each with the fragments that it is searched for."""
 
     name: str
     segments: tuple[tuple[TextSegment, BitMap], ...]
@@ -77,7 +77,7 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
 def require_none_unread(snapshot: Snapshot, column: TextColumn) -> None:
     """UnsupportedFeatureError if a column has an inverted index that is not read.
 
-    Without it nobody knows how its texts become words: other rows would be found.
+    Without it, the way its texts are cut into words is unknown: other rows would be found.
     """
     for segment in all_segments(snapshot):
         if segment.kind.lower() != INVERTED.message.lower() or segment.fields != (column.field_id,):

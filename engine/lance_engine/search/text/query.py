@@ -1,4 +1,4 @@
-"""What is asked of texts: words, phrases, and combinations of these."""
+"""Queries on texts: words, phrases, and combinations of these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from lance_engine.errors import InvalidSearchError
 
-# Deeper queries are nobody's.
+# No real query is nested deeper.
 _DEEPEST: Final = 32
 
 

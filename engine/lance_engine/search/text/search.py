@@ -53,7 +53,7 @@ def search(
 
 
 def query_of(query: str | TextQuery) -> TextQuery:
-    """A query, of which a text is the shortest form."""
+    """A query; the shortest form is a text."""
     asked = Match(query) if isinstance(query, str) else query
     check(asked)
     return asked
