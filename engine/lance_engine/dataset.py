@@ -1,4 +1,4 @@
-"""The facade of the engine: one version of a dataset, and what can be done with it.
+"""The facade of the engine: one version of a dataset, and its operations.
 
 Each operation is imported when it is called: a command that only looks at a dataset then starts without what
 scans, writes and maintains one. The file is long, since it is the public interface: all signatures, and what
@@ -381,7 +381,7 @@ class DatasetVersion:
         return [field.name for field in self.snapshot.schema.fields if reader.is_dictionary_coded(field.name)]
 
     def splits(self, count: int) -> list[ScanSplit]:
-        """Up to about `count` ranges of rows of similar size that together are the dataset."""
+        """Split the dataset into up to about `count` ranges of rows of similar size."""
         from lance_engine.scan.splits import split_rows
 
         return split_rows(self.snapshot.fragments, count)
@@ -581,7 +581,7 @@ class DatasetVersion:
         )
 
     def drop_index(self, name: str) -> Self:
-        """Remove an index of any kind; IndexNotFoundError lists those that there are."""
+        """Remove an index of any kind; IndexNotFoundError lists the existing ones."""
         from lance_engine.operations.indices import drop_index
 
         return self._at(drop_index(self.snapshot, name))

@@ -54,7 +54,7 @@ class LanceError(Exception):
         return [*traceback.format_list(frames), f"{type(self).__name__}: {self}"]
 
     def at(self, **place: object) -> LanceError:
-        """Add what an outer layer knows about the place; what is already known stays."""
+        """Add what an outer layer knows about the place; known parts stay."""
         for key, value in place.items():
             if value is not None:
                 self.place.setdefault(key, value)
@@ -93,7 +93,7 @@ class DatasetNotFoundError(LanceError, FileNotFoundError):
 
 
 class DatasetExistsError(LanceError, FileExistsError):
-    """``mode="create"`` met an existing dataset."""
+    """``mode="create"`` for an existing dataset."""
 
     __str__ = LanceError.__str__
 
@@ -136,15 +136,15 @@ class VersionNotFoundError(LanceError, LookupError):
 
 
 class TagExistsError(LanceError, ValueError):
-    """A tag to be created exists already."""
+    """The tag already exists."""
 
 
 class BranchExistsError(LanceError, ValueError):
-    """A branch to be created exists already."""
+    """The branch already exists."""
 
 
 class BranchInUseError(LanceError, ValueError):
-    """A branch to be deleted is what other branches were made from."""
+    """A branch to be deleted is the origin of other branches."""
 
 
 class ColumnNotFoundError(LanceError, LookupError):
@@ -156,7 +156,7 @@ class IndexNotFoundError(LanceError, LookupError):
 
 
 class IndexExistsError(LanceError, ValueError):
-    """An index to be created exists already."""
+    """The index already exists."""
 
 
 class RowNotFoundError(LanceError, LookupError):
@@ -184,7 +184,7 @@ class UnsupportedTypeError(LanceError, TypeError):
 
 
 class SchemaMismatchError(LanceError, ValueError):
-    """Data offered for writing does not fit the schema of the dataset."""
+    """Data to write does not match the schema of the dataset."""
 
 
 class InvalidFilterError(LanceError, ValueError):

@@ -1,4 +1,4 @@
-"""Ctrl-C while something is computed in one long call that does not look for it."""
+"""Ctrl-C during one long call that does not check for it."""
 
 from __future__ import annotations
 

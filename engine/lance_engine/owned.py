@@ -12,9 +12,9 @@ Default = TypeVar("Default")
 
 
 class OwnedValues(Generic[Owner, Value]):
-    """A value for each of some objects, by identity; it goes when its owner goes.
+    """A value for each of some objects, by identity; it is removed with its owner.
 
-    In a `WeakKeyDictionary`, Python code runs when an owner goes, and an interrupt that meets it is lost.
+    In a `WeakKeyDictionary`, Python code runs when an owner is deleted; an interrupt then is lost.
     Here the dictionary itself drops the entry. Safe to use from several threads.
     """
 
@@ -39,7 +39,7 @@ class OwnedValues(Generic[Owner, Value]):
         self._entries[id(owner)] = self._entry(owner, value)
 
     def setdefault(self, owner: Owner, value: Value) -> Value:
-        """The value of `owner`, which is `value` from now on if there was none."""
+        """The value of `owner`, which becomes `value` if it had none."""
         return self._entries.setdefault(id(owner), self._entry(owner, value))[1]
 
     def __len__(self) -> int:

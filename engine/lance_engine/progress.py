@@ -45,7 +45,7 @@ ProgressOption = bool | Callable[[ProgressEvent], None] | None
 
 
 class Reporter:
-    """Counts for one operation and passes events on, not more than ten a second and stage."""
+    """Counts for one operation and passes events on, at most ten per second and stage."""
 
     def __init__(self, progress: ProgressOption) -> None:
         self._progress: Progress | None = _Printer() if progress is True else (progress or None)
@@ -68,13 +68,13 @@ class Reporter:
         self._emit()
 
     def advance(self, rows: int) -> None:
-        """So many more rows of this stage are done."""
+        """Report this many more finished rows of this stage."""
         self._rows += rows
         if time.monotonic() - self._last >= _INTERVAL:
             self._emit()
 
     def update(self, rows: int, total_rows: int | None) -> None:
-        """So many rows of this stage are done by now, of as many as are known of by now."""
+        """Set how many rows of this stage are finished, and how many are known so far."""
         self._rows, self._total = rows, total_rows
         if time.monotonic() - self._last >= _INTERVAL:
             self._emit()

@@ -1,4 +1,4 @@
-"""Work on other threads, for which the main thread can wait while Ctrl-C is pressed.
+"""Work on other threads; Ctrl-C interrupts the main thread while it waits.
 
 `threading` and `concurrent.futures` keep their state in Python code, which a signal may end halfway: a lock
 stays held, or a wait ends with "release unlocked lock". Here each step of a thread that submits work or waits
@@ -64,7 +64,7 @@ class Task(Generic[T]):
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds."""
+        """Whether it ends within this many seconds."""
         if not self._ended.acquire(timeout=seconds):
             return False
         self._ended.release()
@@ -83,7 +83,7 @@ class Task(Generic[T]):
 
 
 def start_thread(run: Callable[[], object], name: str) -> None:
-    """Start a thread for which the process does not wait at its end.
+    """Start a thread that does not keep the process alive.
 
     `Thread.start` waits in Python code until the thread runs: a thread that gets no signals calls it.
     """
@@ -105,7 +105,7 @@ def in_background(call: Callable[[], T], name: str) -> Task[T]:
 
 
 class Pool:
-    """At most so many threads that run tasks in the order in which they are handed over.
+    """At most this many threads that run tasks in the order of submission.
 
     As a context manager it ends with its block; after an error, what has not begun is cancelled.
     """
@@ -118,7 +118,7 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def submit(self, call: Callable[..., T], *arguments: Any) -> Task[T]:
-        """Have ``call(*arguments)`` made by one of the threads."""
+        """Run ``call(*arguments)`` on one of the threads."""
         task = Task(partial(call, *arguments))
         self._waiting.put(task)
         if len(self._workers) < self._most and self._waiting.qsize() > len(self._idle):

@@ -8,7 +8,7 @@ from lance_engine.format.container import EncodedMessage
 
 
 def describe_page(encoding: EncodedMessage) -> str:
-    """Such as ``mini-block(fsst(variable))``; the name of the message for a custom encoding.
+    """For example ``mini-block(fsst(variable))``; the name of the message for a custom encoding.
 
     CorruptFileError for a description that is invalid.
     """

@@ -1,4 +1,4 @@
-"""What the kernels refuse, as errors of ours."""
+"""Errors of the kernels as `LanceError` subclasses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leaf column of a file holds, in the terms of the kernels."""
+"""What a leaf column of a file holds, in the kernels' terms."""
 
 from __future__ import annotations
 

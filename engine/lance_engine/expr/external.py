@@ -18,7 +18,7 @@ _providers: list[Provider] = []
 
 
 def provide(provider: Provider) -> None:
-    """Let `provider` compute what nothing here does."""
+    """Let `provider` compute functions that are not implemented here."""
     _providers[:] = [provider]
 
 

@@ -91,6 +91,6 @@ ALIASES: Final = {
 
 
 def own_name(name: str) -> str | None:
-    """The name in `OWN` of a function called so in SQL."""
+    """The name in `OWN` of the SQL function with this name."""
     found = ALIASES.get(name, name)
     return found if found in OWN else None

@@ -1,4 +1,4 @@
-"""Long lists of whole numbers, taken out of SQL text: the parser needs microseconds for each number."""
+"""Long lists of whole numbers, extracted from SQL text: the parser needs microseconds for each number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNCLEAR: Final = re.compile(rf"--|/\*|[$`\\#]|{NAME}")
 
 
 def without_integer_lists(text: str) -> tuple[str, list[pa.Int64Array]]:
-    """The text with names in the place of long lists of numbers, and these lists.
+    """The text with names instead of long lists of numbers, and these lists.
 
     What is left has the positions that it had.
     """

@@ -82,7 +82,7 @@ def strpos(values: Value, wanted: Value) -> pa.Array:
 
 
 def nullif(values: Value, other: Value) -> pa.Array:
-    """The values, null where they equal another."""
+    """The values, or null where they equal the other value."""
     kind = values.type
     other = other.cast(kind)
     if at.is_floating(kind):

@@ -1,4 +1,4 @@
-"""What was planned for the rows that a thread decodes, for those who read the bytes."""
+"""What was planned for the rows that a thread decodes, for the code that reads the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a store for ranges: all at once, as many in flight as it takes."""
+"""Requesting ranges from a store: all at once, with as many in flight as it takes."""
 
 from __future__ import annotations
 

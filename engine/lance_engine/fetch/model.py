@@ -32,7 +32,7 @@ class TransferModel:
         """Bytes per second of one request, from then on."""
 
     def observe(self, length: int, seconds: float) -> None:
-        """Learn from a request for `length` bytes that took so long."""
+        """Learn from the duration of a request for `length` bytes."""
         with self._lock:
             if length <= _SHORT:
                 self.latency += (seconds - self.latency) * _WEIGHT
@@ -48,7 +48,7 @@ class TransferModel:
 
     @property
     def joined(self) -> int:
-        """Neighbours are joined up to so many bytes: longer, they arrive sooner side by side."""
+        """Neighbours are joined up to this many bytes: longer ones arrive sooner in parallel."""
         return int(min(max(2 * self.latency * self.bandwidth, LEAST_JOINED), MOST_JOINED))
 
     @property

@@ -50,7 +50,7 @@ class PlannedRequest:
         return self._future is not None
 
     def begin(self, ended: Callable[[], None]) -> Task[Buffer]:
-        """Submit the request; who calls holds the lock of its `ReadAhead`, which `ended` waits for."""
+        """Submit the request; the caller holds the lock of its `ReadAhead`, which `ended` waits for."""
         self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length, ended)
         return self._future
 

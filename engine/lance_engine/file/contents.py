@@ -174,7 +174,7 @@ class FileContents:
         return self._fetcher.submit(self.path, 0, self.size)
 
     def end_whole(self, answer: Task[Buffer] | None) -> None:
-        """Wait for what `begin_whole` began."""
+        """Wait for what `begin_whole` started."""
         if answer is None:
             self.fetch_lasting([(0, self.size)])
             return

@@ -1,4 +1,4 @@
-"""What stays in memory of remote files: how they end, what they say of their columns, all of small ones.
+"""What stays in memory of remote files: their ends, their column metadata, and small files as a whole.
 
 Files never change once written, so what was fetched of one can be used when it is opened again.
 """
@@ -44,7 +44,7 @@ class LastingCache:
         self._bytes = 0
 
     def of_file(self, store: Store, path: str, size: int) -> LastingRanges:
-        """What is known of a file of a store."""
+        """What is kept of a file of a store."""
         key = (identity_of(store), path, size)
         with self._lock:
             found = self._entries.get(key)

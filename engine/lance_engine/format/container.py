@@ -71,7 +71,7 @@ def serialize_footer(
 
 
 def footer_version(version: tuple[int, int]) -> tuple[int, int]:
-    """What footers of files of a version say; for 2.0 it is 0.3."""
+    """The version number in footers of files of a version; for 2.0 it is 0.3."""
     return (0, 3) if version == (2, 0) else version
 
 

@@ -149,7 +149,7 @@ class Clone:
 
 @dataclass(frozen=True, slots=True)
 class ReserveFragments:
-    """Fragment ids set aside for a Rewrite to come."""
+    """Fragment ids reserved for a later Rewrite."""
 
     count: int
 
@@ -166,7 +166,7 @@ class RewriteGroup:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenIndex:
-    """The segment that takes the place of segment `old`, of the same name, in new files.
+    """The segment that replaces segment `old`, of the same name, in new files.
 
     Its entries point to where the rows are after the Rewrite.
     """
@@ -231,7 +231,7 @@ class UpdateConfig:
 
 @dataclass(frozen=True, slots=True)
 class UpdateBases:
-    """Other places for files added to those that the dataset knows; only other writers commit that."""
+    """New base paths for files; only other writers commit this operation."""
 
     added: tuple[BasePath, ...]
 

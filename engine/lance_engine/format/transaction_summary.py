@@ -1,4 +1,4 @@
-"""What lists of versions say of a transaction; parsing all of it takes its many kinds of operations."""
+"""The summary of a transaction in lists of versions; parsing all of it needs every kind of operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MESSAGE_KEY = "__lance_commit_message"
 
 
 class TransactionSummary(NamedTuple):
-    """The kind of operation, as the format names it, and what its author said of it."""
+    """The kind of operation, as the format names it, and its author's message."""
 
     operation: str
     message: str | None

@@ -1,4 +1,4 @@
-"""Fields that no release of today knows: kept as bytes, so that they are written back."""
+"""Fields that this release does not know: kept as bytes, so that they are written back."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def serialize_zone_map_place(place: ZoneMapPlace) -> dict[str, str]:
 
 
 def parse_zone_map_place(metadata: Mapping[str, bytes]) -> ZoneMapPlace | None:
-    """What the schema metadata of a file say about zone maps; CorruptFileError for nonsense."""
+    """What the schema metadata of a file say about zone maps; CorruptFileError if it is invalid."""
     text = metadata.get(ZONE_MAPS_KEY)
     if text is None:
         return None

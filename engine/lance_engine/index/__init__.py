@@ -1,1 +1,1 @@
-"""What leads to rows without reading them all."""
+"""Indices: finding rows without reading all of them."""

@@ -50,7 +50,7 @@ class SegmentFiles:
             return store.local_path(path) is not None
 
     def fetch_ends(self) -> None:
-        """Fetch how the files of a remote segment end, together: opening one costs no request then."""
+        """Fetch the ends of the files of a remote segment together: opening one then costs no request."""
         if self._ends or self.is_local:
             return
         with index_errors(self.segment.name):

@@ -22,7 +22,7 @@ def all_segments(snapshot: Snapshot) -> tuple[IndexSegment, ...]:
 
 
 def index_not_found(snapshot: Snapshot, name: str) -> IndexNotFoundError:
-    """The error that lists the indices that there are."""
+    """The error that lists the existing indices."""
     names = sorted({segment.name for segment in all_segments(snapshot)})
     return IndexNotFoundError(
         f"Index '{name}' not found",

@@ -1,4 +1,4 @@
-"""Zones of live rows: what ZONEMAP and BLOOMFILTER describe (indices, ZONEMAP, building)."""
+"""Zones of live rows, which ZONEMAP and BLOOMFILTER describe (indices, ZONEMAP, building)."""
 
 from __future__ import annotations
 

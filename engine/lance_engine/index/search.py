@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class FragmentMatches(NamedTuple):
-    """What indices know of one fragment.
+    """What indices know about one fragment.
 
     `ranges` is an int64 array of shape (n, 2): ascending, disjoint half-open ranges of physical rows; no live
     row outside of them matches. With `exact` every live row in them matches the whole filter.
@@ -43,7 +43,7 @@ class FragmentMatches(NamedTuple):
 
 
 class IndexUse(NamedTuple):
-    """That an index served the part `filter` of a filter, for `covered` of `fragments` fragments."""
+    """An index was used for the part `filter` of a filter, for `covered` of `fragments` fragments."""
 
     name: str
     kind: str

@@ -24,11 +24,11 @@ class Opened(Protocol):
 
     @property
     def kind(self) -> str:
-        """What the index is called."""
+        """The name of the kind of index."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """Bytes in memory."""
 
     @property
     def statistics(self) -> Mapping[str, int]:

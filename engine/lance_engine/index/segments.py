@@ -73,7 +73,7 @@ def usable_indices(snapshot: Snapshot) -> Indices:
 
 
 def known_indices(snapshot: Snapshot) -> list[TableIndex]:
-    """The indices of kinds that can be built, those that cover nothing any more among them."""
+    """The indices of kinds that can be built, including those that no longer cover anything."""
     found = _usable(snapshot, include_idle=True)
     return [index for indices in found.values() for index in indices if index.kind.name in KINDS]
 

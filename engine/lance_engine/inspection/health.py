@@ -28,7 +28,7 @@ _MANY_VERSIONS: Final = 100
 
 
 def health(snapshot: Snapshot, *, target_rows: int = TARGET_ROWS) -> pa.Table:
-    """One row per measure: how many, of how many, whether that calls for attention, and for which command.
+    """One row per measure: how many, of how many, whether it needs attention, and which command fixes it.
 
     `command` is null if there is nothing to do. Reads metadata only: the manifest, the deletion files that
     do not say their length, and a list of the files. `target_rows` is the size that fragments should have.

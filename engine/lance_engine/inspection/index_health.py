@@ -1,4 +1,4 @@
-"""How much of a version its indices cover, and which of their segments are of no use any more."""
+"""How much of a version its indices cover, and which of their segments are obsolete."""
 
 from __future__ import annotations
 

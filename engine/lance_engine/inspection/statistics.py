@@ -1,4 +1,4 @@
-"""What is known of the values of every column without reading them."""
+"""What is known about the values of every column without reading them."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def access_explained(uri: str, options: Mapping[str, Any]) -> Iterator[None]:
 
 
 def codes(error: BaseException) -> set[str]:
-    """What a backend calls the reason of a failed request: in words or as a number of HTTP, or both."""
+    """A backend's codes for the reason of a failed request: words, an HTTP status, or both."""
     found: set[str] = set()
     seen: BaseException | None = error
     while seen is not None:

@@ -204,6 +204,6 @@ _SIZE_BYTES: Final = 8
 
 
 def _never_changes(path: str) -> bool:
-    """Whether the file has a name that is never given twice: of branches the folder counts, not the name."""
+    """Whether the file has a name that is never reused: of branches the folder counts, not the name."""
     folders = path.split("/")[:-1]
     return next((_FOLDERS[name] for name in reversed(folders) if name in _FOLDERS), False)

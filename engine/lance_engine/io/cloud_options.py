@@ -1,4 +1,4 @@
-"""Storage options as the configuration of obstore: who we are, where the store is, how long we wait."""
+"""Storage options as the configuration of obstore: who we are, where the store is, how long to wait."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from lance_engine.io.store import (
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """What the database knows of a version.
+    """The database record of a version.
 
     `path` includes that of the dataset. `size` in bytes and `e_tag` are None where they are not recorded.
     """

@@ -1,4 +1,4 @@
-"""What a dataset may reach outside of its own root: a dataset may come from a stranger.
+"""What a dataset may reach outside of its own root: a dataset may come from an untrusted source.
 
 Manifests name other places (base paths, as shallow clones do), blobs may be at any URI, and a folder may be
 a symbolic link. None of this is believed: the caller says with ``allow_external`` what may be reached.

@@ -13,7 +13,7 @@ from lance_engine.io.store import not_atomic
 
 
 def http_store(uri: str, options: Mapping[str, Any]) -> HttpStore | None:
-    """The store for a URI, None if that or an option is a matter of fsspec."""
+    """The store for a URI, None if the URI or an option needs fsspec."""
     parts = urlsplit(uri)
     if parts.query or "@" in parts.netloc:
         return None

@@ -195,7 +195,7 @@ def write_in_place(path: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def removing_new_folders(store: Store) -> Iterator[None]:
-    """Where the block fails, the empty folders of a dataset that did not exist before are removed."""
+    """If the block fails, remove the empty folders of a dataset that it created."""
     data = store.local_path("data")
     root = None if data is None else os.path.dirname(data)
     if root is None or os.path.lexists(root):

@@ -80,7 +80,7 @@ class LocalErrors:
 
 
 def local_error(error: OSError, path: str) -> LanceError:
-    """What an error of the operating system means for a file of a dataset."""
+    """Translates an error of the operating system for a file of a dataset."""
     reason = error.strerror or str(error) or type(error).__name__
     if isinstance(error, FileNotFoundError):
         return MissingFileError(

@@ -32,7 +32,7 @@ class UploadTarget(Protocol):
 
 
 class ObjectSink(Sink):
-    """A file that appears when it is closed; its parts are on their way while the writer goes on."""
+    """A file that appears when it is closed; its parts are uploaded while the writer continues."""
 
     def __init__(self, store: UploadTarget, path: str) -> None:
         self._store = store
@@ -120,7 +120,7 @@ class _Upload:
         self._raise()
 
     def abort(self) -> None:
-        """Wait until nothing is left of what was sent."""
+        """Wait until everything that was sent is removed."""
         with contextlib.suppress(Exception):
             self.send(_AbortedError())
         self._thread.join()

@@ -1,4 +1,4 @@
-"""The obstore library, in every process: its threads do not live on in a process that was forked."""
+"""The obstore library, in every process: its threads do not survive a fork."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def obstore() -> Any:
 
 
 def keep_inherited(value: object) -> None:
-    """Never free what the process that this one was forked from has made with the library."""
+    """Never free what the parent process of a fork created with the library."""
     _inherited.append(value)
 
 

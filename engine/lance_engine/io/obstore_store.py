@@ -31,7 +31,7 @@ _PIECE: Final = 256 << 10
 
 
 def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
-    """The store for a URI of a bucket, None if that or an option is a matter of fsspec."""
+    """The store for a URI of a bucket, None if the URI or an option needs fsspec."""
     scheme, _, location = uri.partition("://")
     if cloud_of(scheme.lower()) in (None, "http"):
         return None

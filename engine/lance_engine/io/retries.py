@@ -1,4 +1,4 @@
-"""Asking storage again: what is worth another attempt, after which pause, and for how long."""
+"""Retrying requests to storage: which failures, after which pause, and for how long."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def identity_of(store: Store) -> Hashable:
 
 
 def delete_quietly(store: Store, paths: Iterable[str]) -> None:
-    """Remove files that nothing refers to, as far as possible: used where another error is on its way."""
+    """Remove files that nothing refers to, as far as possible: used while another error is being raised."""
     for path in paths:
         with suppress(Exception):
             store.delete(path)
@@ -207,7 +207,7 @@ _LONGEST_NAME: Final = 255
 
 
 def is_encodable(path: str) -> bool:
-    """Whether there can be a file of that name: text of a file may hold halves of characters."""
+    """Whether a file can have that name: text read from files may contain lone surrogates."""
     try:
         os.fsencode(path)
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Removing old versions, and the files that nothing but them needs."""
+"""Removing old versions, and the files that only they need."""
 
 from __future__ import annotations
 

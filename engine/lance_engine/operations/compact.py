@@ -1,4 +1,4 @@
-"""Compaction: small fragments joined, deleted rows dropped for good."""
+"""Compaction: small fragments joined, deleted rows removed permanently."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _rewrite(
 
 
 def commit_rewrite(snapshot: Snapshot, rewritten: Sequence[Rewritten], reporter: Reporter) -> Snapshot:
-    """Put new fragments, which hold the live rows of groups of old ones in order, in the place of these."""
+    """Replace groups of old fragments by new ones that hold their live rows in order."""
     with removed_on_failure(snapshot.store) as paths:
         groups = []
         for old, new in rewritten:

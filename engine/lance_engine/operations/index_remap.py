@@ -40,7 +40,7 @@ def follows_rows(snapshot: Snapshot, segment: IndexSegment) -> bool:
 def remap_indices(
     snapshot: Snapshot, groups: Sequence[RewriteGroup], reporter: Reporter
 ) -> tuple[tuple[RewrittenIndex, ...], list[str]]:
-    """New segments for those whose rows are elsewhere after a rewriting, and the paths of their files.
+    """New segments for those whose rows were moved by a rewrite, and the paths of their files.
 
     Of a group that a segment does not cover completely, it covers nothing afterwards.
     """

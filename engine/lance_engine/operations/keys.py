@@ -44,13 +44,13 @@ class Keys:
             self.count = len(values)
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[I64Array, I64Array]:
-        """The rows of other columns whose key is one of ours, ascending, and the numbers of these keys."""
+        """The rows of other columns whose key is one of these, ascending, and the numbers of these keys."""
         if len(self._steps) == 1:
             return self._steps[0][0].matches(columns[0])
         return _where_found(self.find(columns))
 
     def find(self, columns: Sequence[pa.Array]) -> I64Array:
-        """The number of the key of each row of other columns, -1 if none of ours equals it."""
+        """The number of the key of each row of other columns, -1 if no key equals it."""
         numbers: I64Array = np.empty(0, dtype=np.int64)
         for column, (positions, values) in zip(columns, self._steps, strict=True):
             found = positions.find(column)
@@ -64,11 +64,11 @@ class _Positions(Protocol):
     count: int
 
     def find(self, column: pa.Array) -> I64Array:
-        """The number of each value, -1 for null and for values that are not ours."""
+        """The number of each value, -1 for null and for unknown values."""
         ...
 
     def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
-        """The rows whose value is ours, ascending, and the numbers of these values."""
+        """The rows whose value is known, ascending, and the numbers of these values."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Redoing an operation on the latest version when another writer was faster."""
+"""Redoing an operation on the latest version when another writer committed first."""
 
 from __future__ import annotations
 

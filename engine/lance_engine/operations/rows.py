@@ -148,7 +148,7 @@ class Removal:
 
 
 def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
-    """Write the deletion files for rows to be taken out; on failure none is left behind."""
+    """Write the deletion files for rows to be taken out; on failure, none of them remains."""
     updated: list[Fragment] = []
     removed: list[int] = []
     try:

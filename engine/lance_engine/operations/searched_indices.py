@@ -27,7 +27,7 @@ Carried = TypeVar("Carried", bound=Opened, contravariant=True)
 
 
 class SegmentWriter(Protocol[Carried]):
-    """Writes segments of an index as one that exists is written."""
+    """Writes segments of an index in the same way as an existing one."""
 
     @property
     def takes_rows(self) -> bool:
@@ -50,7 +50,7 @@ WriterFor = Callable[[Snapshot, Covering[Segment], Reporter], SegmentWriter[Segm
 
 
 class SearchedIndices(Generic[Segment]):
-    """What is done with the indices of one kind."""
+    """The operations on the indices of one kind."""
 
     def __init__(self, kind: SearchedKind[Segment], writer_for: WriterFor[Segment]) -> None:
         self.kind, self._writer_for = kind, writer_for

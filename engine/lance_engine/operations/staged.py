@@ -81,7 +81,7 @@ class StagedChanges:
         return self.base.with_manifest(self.snapshot.manifest) if self.is_changed else self.base
 
     def advance(self, snapshot: Snapshot) -> None:
-        """`snapshot` is what an operation on the newest private version made from it."""
+        """`snapshot` is the result of an operation on the newest private version."""
         self.snapshot = snapshot
 
     def discard(self) -> None:
@@ -93,7 +93,7 @@ class StagedChanges:
         validate: Callable[[Snapshot, Others], None] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot:
-        """Commit what was staged as one version, and return it; `base` if nothing is different.
+        """Commit what was staged as one version, and return it; `base` if nothing changed.
 
         `validate` is called with the latest version, and with what others committed after `base`, before ours
         is committed on top of theirs. Errors are those of `lance_engine.table.commit.commit`; then nothing of

@@ -34,7 +34,7 @@ class Tags:
         return create_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def update(self, name: str, version: int | None = None) -> Tag:
-        """Let an existing tag name another version."""
+        """Move an existing tag to another version."""
         return update_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def delete(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Building segments of inverted indices from the rows of fragments, and from segments that there are."""
+"""Building segments of inverted indices from the rows of fragments, and from existing segments."""
 
 from __future__ import annotations
 

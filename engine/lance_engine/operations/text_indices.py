@@ -71,7 +71,7 @@ class _TextWriter:
         self._options = TextOptions(layout.analysis, layout.with_position)
 
     def carried(self, opened: TextSegment, fragments: BitMap) -> BitMap:
-        """Those whose posting lists say what those of a new segment have to say."""
+        """The segments whose posting lists have the content that a new segment needs."""
         options = self._options
         if opened.layout.analysis != options.analysis or (options.with_position and not opened.has_positions):
             return BitMap()

@@ -1,4 +1,4 @@
-"""Building segments of vector indices from the rows of fragments, and from segments that there are."""
+"""Building segments of vector indices from the rows of fragments, and from existing segments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOKED_UP: Final = 8192
 def train_encoder(
     snapshot: Snapshot, column: VectorColumn, options: VectorOptions, reporter: Reporter
 ) -> Encoder:
-    """What an index over all rows begins with."""
+    """The encoder for a new index over all rows."""
     sample = _sample(snapshot, column, options, reporter)
     return train(options, sample, reporter)
 

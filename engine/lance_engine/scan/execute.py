@@ -215,7 +215,7 @@ class PieceReader:
 
 @contextmanager
 def fetched(piece: Piece) -> Iterator[None]:
-    """A block that reads a piece from what was fetched ahead for it, and lets go of that in the end."""
+    """A block that reads a piece from what was fetched ahead for it, and releases it at the end."""
     ticket = piece.ticket
     if ticket is None:
         yield

@@ -1,4 +1,4 @@
-"""A scan in words: what it reads, and once it ran, what it did."""
+"""A description of a scan: what it reads and, after a run, what it did."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FragmentBuffers:
         return ticket
 
     def finish(self, ticket: Ticket, rows: int) -> None:
-        """Note that `rows` rows of a ticket were decoded: what no later row needs is let go."""
+        """Note that `rows` rows of a ticket were decoded: what no later row needs is released."""
         with self._lock:
             ticket.left -= rows
             if ticket.left > 0:
@@ -91,7 +91,7 @@ class FragmentBuffers:
         self._let_go(done, is_last)
 
     def end(self) -> None:
-        """Note that no more rows will begin."""
+        """Note that no more rows will follow."""
         with self._lock:
             self._begun = _BEYOND
             is_last = not self._outstanding

@@ -53,7 +53,7 @@ class Step:
         self._tested = self._passed = 0
 
     def count(self, tested: int, passed: int) -> None:
-        """Learn; an update lost between threads does not matter."""
+        """Update the counts; an update lost between threads does not matter."""
         self._tested += tested
         self._passed += passed
 
@@ -88,7 +88,7 @@ class FilterSteps:
         return all(step.native is not None for step in (*self._steps, *self._fallible))
 
     def ordered(self) -> list[Step]:
-        """The steps, the most worthwhile first."""
+        """The steps, most selective per cost first."""
         if len(self._steps) < 2:
             return [*self._steps, *self._fallible]
         return [*sorted(self._steps, key=lambda step: step.rank), *self._fallible]

@@ -43,7 +43,7 @@ class FragmentReader(RowsReader):
         self._forget_files()
 
     def meet(self) -> bool:
-        """Whether single rows were looked up before; from now on they were."""
+        """Whether single rows were looked up before; records that they are now."""
         met, self._looked_up = self._looked_up, True
         return met
 

@@ -233,7 +233,7 @@ class FragmentGrouping:
         )
 
     def give_up(self) -> None:
-        """Group no more: something about the files needs the interpreter."""
+        """Stop grouping: something about the files needs the interpreter."""
         self._possible = False
 
     def _is_read_whole(self, file: DataFile) -> bool:

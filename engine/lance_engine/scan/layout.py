@@ -25,7 +25,7 @@ _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 
 class OutputColumn(NamedTuple):
-    """A column of a projection, and how it comes about."""
+    """A column of a projection, and how it is produced."""
 
     arrow: pa.Field
     """As the scan promises it."""
@@ -190,7 +190,7 @@ _layouts: OwnedValues[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] 
 
 
 def layout_of(snapshot: Snapshot, fragment: Fragment) -> FragmentLayout:
-    """The layout of a fragment; fragments alike have the same."""
+    """The layout of a fragment; equal fragments share it."""
     files = tuple((file.storage_version, file.fields, file.column_indices) for file in fragment.files)
     layouts = _layouts.get(snapshot)
     if layouts is None:

@@ -69,7 +69,7 @@ class Piece(NamedTuple):
 
 
 class FilterPlan:
-    """A filter, and what row ids, indices and zone maps say of it: found once for all scans that use it."""
+    """A filter, and what row ids, indices and zone maps say about it: found once for all its scans."""
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ class Projection:
 
     @property
     def native(self) -> kernels.Columns | None:
-        """Decodes these columns without further ado, if that is possible."""
+        """Decodes these columns directly, if possible."""
         found = self._decoders
         return found.columns if found.is_plain and found.is_local and found.short is None else None
 

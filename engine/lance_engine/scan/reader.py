@@ -183,7 +183,7 @@ class RowsReader(ABC):
         return self._layout.stored(field) is not None
 
     def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
-        """What columns are like here."""
+        """The properties of columns here."""
         return self._layout.projected(names, coded)
 
 

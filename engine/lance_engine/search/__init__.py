@@ -1,1 +1,1 @@
-"""Finding rows by nearness instead of by conditions."""
+"""Finding rows by similarity instead of by conditions."""

@@ -1,4 +1,4 @@
-"""The table that a search answers with: columns of the rows that were found, and what it computed of them."""
+"""The table that a search answers with: columns of the rows found, and what it computed for them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
     upper: float | None = None
 
     def nearest(self, queries: int, k: int) -> kernels.Nearest:
-        """An empty result for so many queries."""
+        """An empty result for this many queries."""
         lower, upper = (float("nan") if bound is None else bound for bound in self)
         return kernels.Nearest(queries, k, lower, upper)
 

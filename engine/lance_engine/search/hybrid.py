@@ -1,4 +1,4 @@
-"""Search by vectors and by words at once: both answers are made into one."""
+"""Search by vectors and by words at once: both results are merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two vectors are from each other."""
+"""Distance metrics between vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METRICS: Final = {
 
 
 def metric_named(name: str) -> Metric:
-    """The metric of a name in any case; InvalidSearchError lists those that there are."""
+    """The metric of a name in any case; InvalidSearchError lists the existing ones."""
     found = _METRICS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
         raise InvalidSearchError(

@@ -72,7 +72,7 @@ def branch_names(root: Store) -> list[str]:
 
 
 def read_branch(root: Store, name: str) -> Branch:
-    """The branch `name`; VersionNotFoundError lists the branches that there are."""
+    """The branch `name`; VersionNotFoundError lists the existing branches."""
     path = _path(name)
     try:
         content = read_ref(root, path, "branch", "parentVersion")

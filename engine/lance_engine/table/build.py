@@ -46,7 +46,7 @@ _MAX_FRAGMENT_ID: Final = 2**32 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateOptions:
-    """What can be chosen when a dataset is created, and not afterwards.
+    """Options that can only be set when a dataset is created.
 
     `storage_version` None: that of the data files. It is also honoured when everything is overwritten.
     """

@@ -1,4 +1,4 @@
-"""Which operation may still be committed after which other one was: the conflict rules as a table."""
+"""Which operation may still be committed after which other one: the conflict rules as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error for a path without a dataset, which names what the path was probably meant to be."""
+"""The error for a path without a dataset, which suggests the path that was probably meant."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, 
 
 
 def is_branch_name(name: str) -> bool:
-    """Whether a branch may be called so: whether this is also the path of a folder below ``tree``."""
+    """Whether a branch may have this name, which is also the path of a folder below ``tree``."""
     parts = name.split("/")
     plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
     return plain and not (".." in name or name == "main" or name.endswith(".lock") or "." in parts)

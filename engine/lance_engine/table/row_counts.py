@@ -1,4 +1,4 @@
-"""What manifests say wrongly or not at all about fragments: their numbers of rows, and their ids."""
+"""What manifests get wrong or omit about fragments: their numbers of rows, and their ids."""
 
 from __future__ import annotations
 

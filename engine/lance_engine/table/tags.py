@@ -39,7 +39,7 @@ def damaged_tags(store: Store) -> list[str]:
 
 
 def read_tag(store: Store, name: str) -> Tag:
-    """The tag `name`; VersionNotFoundError lists the tags that there are."""
+    """The tag `name`; VersionNotFoundError lists the existing tags."""
     return _parse(store, name, _content(store, name))
 
 
@@ -67,7 +67,7 @@ def create_tag(store: Store, name: str, version: int, branch: str | None = None)
 
 
 def update_tag(store: Store, name: str, version: int, branch: str | None = None) -> Tag:
-    """Let an existing tag name another version."""
+    """Move an existing tag to another version."""
     content = _content(store, name) | {
         "branch": branch,
         "version": version,

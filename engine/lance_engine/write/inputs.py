@@ -1,4 +1,4 @@
-"""Data offered for writing, as an Arrow schema and a stream of batches.
+"""Data to write, as an Arrow schema and a stream of batches.
 
 Arrow objects, data frames, plain Python values and files are accepted. Libraries are recognised by the type
 of the object, so none of them is imported here.

@@ -1,4 +1,4 @@
-"""What a caller may choose about writing."""
+"""The options of writing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def estimate(context: PageContext, values: Strings) -> Candidate | None:
 
 
 def coder_for(context: PageContext, values: Strings) -> kernels.FsstCoder | None:
-    """Symbols for the values; None where they are unwanted, useless or cannot be found in so little."""
+    """Symbols for the values; None if they are not requested, useless or the sample is too small."""
     wish = context.settings.compression
     if not (wish == "fsst" or (values.is_text and not wish)):
         return None

@@ -1,4 +1,4 @@
-"""Everything that pages of versions 2.1 and 2.2 can be: the encodings of their values and the kinds of pages.
+"""All page types of versions 2.1 and 2.2: the encodings of their values and the kinds of pages.
 
 Every encoding is a separate module: ``describe`` makes the message that stores it in a page,
 ``estimate`` predicts the size of values, and its candidate writes them. Those that only occur

@@ -100,7 +100,7 @@ class Analysis:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Analysis:
-        """Of the JSON that an index carries; keys that are not known are left out."""
+        """From the JSON that an index carries; unknown keys are ignored."""
         known = {field.name for field in fields(cls)}
         given = {key: value for key, value in params.items() if key in known}
         if isinstance(given.get("custom_stop_words"), list):
@@ -168,7 +168,7 @@ class Token(NamedTuple):
 
 
 class TextAnalyzer:
-    """Cuts the texts of batches; not for several threads at once.
+    """Tokenizes the texts of batches; not thread-safe.
 
     `words` are the different tokens, if these are kept.
     """

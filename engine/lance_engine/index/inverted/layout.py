@@ -36,7 +36,7 @@ def file_name(partition: int, what: str) -> str:
 
 
 class Layout(NamedTuple):
-    """What the metadata of a segment say."""
+    """The contents of the metadata of a segment."""
 
     partitions: tuple[int, ...]
     analysis: Analysis
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def parse(cls, metadata: Mapping[str, str]) -> Layout:
-        """CorruptFileError if they make no sense, UnsupportedFeatureError if something is not known."""
+        """CorruptFileError if they are invalid, UnsupportedFeatureError if something is unknown."""
         if "partitions" not in metadata:
             raise UnsupportedFeatureError("The index is of an old release: it has no partitions")
         partitions = _json(metadata, "partitions")

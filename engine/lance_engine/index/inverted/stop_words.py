@@ -1,4 +1,4 @@
-"""Words that say so little that indices leave them out."""
+"""Words that are too common to be indexed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Stages(Protocol):
 
 
 class Encoder:
-    """Partitions and codes of an index: trained, or those of a segment that there is."""
+    """Partitions and codes of an index: trained, or those of an existing segment."""
 
     def __init__(self, options: VectorOptions, centroids: F32Array, coder: Coder) -> None:
         self.options = options

@@ -1,4 +1,4 @@
-"""The graphs of HNSW indices: who is near whom in a partition, on several levels."""
+"""The graphs of HNSW indices: neighbours within a partition, on several levels."""
 
 from __future__ import annotations
 

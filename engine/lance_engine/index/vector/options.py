@@ -27,7 +27,7 @@ _VALUE_TYPES: Final = (pa.float16(), pa.float32(), pa.float64())
 
 @dataclass(frozen=True, slots=True)
 class VectorOptions:
-    """All that is chosen for an index on vectors of `dim` elements of type `value_type`."""
+    """All options of an index on vectors of `dim` elements of type `value_type`."""
 
     kind: str
     metric: kernels.Metric

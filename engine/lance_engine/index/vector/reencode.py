@@ -19,7 +19,7 @@ from lance_engine.index.vector.sq import ScalarCodec
 
 
 def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
-    """What encodes rows as a segment has them; None if it is of a kind that is not written."""
+    """The encoder for rows as a segment stores them; None if its kind is not written."""
     if segment.kind not in KINDS:
         return None
     codec = segment.codec
