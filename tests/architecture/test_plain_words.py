@@ -1,7 +1,7 @@
 """What people read is in plain words: the commonest odd phrases occur nowhere.
 
-Read are the README, the docs, and every docstring and message of the packages. CONTRIBUTING lists what to
-write instead. Comments are not read.
+Read are the README, the docs, every docstring and message of the packages, and the comments of the kernels.
+CONTRIBUTING lists what to write instead. Comments in Python are not read.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ ODD = {
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
-    """Places and texts that a person reads: lines of a page; docstrings and other strings of a module."""
+    """Places and texts that a person reads: lines of a page, strings of a module, comments of C++."""
     name = path.relative_to(ROOT).as_posix()
     if path.suffix == ".md":
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             yield f"{name}:{number}", line
+        return
+    if path.suffix in (".cpp", ".hpp"):
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            yield f"{name}:{number}", line.partition("//")[2]
         return
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -68,6 +72,12 @@ def test_docstrings_and_messages_are_in_plain_words(package: str) -> None:
     assert [found for path in modules for found in offenders(path)] == []
 
 
+def test_comments_of_the_kernels_are_in_plain_words() -> None:
+    sources = sorted((ROOT / "engine/kernels").rglob("*.[ch]pp"))
+    assert sources
+    assert [found for path in sources for found in offenders(path)] == []
+
+
 def test_an_offender_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     (tmp_path / "page.md").write_text("Fine.\nForget a tag.\n")
@@ -75,5 +85,7 @@ def test_an_offender_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         '"""Tells how far it is."""\n# tells how: a comment\nX = "2 row(s)"\n'
     )
     assert [found.partition(": '")[0] for found in offenders(tmp_path / "page.md")] == ["page.md:2"]
+    (tmp_path / "kernel.cpp").write_text('const char* kText = "it tells how";\nint x;  // tells how\n')
+    assert [found.partition(": '")[0] for found in offenders(tmp_path / "kernel.cpp")] == ["kernel.cpp:2"]
     found = offenders(tmp_path / "module.py")
     assert [line.partition(": '")[0] for line in found] == ["module.py:1", "module.py:3"]

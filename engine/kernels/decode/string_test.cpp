@@ -91,7 +91,7 @@ void StringTest::test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64
     return append_tests(out, count, [&](uint64_t i) {
       return accepts(bytes + offset(i), offset(i + 1) - offset(i)) != negate_;
     });
-  // The first piece is looked for in all strings at once; most do not hold it.
+  // The first piece is looked for in all strings at once; most lack it.
   const std::string& first = pieces_.front();
   const uint8_t* end = bytes + offset(count);
   const uint8_t* hit = bytes + offset(0);
