@@ -183,7 +183,7 @@ def test_paths_that_cannot_be_read(
 @pytest.mark.parametrize(
     "value",
     [None, 5, b"bytes", object(), [1, 2], ["a"], pl.Series([1]), pa.array([1]), [TABLE, 3], pl.DataFrame],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_objects_are_refused_with_what_is_accepted(value: object, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
