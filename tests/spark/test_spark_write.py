@@ -147,7 +147,7 @@ def test_values_that_do_not_fit_leave_nothing(spark: SparkSession, tmp_path: Pat
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT map('k', 1) AS m", r"'m'|column: m"),
+        ("SELECT INTERVAL '2' MONTH AS i", r"'i'|column: i"),
         ("SELECT 1 AS `a.b`", r"a\.b"),
         ("SELECT 1 AS a, 2 AS a", "'a'"),
     ],

@@ -171,7 +171,8 @@ def test_random_tables_agree_with_a_dictionary() -> None:
             else:
                 segment = _array(*random.permutation(80)[: int(random.integers(0, 20))].tolist())
             segments.append(PlacedSegment(segment, address))
-            for offset, row_id in enumerate(segment.values().tolist()):
+            ids = range(segment.start, segment.end) if isinstance(segment, IdRange) else segment.ids.tolist()
+            for offset, row_id in enumerate(ids):
                 if row_id in expected or random.random() < 0.2:
                     dead.add(address + offset)
                 else:
