@@ -142,3 +142,18 @@ def test_engines_keep_their_order(tmp_path: Path, engine: str, condition: str) -
             assert session.sql("SELECT count(*) FROM t WHERE g = 77").fetchall() == [(len(expected),)]
             session.sql(f"DELETE FROM t WHERE {condition} OR g = 77")
             assert session.sql("SELECT count(*) FROM t").fetchall() == [(len(rows) - len(expected),)]
+
+
+def test_half_floats_follow_the_same_order(tmp_path: Path) -> None:
+    wide = table("float32")
+    half = wide.set_column(1, "f", wide["f"].cast(pa.float16())).set_column(
+        2, "g", wide["g"].cast(pa.float16())
+    )
+    datasets = [
+        lance_sql.write(rows, tmp_path / f"{name}.lance", max_rows_per_file=10)
+        for name, rows in (("half", half), ("wide", wide))
+    ]
+    for text in texts("float32"):
+        if "+" not in text:  # half floats are not added
+            found, expected = (dataset.scan(filter=text).to_table()["id"] for dataset in datasets)
+            assert found.equals(expected), text

@@ -213,8 +213,9 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     if values.type != held.type:
         values = values.cast(held.type)
     if node.total:
-        # Adding 0.0 makes -0.0 the same as 0.0.
-        values, held = (total_key(pc.add(side, scalar(0.0, side.type))) for side in (values, held))
+        # Adding 0.0 makes -0.0 the same as 0.0; there is no addition of half floats.
+        sides = (_single(side) for side in (values, held))
+        values, held = (total_key(pc.add(side, scalar(0.0, side.type))) for side in sides)
     if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
         found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
     else:

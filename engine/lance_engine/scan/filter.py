@@ -156,17 +156,34 @@ class Passing:
         return mask
 
     def dense_mask(self, distance: int) -> pa.BooleanArray | None:
-        """Which rows of a range pass, if these are on average at most `distance` apart; else None."""
+        """Which rows of a range pass, if these are on average at most `distance` apart; else None.
+
+        Also None if they are one run, which `compress` makes the selection without a copy.
+        """
         is_dense = self.selection.is_range and self.count * distance >= self.selection.count
-        return self._mask if is_dense else None
+        return self._mask if is_dense and self._run() is None else None
 
     def compress(self) -> None:
         """Leave the rows that do not pass out of the selection and the columns; some row must pass."""
+        run = self._run()
         mask, self._mask = self._mask, None
         if mask is None or self.count == self.selection.count:
             return
+        if run is not None and 2 * self.count >= self.selection.count:  # a slice keeps the whole array alive
+            self.columns = {name: array.slice(run[0], self.count) for name, array in self.columns.items()}
+            self.selection = self.selection.part(*run)
+            return
         self.columns = {name: array.filter(mask) for name, array in self.columns.items()}
         self.selection = self.selection.where(mask)
+
+    def _run(self) -> tuple[int, int] | None:
+        """Where the rows of a range that pass begin and end, if no other row is between them."""
+        if self._mask is None or not self.selection.is_range:
+            return None
+        passes = self._mask.to_numpy(zero_copy_only=False)
+        first = int(passes.argmax())
+        last = len(passes) - int(passes[::-1].argmax())
+        return (first, last) if last - first == self.count else None
 
 
 def _can_fail(node: Node) -> bool:

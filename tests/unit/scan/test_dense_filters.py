@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from lance_engine.dataset import DatasetVersion
+from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.filter import Passing
 from lance_engine.scan.selection import Selection
 from lance_engine.write.dataset import write_dataset
@@ -87,3 +88,21 @@ def test_conditions_are_evaluated_over_many_rows(
 
 def _unexpected(selection: Selection, mask: pa.BooleanArray) -> Selection:
     raise AssertionError("rows are numbered")
+
+
+def test_one_run_of_rows_is_decoded_alone(
+    table: pa.Table, dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Selection, "where", _unexpected)
+    read: list[int] = []
+    materialised = PieceReader._materialised
+
+    def counted(self: PieceReader, piece: Any, selection: Selection, *rest: Any) -> pa.RecordBatch:
+        if "text" in self._names:  # a scan of another test may still read ahead
+            read.append(selection.count)
+        return materialised(self, piece, selection, *rest)
+
+    monkeypatch.setattr(PieceReader, "_materialised", counted)
+    found = dataset.scan(["text", "number"], "number >= 5000 AND number < 17000").to_table()
+    assert found.equals(table.slice(5_000, 12_000).select(["text", "number"]))
+    assert read == [12_000]
