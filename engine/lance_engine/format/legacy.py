@@ -130,8 +130,8 @@ class PageTable:
 
     @classmethod
     def parse(cls, data: bytes, field_ids: Sequence[int], batches: int) -> PageTable:
-        cells = np.frombuffer(data, "<i8").reshape(-1, batches, 2)
-        return cls(field_ids[0], cells)
+        rows = max(field_ids) - field_ids[0] + 1
+        return cls(field_ids[0], np.frombuffer(data, "<i8").reshape(rows, batches, 2))
 
     def pages(self, field_id: int) -> list[Page]:
         """One page for each batch; CorruptFileError for numbers that no page can have."""

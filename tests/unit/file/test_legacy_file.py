@@ -12,6 +12,7 @@ from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.legacy_fields import LegacyFieldBuilder
+from lance_engine.format.legacy import PageTable
 from lance_engine.format.pb import file_pb2, table_pb2
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.types import without_dictionaries
@@ -195,3 +196,10 @@ def test_random_damage(number: int) -> None:
         pass  # text that is no UTF-8 is the reader's business
     else:
         assert table.num_rows == 3
+
+
+def test_a_page_table_without_batches_has_no_pages() -> None:
+    table = PageTable.parse(b"", [0, 1, 3], batches=0)
+    assert [table.pages(field) for field in (0, 1, 3)] == [[], [], []]
+    with pytest.raises(CorruptFileError, match="no pages of field 4"):
+        table.pages(4)
