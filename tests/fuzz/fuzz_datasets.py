@@ -40,6 +40,7 @@ def work(sound: Path, place: Path, first: int, count: int, uses: int, names: lis
     def complain(error: object) -> None:
         tell("finding", error=f"complaint: {error}", at=whole_datasets.under_way())
 
+    faulthandler.enable()
     sys.unraisablehook = lambda told: complain(f"{told.exc_value!r} in {told.object!r}")
     threading.excepthook = lambda told: complain(f"{told.exc_value!r} in thread {told.thread}")
     for seed in range(first, first + count):

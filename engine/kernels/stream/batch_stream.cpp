@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "decode/array_builder.hpp"
 
@@ -321,8 +322,9 @@ void BatchStream::decode_next(Lock& lock) {
   slot.done = true;
   const bool first = &slot == &slots_.front();
   if (cancelled_) {
+    // Taken under the lock, since `cancel` takes them too; freed without it.
+    std::deque<Batch> dropped = std::exchange(slot.batches, {});
     lock.unlock();
-    std::deque<Batch> dropped = std::move(slot.batches);
     dropped.clear();
     lock.lock();
   }
