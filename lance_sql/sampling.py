@@ -16,6 +16,8 @@ from lance_sql.dataset import Dataset
 
 #: What a training loop is given of a column: an array, or a list where there is no array of such values.
 Values = npt.NDArray[Any] | list[Any]
+#: The columns of a batch, by name.
+Columns = dict[str, Values]
 
 
 def stretches(dataset: Dataset, rows: int | None = None) -> list[ScanSplit]:
@@ -50,24 +52,25 @@ def batches_of_shard(
     shuffle: bool,
     seed: int,
     epoch: int,
-) -> Iterator[pa.Table]:
+) -> Iterator[Columns]:
     """The rows of one shard in batches of `batch_size`, the last one smaller.
 
-    With `shuffle`, `mixed_blocks` blocks at a time are read whole, and their rows shuffled together. Without,
-    one scan streams the rows, and each shard reads every so many stretches of `mixed_blocks` blocks.
+    The arrays own their memory. With `shuffle`, `mixed_blocks` blocks at a time are read whole, and their
+    rows shuffled together. Without, one scan streams the rows, and each shard reads every so many stretches
+    of `mixed_blocks` blocks.
     """
     splits = stretches(dataset, block_rows if shuffle else block_rows * mixed_blocks)
     mine = blocks_of_shard(len(splits), shard, shards, shuffle=shuffle, seed=seed, epoch=epoch)
     chosen = [splits[number] for number in mine]
     if not shuffle:
         scan = dataset.scan(columns, filter, splits=chosen)
-        return _in_batches(map(_table, scan.to_batches()), batch_size)
+        return map(arrays, _in_batches(map(_table, scan.to_batches()), batch_size))
     random = np.random.default_rng([seed, epoch, shard])
     mixed = (
         dataset.scan(columns, filter, splits=chosen[first : first + mixed_blocks]).to_table()
         for first in range(0, len(chosen), mixed_blocks)
     )
-    return _in_batches((rows.take(random.permutation(rows.num_rows)) for rows in mixed), batch_size)
+    return _shuffled_batches(mixed, batch_size, random)
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:
@@ -90,12 +93,44 @@ def _in_batches(tables: Iterator[pa.Table], size: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def arrays(table: pa.Table) -> dict[str, Values]:
+def _shuffled_batches(
+    tables: Iterator[pa.Table], size: int, random: np.random.Generator
+) -> Iterator[Columns]:
+    """The rows of each table in a random order, in batches of `size`, the last one smaller."""
+    begun: Columns = {}  # a batch that the tables before did not fill
+    missing = size
+    for table in tables:
+        columns = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
+        order = random.permutation(table.num_rows)
+        for rows in np.split(order, range(missing, len(order), size)):
+            part = {name: _picked(values, rows) for name, values in columns.items()}
+            begun = {name: _joined(begun[name], part[name]) for name in part} if begun else part
+            missing -= len(rows)
+            if not missing:
+                yield begun
+                begun, missing = {}, size
+    if missing < size:
+        yield begun
+
+
+def _picked(values: Values, rows: npt.NDArray[np.int64]) -> Values:
+    return [values[row] for row in rows] if isinstance(values, list) else values.take(rows, axis=0)
+
+
+def _joined(first: Values, second: Values) -> Values:
+    if isinstance(first, list):
+        return [*first, *second]
+    return np.concatenate([first, second])
+
+
+def arrays(table: pa.Table) -> Columns:
     """Columns of numbers, booleans and vectors as arrays that own their memory, all others as lists."""
-    return {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
+    found = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
+    return {name: values if isinstance(values, list) else np.array(values) for name, values in found.items()}
 
 
 def _values(name: str, column: pa.Array) -> Values:
+    """The values of a column; an array may share the memory of the column."""
     if isinstance(column, pa.ChunkedArray):  # what an empty table leaves
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     kind = column.type
@@ -111,5 +146,5 @@ def _values(name: str, column: pa.Array) -> Values:
             column=name,
             remedy=f'Leave such rows out, for example with filter="{name} IS NOT NULL", or fill them in SQL',
         )
-    array = np.array(flat.to_numpy(zero_copy_only=False))
+    array: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
     return array.reshape(len(column), kind.list_size) if vectors else array

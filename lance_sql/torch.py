@@ -14,7 +14,7 @@ from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
-from lance_sql.sampling import arrays, batches_of_shard
+from lance_sql.sampling import Columns, arrays, batches_of_shard
 
 __all__ = ["IterableLanceDataset", "LanceDataset", "collate"]
 
@@ -83,7 +83,7 @@ class LanceDataset(torch.utils.data.Dataset):
         return row
 
     def __getitems__(self, positions: Sequence[int]) -> Batch:
-        return Batch(_tensors(self._dataset().take(self._row_ids[positions], self._columns)))
+        return Batch(_tensors(arrays(self._dataset().take(self._row_ids[positions], self._columns))))
 
 
 class IterableLanceDataset(torch.utils.data.IterableDataset):
@@ -156,8 +156,8 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
         return {**self.__dict__, "_rank": self._place()}  # a spawned worker is in no group
 
 
-def _tensors(table: Any) -> dict[str, Any]:
+def _tensors(columns: Columns) -> dict[str, Any]:
     return {
         name: torch.from_numpy(values) if isinstance(values, np.ndarray) else values
-        for name, values in arrays(table).items()
+        for name, values in columns.items()
     }

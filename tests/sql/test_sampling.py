@@ -41,7 +41,7 @@ def ids(dataset: lance_sql.Dataset, **options: Any) -> list[list[int]]:
         "epoch": 0,
     }
     batches = batches_of_shard(dataset, ["id"], options.pop("filter", None), **{**given, **options})
-    return [batch.column("id").to_pylist() for batch in batches]
+    return [np.asarray(batch["id"]).tolist() for batch in batches]
 
 
 def flat(batches: list[list[int]]) -> list[int]:
@@ -62,6 +62,18 @@ def test_without_shuffling_rows_come_in_order_and_batches_are_full(dataset: lanc
     batches = ids(dataset, shuffle=False)
     assert flat(batches) == LIVE
     assert {len(batch) for batch in batches[:-1]} == {64}
+
+
+def test_rows_stay_together_when_shuffled_and_batches_are_full(dataset: lance_sql.Dataset) -> None:
+    options = {"block_rows": 100, "mixed_blocks": 3, "shard": 0, "shards": 1, "seed": 7, "epoch": 0}
+    columns = ["id", "vector", "name"]
+    found = list(batches_of_shard(dataset, columns, None, batch_size=64, shuffle=True, **options))
+    assert {len(batch["id"]) for batch in found[:-1]} == {64}
+    for batch in found:
+        numbers = np.asarray(batch["id"])
+        assert batch["name"] == [f"n{number}" for number in numbers]
+        np.testing.assert_array_equal(batch["vector"], numbers[:, None] * 4 + np.arange(4))
+        assert all(values.flags.writeable for values in batch.values() if isinstance(values, np.ndarray))
 
 
 def test_seed_and_epoch_decide_the_order(dataset: lance_sql.Dataset) -> None:
