@@ -25,8 +25,9 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook  dbapi
-        polars  torch  dask  huggingface
+        polars  torch  dask  huggingface  ray  daft
         api  spark
+        parts
         session
         sampling
         dataset
