@@ -47,6 +47,9 @@ class Ours:
     def build(self, kind: str, **options: Any) -> None:
         self.dataset = lance_sql.open(self.path).create_index("v", kind, replace=True, **options)
 
+    def reopen(self) -> None:
+        """New versions are found by every statement, and by `build`."""
+
     def search(self, queries: Vectors, k: int, filter: str | None = None, **options: Any) -> Found:
         took, table = timed(
             lambda: self.dataset.nearest("v", queries, k, columns=["id"], filter=filter, **options)
@@ -77,6 +80,9 @@ class Pylance:
 
     name = "pylance"
 
+    def reopen(self) -> None:
+        """`build` does."""
+
     def __init__(self, path: str) -> None:
         self.lance = importlib.import_module("lance")
         self.dataset = self.lance.dataset(path)
@@ -102,6 +108,9 @@ class Faiss:
 
     name = "faiss"
 
+    def reopen(self) -> None:
+        """It has no index of a dataset."""
+
     def __init__(self, values: Vectors) -> None:
         self.index = importlib.import_module("faiss").IndexFlatL2(values.shape[1])
         self.index.add(values)
@@ -119,11 +128,18 @@ class Extension:
     name = "extension"
 
     def __init__(self, path: str, python: str) -> None:
-        self.path = path
+        self.path, self.python = path, python
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
         script = Path(__file__).with_name("duckdb_extension.py")
-        self.process = subprocess.Popen(
-            [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        return subprocess.Popen(
+            [self.python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+
+    def reopen(self) -> None:
+        self.close()
+        self.process = self._started()
 
     def close(self) -> None:
         self.process.stdin.close()  # type: ignore[union-attr]

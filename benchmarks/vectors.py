@@ -44,6 +44,9 @@ class Peer(Protocol):
         """The ids of the k nearest rows of each query."""
         ...
 
+    def reopen(self) -> None:
+        """Look for a new index: a peer may keep the version that it opened first."""
+
 
 def vectors(rows: int, seed: int) -> Vectors:
     """Points around a few hundred centres, the same for all seeds."""
@@ -117,6 +120,8 @@ def indexed(
             begin = time.perf_counter()
             peer.build(kind, **build)
             seconds.append(time.perf_counter() - begin)
+        for other in others:
+            other.reopen()
         options = ", ".join(f"{name}={value}" for name, value in build.items())
         print(f"{kind}({options}): built in {seconds[0]:.1f} s, by pylance in {seconds[1]:.1f} s")
         for search in searches:

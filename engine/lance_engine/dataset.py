@@ -566,7 +566,8 @@ class DatasetVersion:
         scanned until `optimize_indices`.
         Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap or bloomfilter; of vector indices
         ``metric``, ``num_partitions``, ``num_sub_vectors``, ``num_bits``, ``m``, ``ef_construction``,
-        ``sample_rate`` and ``max_iters``; of INVERTED ``with_position``, which phrases need to be fast,
+        ``sample_rate``, ``max_iters`` and ``trainer`` (own or faiss);
+        of INVERTED ``with_position``, which phrases need to be fast,
         ``base_tokenizer``, ``language``, ``max_token_length``, ``lower_case``, ``stem``,
         ``remove_stop_words``, ``custom_stop_words``, ``ascii_folding``, ``min_ngram_length``,
         ``max_ngram_length`` and ``prefix_only``.

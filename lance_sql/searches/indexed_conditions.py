@@ -88,7 +88,7 @@ def indexed_condition(
     dataset = None if place is None else find(place.token.value, place.token.kind != "word")
     if place is None or dataset is None or not _has_index(dataset):
         return None
-    tree = parsed_select(statement.original[place.begin :])
+    tree = parsed_select(statement, place.begin)
     if tree is None or not _is_over_rows(tree):
         return None
     served = [text for text in _conjuncts(tree, value) if _is_served(text, dataset)]

@@ -168,7 +168,7 @@ def nearest_first(
     `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
     """
     place = only_table(statement)
-    tree = None if place is None else parsed_select(statement.original[place.begin :])
+    tree = None if place is None else parsed_select(statement, place.begin)
     if place is None or tree is None or not _is_plain(tree):
         return None
     ordered = tree.args["order"].expressions[0]

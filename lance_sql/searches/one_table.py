@@ -35,13 +35,16 @@ def only_table(statement: Statement) -> TablePlace | None:
     return TablePlace(token, begin, None if has_alias else token.value)
 
 
-def parsed_select(text: str) -> Any:
-    """The tree of a query, None for what is no plain SELECT."""
+def parsed_select(statement: Statement, begin: int) -> Any:
+    """The tree of the query that begins there, None for what is no plain SELECT.
+
+    In it, parameters written ``?`` have their numbers, ``$1``: parts of a query do not say which they are.
+    """
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = parse_one(text, dialect="duckdb")
+        tree = parse_one(_numbered(statement)[begin:], dialect="duckdb")
     except SqlglotError:
         return None
     return tree if isinstance(tree, exp.Select) else None
@@ -73,6 +76,16 @@ def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
         contained.replace(call)
     found: str = copied.sql(dialect="duckdb")
     return found
+
+
+def _numbered(statement: Statement) -> str:
+    text = statement.original
+    pieces, done = [], 0
+    unnamed = [token for token in statement.tokens if token.kind == "parameter"]
+    for number, token in enumerate(unnamed, 1):
+        pieces += [text[done : token.start], f"${number}"]
+        done = token.end
+    return "".join([*pieces, text[done:]])
 
 
 def _is_name_alone(tokens: list[Token], place: int) -> bool:

@@ -151,9 +151,6 @@ class Searches:
     def _constant(self, text: str) -> Any:
         """The value of an expression, which may be a parameter that the engine is given as well."""
         tokens = tokenize(text)
-        if len(tokens) == 1 and tokens[0].kind == "parameter":
-            # Parts of a statement do not say which of the parameters without a name they are.
-            raise UnsupportedFeatureError("a parameter without a name or number")
         if len(tokens) == 2 and tokens[0].text == "$":
             return self._parameters.value(tokens[1].text)
         return self._computed(text)

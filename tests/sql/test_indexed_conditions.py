@@ -97,6 +97,22 @@ def test_parameters_aggregates_and_names(path, engine):
     assert "label_list" in str(session.sql(query, params={"tag": "t5"}).explain())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parameters_without_a_name(path, engine):
+    session = lance_sql.connect(engine=engine)
+    query = (
+        f"SELECT '?' AS mark, id FROM '{path}' WHERE id > ? AND array_has(tags, ?) AND id <> ? ORDER BY id"
+    )
+    given = [100, "t5", 705]
+    assert "label_list" in str(session.sql(query, params=given).explain())
+    found = session.sql(query, params=given).arrow()
+    expected = lance_sql.open(path).to_table(
+        columns=["id"], filter="id > 100 AND id <> 705 AND array_has(tags, 't5')"
+    )
+    assert found["id"].to_pylist() == sorted(expected["id"].to_pylist())
+    assert found.num_rows
+
+
 def test_statements_of_other_shapes(path):
     session = lance_sql.connect()
     joined = f"SELECT count(*) AS n FROM '{path}' a JOIN '{path}' b USING (id) WHERE array_has(a.tags, 't5')"

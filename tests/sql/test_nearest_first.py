@@ -109,6 +109,18 @@ def test_parameters_and_row_ids(path: str) -> None:
     assert [row[1:] for row in found.fetchall()] == own.fetchall()
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_parameters_without_a_name(path: str, engine: str) -> None:
+    session = lance_sql.connect(engine=engine)
+    near = "array_distance(v, ?::FLOAT[4])" if engine == "duckdb" else "array_distance(v, ?)"
+    text = f"SELECT id FROM '{path}' WHERE id > ? ORDER BY {near}, id LIMIT ?"
+    query = [0.0, 1.0, 0.0, 0.0]
+    given = [20, query, 4]
+    assert "Lance search" in str(session.explain(text, given))
+    expected = lance_sql.open(path).nearest("v", query, 4, filter="id > 20", use_index=False)
+    assert [row[0] for row in session.sql(text, given).fetchall()] == expected["id"].to_pylist()
+
+
 def test_many_rows_at_the_same_distance(tmp_path: Path) -> None:
     path = dataset(tmp_path / "same.lance", np.ones((300, 4), dtype=np.float32))
     text = "SELECT id FROM {} ORDER BY array_distance(v, [1, 1, 1, 1]::FLOAT[4]), id DESC LIMIT 3"

@@ -175,10 +175,10 @@ class Centroids {
 };
 
 template <typename T>
-OutputArray<T> copied(const std::vector<T>& values) {
-  Owned<T> out(values.size());
-  std::copy(values.begin(), values.end(), out.data());
-  return out.array();
+OutputArray<T> taken(std::vector<T>& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return OutputArray<T>(kept->data(), {kept->size()}, owner);
 }
 
 using GraphArrays = std::tuple<uint32_t, OutputArray<uint64_t>, OutputArray<uint32_t>, OutputArray<int32_t>,
@@ -191,8 +191,8 @@ GraphArrays graph_of(Metric metric, size_t dim, Floats vectors, uint32_t neighbo
     nb::gil_scoped_release nogil;
     graph = build_graph(metric, dim, span_of(vectors), {neighbours, candidates, levels, threads});
   }
-  return {graph.entry,           copied(graph.level_ends), copied(graph.ids),
-          copied(graph.offsets), copied(graph.neighbours), copied(graph.distances)};
+  return {graph.entry,          taken(graph.level_ends), taken(graph.ids),
+          taken(graph.offsets), taken(graph.neighbours), taken(graph.distances)};
 }
 
 void bind_building(nb::module_& m) {

@@ -7,6 +7,7 @@
 #include <future>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
@@ -18,6 +19,78 @@ namespace {
 // Nodes whose links share a lock.
 constexpr size_t kGuards = 4096;
 
+// As compact as in files: graphs have dozens of them for each row.
+struct Link {
+  float distance;
+  uint32_t row;
+};
+
+// The links of all nodes in one piece of memory, with room for the most that each may have.
+class Links {
+ public:
+  // `levels`: the highest level of each row, up to which it is a node.
+  Links(const std::vector<uint8_t>& levels, size_t neighbours)
+      : neighbours_(neighbours), rows_(levels.size()) {
+    uppers_.reserve(rows_);
+    size_t uppers = 0;
+    for (const uint8_t level : levels) {
+      uppers_.push_back(static_cast<uint32_t>(uppers));
+      uppers += level;
+    }
+    if (uppers > UINT32_MAX) throw std::invalid_argument("a graph with too many nodes");
+    links_.resize((2 * rows_ + uppers) * neighbours_);
+    counts_.resize(rows_ + uppers);
+  }
+
+  size_t most(uint32_t level) const { return neighbours_ * (level == 0 ? 2 : 1); }
+
+  std::span<const Link> of(uint32_t level, uint32_t row) const {
+    return {links_.data() + begin(level, row), counts_[node(level, row)]};
+  }
+
+  // False where there is no room for another one.
+  bool add(uint32_t level, uint32_t row, Link link) {
+    uint32_t& count = counts_[node(level, row)];
+    if (count == most(level)) return false;
+    links_[begin(level, row) + count++] = link;
+    return true;
+  }
+
+  // `chosen` are at most as many as there is room for.
+  void replace(uint32_t level, uint32_t row, const std::vector<Neighbour>& chosen) {
+    Link* out = links_.data() + begin(level, row);
+    for (const Neighbour& link : chosen) *out++ = {link.distance, static_cast<uint32_t>(link.row)};
+    counts_[node(level, row)] = static_cast<uint32_t>(chosen.size());
+  }
+
+  size_t count() const { return std::accumulate(counts_.begin(), counts_.end(), size_t{0}); }
+  size_t nodes() const { return counts_.size(); }
+
+ private:
+  size_t node(uint32_t level, uint32_t row) const {
+    return level == 0 ? row : rows_ + uppers_[row] + level - 1;
+  }
+  size_t begin(uint32_t level, uint32_t row) const {
+    return level == 0 ? 2 * row * neighbours_ : (rows_ + node(level, row)) * neighbours_;
+  }
+
+  size_t neighbours_, rows_;
+  std::vector<uint32_t> uppers_;  // of the rows before, the number of nodes above level 0
+  std::vector<Link> links_;
+  std::vector<uint32_t> counts_;
+};
+
+std::vector<uint8_t> random_levels(size_t rows, const GraphOptions& options) {
+  std::mt19937_64 random(42);
+  std::uniform_real_distribution<double> uniform(1e-12, 1.0);
+  const double scale = 1 / std::log(static_cast<double>(options.neighbours));
+  std::vector<uint8_t> levels(rows);
+  for (uint8_t& level : levels)
+    level = static_cast<uint8_t>(
+        std::min<double>(options.levels - 1, std::floor(-std::log(uniform(random)) * scale)));
+  return levels;
+}
+
 class Builder {
  public:
   Builder(Metric metric, size_t dim, std::span<const float> vectors, const GraphOptions& options)
@@ -26,17 +99,9 @@ class Builder {
         vectors_(vectors),
         rows_(vectors.size() / dim),
         options_(options),
-        guards_(kGuards) {
-    std::mt19937_64 random(42);
-    std::uniform_real_distribution<double> uniform(1e-12, 1.0);
-    const double scale = 1 / std::log(static_cast<double>(options.neighbours));
-    levels_.resize(rows_);
-    for (uint8_t& level : levels_)
-      level = static_cast<uint8_t>(
-          std::min<double>(options.levels - 1, std::floor(-std::log(uniform(random)) * scale)));
-    links_.resize(options.levels);
-    for (auto& level : links_) level.resize(rows_);
-  }
+        levels_(random_levels(rows_, options)),
+        links_(levels_, options.neighbours),
+        guards_(kGuards) {}
 
   BuiltGraph build() {
     std::atomic<uint32_t> next{1};  // row 0 is there from the beginning
@@ -102,21 +167,24 @@ class Builder {
       {
         const std::lock_guard lock(graph_.guard(row));
         // Others may have linked to it meanwhile.
-        auto& own = graph_.links_[level][row];
-        for (const Neighbour& link : own)
-          if (std::none_of(chosen.begin(), chosen.end(), [&](const auto& c) { return c.row == link.row; }))
-            chosen.push_back(link);
-        own = chosen;
-        if (own.size() > graph_.most(level)) own.resize(graph_.most(level));
+        std::vector<Neighbour> own = chosen;
+        for (const Link& link : graph_.links_.of(level, row))
+          if (own.size() < graph_.links_.most(level) &&
+              std::none_of(chosen.begin(), chosen.end(), [&](const auto& c) { return c.row == link.row; }))
+            own.push_back({link.distance, link.row});
+        graph_.links_.replace(level, row, own);
+        chosen = std::move(own);
       }
       for (const Neighbour& link : chosen) {
         const std::lock_guard lock(graph_.guard(static_cast<uint32_t>(link.row)));
-        auto& back = graph_.links_[level][link.row];
+        const auto other = static_cast<uint32_t>(link.row);
+        const std::span<const Link> back = graph_.links_.of(level, other);
         if (std::any_of(back.begin(), back.end(), [&](const auto& b) { return b.row == row; })) continue;
-        back.push_back({link.distance, row});
-        if (back.size() <= graph_.most(level)) continue;
-        std::sort(back.begin(), back.end());
-        back = graph_.selected(back, graph_.most(level));
+        if (graph_.links_.add(level, other, {link.distance, row})) continue;
+        crowded_.assign(1, {link.distance, row});
+        for (const Link& held : back) crowded_.push_back({held.distance, held.row});
+        std::sort(crowded_.begin(), crowded_.end());
+        graph_.links_.replace(level, other, graph_.selected(crowded_, back.size()));
       }
     }
 
@@ -125,12 +193,12 @@ class Builder {
       numbers_.clear();
       {
         const std::lock_guard lock(graph_.guard(from));
-        for (const Neighbour& link : graph_.links_[level][from]) {
+        for (const Link& link : graph_.links_.of(level, from)) {
           if (unseen) {
             if (seen_[link.row] == mark_) continue;
             seen_[link.row] = mark_;
           }
-          numbers_.push_back(static_cast<uint32_t>(link.row));
+          numbers_.push_back(link.row);
         }
       }
       found_.resize(numbers_.size());
@@ -174,10 +242,10 @@ class Builder {
     uint32_t mark_ = 0, current_ = 0;
     std::vector<uint32_t> numbers_;
     std::vector<float> found_;
+    std::vector<Neighbour> crowded_;
   };
 
   std::mutex& guard(uint32_t row) { return guards_[row % kGuards]; }
-  size_t most(uint32_t level) const { return options_.neighbours * (level == 0 ? 2 : 1); }
 
   void distances_to(uint32_t row, const uint32_t* numbers, size_t count, float* out) const {
     const DistanceTable& kernels = distances();
@@ -218,16 +286,21 @@ class Builder {
   BuiltGraph collected() const {
     BuiltGraph graph;
     graph.entry = entry_;
+    const size_t count = links_.count();
+    if (count > INT32_MAX) throw std::invalid_argument("a graph with too many links");
+    graph.ids.reserve(links_.nodes());
+    graph.offsets.reserve(links_.nodes() + 1);
+    graph.neighbours.reserve(count);
+    graph.distances.reserve(count);
     graph.offsets.push_back(0);
     for (uint32_t level = 0; level < options_.levels; ++level) {
       for (uint32_t row = 0; row < rows_; ++row) {
         if (levels_[row] < level) continue;
         graph.ids.push_back(row);
-        for (const Neighbour& link : links_[level][row]) {
-          graph.neighbours.push_back(static_cast<uint32_t>(link.row));
+        for (const Link& link : links_.of(level, row)) {
+          graph.neighbours.push_back(link.row);
           graph.distances.push_back(link.distance);
         }
-        if (graph.neighbours.size() > INT32_MAX) throw std::invalid_argument("a graph with too many links");
         graph.offsets.push_back(static_cast<int32_t>(graph.neighbours.size()));
       }
       graph.level_ends.push_back(graph.ids.size());
@@ -241,7 +314,7 @@ class Builder {
   size_t rows_;
   GraphOptions options_;
   std::vector<uint8_t> levels_;
-  std::vector<std::vector<std::vector<Neighbour>>> links_;  // by level and row
+  Links links_;
   std::vector<std::mutex> guards_;
   std::mutex entry_guard_;
   uint32_t entry_ = 0;

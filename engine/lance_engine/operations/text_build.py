@@ -16,7 +16,8 @@ from pyroaring import BitMap
 from lance_engine import kernels
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.index.inverted.analysis import Analysis, TextAnalyzer
+from lance_engine.index.inverted.analysis import Analysis
+from lance_engine.index.inverted.json_documents import Analyzer, analyzer_of
 from lance_engine.index.inverted.kind import INVERTED
 from lance_engine.index.inverted.layout import details
 from lance_engine.index.inverted.partition import TextPartition
@@ -137,14 +138,14 @@ def _read(
         return
     reporter.begin("reading the column", sum(snapshot.live_rows(fragment) for fragment in fragments))
     analysis = parts.options.analysis
-    idle: deque[TextAnalyzer] = deque()
+    idle: deque[Analyzer] = deque()
     lock = threading.Lock()
 
     def work(batch: pa.RecordBatch) -> None:
         try:
             analyzer = idle.pop()
         except IndexError:
-            analyzer = TextAnalyzer(analysis)
+            analyzer = analyzer_of(analysis)
         tokens = analyzer.split(column.of(batch))
         rows = batch.column(1).to_numpy()
         parts.fill(lambda builder: builder.add(analyzer.native, tokens, rows))

@@ -39,6 +39,7 @@ def create_inverted_index(
     """Build an index over all rows of this version."""
     place = text_column(snapshot, column)
     chosen = text_options(options)
+    chosen = chosen._replace(analysis=place.cut_by(chosen.analysis))
     segment, paths = build_texts(snapshot, name, place, chosen, list(snapshot.fragments), reporter)
     return commit_change(snapshot, CreateIndex((segment,), removed), paths)
 
@@ -49,7 +50,7 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
     with_position = given.pop("with_position", False)
     if not isinstance(with_position, bool):
         raise InvalidSearchError(f"with_position is True or False, not {with_position!r}")
-    known = [field.name for field in fields(Analysis)]
+    known = [field.name for field in fields(Analysis) if field.name != "lance_tokenizer"]
     unknown = given.keys() - set(known)
     if unknown:
         raise InvalidArgumentError(

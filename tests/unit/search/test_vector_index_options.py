@@ -9,8 +9,11 @@ from lance_engine.errors import (
     UnsupportedFeatureError,
     UnsupportedTypeError,
 )
-from lance_engine.index.vector.kmeans import kmeans
+from lance_engine.index.vector import writer
+from lance_engine.index.vector.kmeans import kmeans, kmeans_by_faiss
+from lance_engine.index.vector.options import vector_options
 from lance_engine.index.vector.writer import EncodedRows
+from lance_engine.write.data_file import DataFileWriter
 from vector_tables import clustered, vector_table
 
 import lance_sql
@@ -33,6 +36,7 @@ def ds(tmp_path):
         (InvalidSearchError, "id", "IVF_FLAT", {}),
         (TypeError, "v", "IVF_FLAT", {"num_sub_vectors": 4}),
         (InvalidSearchError, "v", "IVF_HNSW_SQ", {"m": 1}),
+        (InvalidSearchError, "v", "IVF_PQ", {"trainer": "other"}),
     ],
 )
 def test_what_makes_no_sense_is_refused(ds, error, column, kind, options):
@@ -138,3 +142,62 @@ def test_options_of_arrow(tmp_path):
     table = pa.table({"id": [1, 2], "s": ["a", "b"]})
     with pytest.raises(InvalidSearchError, match="expected vectors"):
         lance_sql.write(table, str(tmp_path / "s")).create_index("s", "IVF_PQ")
+
+
+def test_training_with_faiss(ds, monkeypatch):
+    pytest.importorskip("faiss", reason="faiss is an extra")
+    vectors = clustered(2000)
+    told = []
+    found = kmeans_by_faiss(vectors, 12, 30, np.random.default_rng(0), lambda: told.append(1))
+    own = kmeans(vectors, 12, 30, np.random.default_rng(0))
+
+    def loss(centroids):
+        return ((vectors[:, None] - centroids[None]) ** 2).sum(axis=2).min(axis=1).sum()
+
+    assert found.shape == own.shape
+    assert loss(found) <= 1.05 * loss(own)
+    assert 1 <= len(told) <= 30
+    few = kmeans_by_faiss(vectors[:3], 5, 30, np.random.default_rng(0))
+    assert few.tolist() == kmeans(vectors[:3], 5, 30, np.random.default_rng(0)).tolist()
+    ds = ds.create_index("v", "IVF_PQ", num_partitions=2, num_sub_vectors=4, trainer="faiss")
+    nearest = ds.nearest("v", clustered(1)[0], columns=["id"], nprobes=2, refine_factor=60)
+    assert nearest.equals(ds.nearest("v", clustered(1)[0], columns=["id"], use_index=False))
+
+
+def test_faiss_that_is_missing_is_named(ds, monkeypatch):
+    monkeypatch.setattr("lance_engine.index.vector.options.find_spec", lambda name: None)
+    with pytest.raises(UnsupportedFeatureError, match=r"lance-sql\[train\]"):
+        ds.create_index("v", "IVF_PQ", trainer="faiss")
+
+
+def test_graphs_are_written_as_they_are_built(ds, monkeypatch):
+    """The graphs of all partitions together would not fit in memory."""
+    built, written = [], []
+    graph = writer._graph
+
+    def counted(encoder, codes):
+        assert len(written) == len(built), "the graph before is still in memory"
+        built.append(len(codes))
+        return graph(encoder, codes)
+
+    class Writer(DataFileWriter):
+        def write(self, batch):
+            if "__neighbors" in batch.schema.names:
+                written.append(batch.num_rows)
+            super().write(batch)
+
+    monkeypatch.setattr(writer, "_graph", counted)
+    monkeypatch.setattr("lance_engine.operations.index_files.DataFileWriter", Writer)
+    ds.create_index("v", "IVF_HNSW_FLAT", num_partitions=2)
+    assert len(built) == len(written) == 2
+    assert sum(built) == 600
+
+
+def test_partitions_with_graphs_and_samples_fit_in_memory():
+    for dim in (8, 128, 1536):
+        kind = pa.list_(pa.float32(), dim)
+        found = vector_options("IVF_HNSW_SQ", kind, 10_000_000, {})
+        rows = 10_000_000 / found.partitions
+        assert rows * (4 * dim + 4 * 8 * found.neighbours) < 1 << 30
+        for name in ("IVF_FLAT", "IVF_PQ", "IVF_SQ"):
+            assert vector_options(name, kind, 10_000_000, {}).sample_rows * dim * 4 <= 400 << 20

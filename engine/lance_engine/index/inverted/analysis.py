@@ -47,9 +47,13 @@ class Analysis:
     min_ngram_length: int = 3
     max_ngram_length: int = 3
     prefix_only: bool = False
+    lance_tokenizer: str = "text"
+    """What documents are: text, or json, as those of JSON columns are."""
 
     def check(self) -> None:
         """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
+        if self.lance_tokenizer not in ("text", "json"):
+            raise UnsupportedFeatureError(f"Unknown kind of documents {self.lance_tokenizer!r}")
         if self.base_tokenizer not in _BASES:
             raise UnsupportedFeatureError(
                 f"Unknown tokenizer {self.base_tokenizer!r}", remedy="Choose " + ", ".join(_BASES)
@@ -105,17 +109,16 @@ class Analysis:
         given = {key: value for key, value in params.items() if key in known}
         if isinstance(given.get("custom_stop_words"), list):
             given["custom_stop_words"] = tuple(given["custom_stop_words"])
-        if not isinstance(given.get("language", ""), str) or not isinstance(
-            given.get("base_tokenizer", ""), str
-        ):
+        if given.get("lance_tokenizer", "") is None:
+            del given["lance_tokenizer"]
+        names = ("language", "base_tokenizer", "lance_tokenizer")
+        if not all(isinstance(given.get(name, ""), str) for name in names):
             raise UnsupportedFeatureError("The index does not say how it cuts texts into words")
         analysis = cls(**given)
         try:
             analysis.check()
         except (InvalidSearchError, TypeError) as error:
             raise UnsupportedFeatureError(f"The index cuts texts in an unknown way: {error}") from error
-        if params.get("lance_tokenizer", "text") not in ("text", None):
-            raise UnsupportedFeatureError("The index is on JSON documents")
         return analysis
 
     def params(self, *, with_position: bool, block_size: int) -> str:
@@ -123,7 +126,7 @@ class Analysis:
         given = asdict(self)
         words = given.pop("custom_stop_words")
         entries = {
-            "lance_tokenizer": "text",
+            "lance_tokenizer": given.pop("lance_tokenizer"),
             "base_tokenizer": given.pop("base_tokenizer"),
             "language": given.pop("language"),
             "with_position": with_position,

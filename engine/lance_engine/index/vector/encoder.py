@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from lance_engine import kernels
 from lance_engine.index.vector import flat, pq, sq
 from lance_engine.index.vector.codec import F32Array, U8Array
 from lance_engine.index.vector.ivf import tensor
-from lance_engine.index.vector.kmeans import kmeans
+from lance_engine.index.vector.kmeans import kmeans, kmeans_by_faiss
 from lance_engine.index.vector.options import VectorOptions
 
 Metric = kernels.Metric
@@ -149,8 +150,10 @@ class ScalarCoder(Coder):
         return {"dim": self.options.dim, "num_bits": 8, "bounds": bounds}, []
 
     def decoded(self, codes: U8Array) -> F32Array:
-        scale = np.float32((self.high - self.low) / 255)
-        floats: F32Array = codes.astype(np.float32) * scale + np.float32(self.low)
+        floats: F32Array = codes.astype(np.float32)
+        # In place: these are the largest arrays of a build.
+        floats *= np.float32((self.high - self.low) / 255)
+        floats += np.float32(self.low)
         return floats
 
 
@@ -247,7 +250,9 @@ def train(options: VectorOptions, sample: npt.NDArray[Any], stages: Stages) -> E
         chosen = (
             floats[np.sort(random.choice(len(floats), most, replace=False))] if len(floats) > most else floats
         )
-        centroids = kmeans(chosen, options.partitions, options.rounds, random, lambda: stages.advance(1))
+        centroids = _kmeans(options)(
+            chosen, options.partitions, options.rounds, random, lambda: stages.advance(1)
+        )
     stages.end()
     if options.value_type == pa.float16():
         centroids = centroids.astype(np.float16).astype(np.float32)
@@ -275,12 +280,18 @@ def _train_codes(
     stages.begin("training codes", options.parts, "parts")
     codebook = np.empty((options.parts, 1 << options.bits, options.dim // options.parts), dtype=np.float32)
     for part, values in enumerate(np.split(sample, options.parts, axis=1)):
-        codebook[part] = kmeans(np.ascontiguousarray(values), 1 << options.bits, options.rounds, random)
+        codebook[part] = _kmeans(options)(
+            np.ascontiguousarray(values), 1 << options.bits, options.rounds, random
+        )
         stages.advance(1)
     stages.end()
     if options.value_type == pa.float16():
         codebook = codebook.astype(np.float16).astype(np.float32)
     return ProductCoder(options, codebook)
+
+
+def _kmeans(options: VectorOptions) -> Callable[..., F32Array]:
+    return kmeans_by_faiss if options.trainer == "faiss" else kmeans
 
 
 def _byte_centroids(floats: F32Array, options: VectorOptions, random: np.random.Generator) -> F32Array:

@@ -33,8 +33,7 @@ def kmeans(
     """
     dim = vectors.shape[1]
     if len(vectors) <= count:
-        filled = np.resize(vectors, (count, dim)) if len(vectors) else np.zeros((count, dim))
-        return np.ascontiguousarray(filled, dtype=np.float32)
+        return _repeated(vectors, count)
     centroids = _seeds(vectors, count, random)
     chunks = [vectors[begin : begin + _STEP_ROWS].reshape(-1) for begin in range(0, len(vectors), _STEP_ROWS)]
     before = np.inf
@@ -57,6 +56,41 @@ def kmeans(
                 break
             before = loss
     return centroids
+
+
+def kmeans_by_faiss(
+    vectors: F32Array,
+    count: int,
+    rounds: int,
+    random: np.random.Generator,
+    told: Callable[[], None] = lambda: None,
+) -> F32Array:
+    """As `kmeans`, from the same seeds, with the rounds of faiss."""
+    import faiss
+
+    if len(vectors) <= count:
+        return _repeated(vectors, count)
+    centroids, before = _seeds(vectors, count, random), np.inf
+    for _ in range(rounds):
+        trained = faiss.Kmeans(
+            vectors.shape[1], count, niter=1, seed=int(random.integers(1 << 30)),
+            min_points_per_centroid=1, max_points_per_centroid=len(vectors),
+        )  # fmt: skip
+        trained.train(vectors, init_centroids=centroids)
+        centroids = np.ascontiguousarray(trained.centroids, dtype=np.float32)
+        told()
+        loss = float(np.asarray(trained.obj)[-1])
+        if before - loss <= _LEAST_GAIN * loss:
+            break
+        before = loss
+    return centroids
+
+
+def _repeated(vectors: F32Array, count: int) -> F32Array:
+    """As many centroids as there shall be, of fewer vectors."""
+    dim = vectors.shape[1]
+    filled = np.resize(vectors, (count, dim)) if len(vectors) else np.zeros((count, dim))
+    return np.ascontiguousarray(filled, dtype=np.float32)
 
 
 def _seeds(vectors: F32Array, count: int, random: np.random.Generator) -> F32Array:

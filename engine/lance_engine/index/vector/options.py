@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Final
 
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.errors import InvalidArgumentError, InvalidSearchError, UnsupportedTypeError
+from lance_engine.errors import (
+    InvalidArgumentError,
+    InvalidSearchError,
+    UnsupportedFeatureError,
+    UnsupportedTypeError,
+)
 from lance_engine.format.pb import index_pb2
 from lance_engine.index.vector.metadata import METRIC_NAMES, METRICS
 
 #: The kinds that are built.
 KINDS: Final = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_FLAT", "IVF_HNSW_SQ")
+#: What finds centroids.
+TRAINERS: Final = ("own", "faiss")
 
 _TARGET_ROWS: Final = {"FLAT": 4096, "PQ": 8192, "SQ": 8192}
 _GRAPH_ROWS: Final = 1 << 20
+# Memory that the vectors of a partition and their graph may take, unless users say how many partitions.
+_GRAPH_BYTES: Final = 768 << 20
+# Memory that the vectors for training may take.
+_SAMPLE_BYTES: Final = 384 << 20
 _MOST_PARTITIONS: Final = 4096
 # Fewer rows than this per partition say too little about where its centroid is.
 _LEAST_ROWS: Final = 256
@@ -38,6 +50,7 @@ class VectorOptions:
     bits: int
     rounds: int
     sample_rate: int
+    trainer: str
     neighbours: int
     candidates: int
 
@@ -55,7 +68,8 @@ class VectorOptions:
     def sample_rows(self) -> int:
         """Vectors that centroids are trained on."""
         codes = self.sample_rate << self.bits if self.coding == "PQ" else 0
-        return max(self.sample_rate * self.partitions, codes, 1024)
+        wanted = max(self.sample_rate * self.partitions, codes, 1024)
+        return min(wanted, max(_SAMPLE_BYTES // (4 * self.dim), 2 * self.partitions, 1024))
 
     def details(self) -> bytes:
         """The message for the manifest."""
@@ -101,7 +115,8 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         )
     coding = name.rpartition("_")[2]
     has_graph = "HNSW" in name
-    default = rows // (_GRAPH_ROWS if has_graph else _TARGET_ROWS[coding])
+    neighbours = _number(options, "m", 20, 4, 1024) if has_graph else 0
+    default = rows // (_graph_rows(dim, neighbours) if has_graph else _TARGET_ROWS[coding])
     partitions = _number(options, "num_partitions", max(1, min(default, _MOST_PARTITIONS)), 1, 1 << 20)
     bits = parts = 0
     if coding == "PQ":
@@ -113,7 +128,6 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
                 remedy="num_sub_vectors must divide the dimensions; num_bits must be 8, or 4 with an even "
                 "num_sub_vectors",
             )
-    neighbours = _number(options, "m", 20, 4, 1024) if has_graph else 0
     found = VectorOptions(
         kind=name,
         metric=metric,
@@ -124,6 +138,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         bits=bits,
         rounds=_number(options, "max_iters", 50, 1, 10_000),
         sample_rate=_number(options, "sample_rate", 256, 1, 1 << 20),
+        trainer=_trainer(options.pop("trainer", "own")),
         neighbours=neighbours,
         candidates=_number(options, "ef_construction", 150, neighbours, 1 << 16) if has_graph else 0,
     )
@@ -139,6 +154,21 @@ def _metric(name: object, value_type: pa.DataType) -> kernels.Metric:
     if found is None:
         raise InvalidSearchError(f"Unknown metric {name!r}", remedy="Choose " + ", ".join(METRICS))
     return found
+
+
+def _graph_rows(dim: int, neighbours: int) -> int:
+    """The rows of a partition with a graph: vectors, and links of 8 bytes while and after they are found."""
+    return min(_GRAPH_ROWS, _GRAPH_BYTES // (4 * dim + 4 * 8 * neighbours))
+
+
+def _trainer(name: object) -> str:
+    if name not in TRAINERS:
+        raise InvalidSearchError(f"Unknown trainer {name!r}", remedy="Choose " + ", ".join(TRAINERS))
+    if name == "faiss" and find_spec("faiss") is None:
+        raise UnsupportedFeatureError(
+            "Training with faiss needs faiss", remedy="Install it: pip install 'lance-sql[train]'"
+        )
+    return str(name)
 
 
 def _default_parts(dim: int) -> int:

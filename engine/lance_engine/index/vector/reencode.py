@@ -34,6 +34,7 @@ def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
         bits=codec.bits if isinstance(codec, ProductCodec) else 0,
         rounds=50,
         sample_rate=256,
+        trainer="own",
         neighbours=neighbours,
         candidates=candidates,
     )

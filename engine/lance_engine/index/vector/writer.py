@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from lance_engine.machine import processors
 # More bytes than this of vectors or codes wait in a temporary file.
 _MEMORY: Final = 256 << 20
 _BATCH_ROWS: Final = 1 << 16
+# Rows that are looked up in a temporary file at once.
+_GATHERED_ROWS: Final = 1 << 12
 _BATCH_BYTES: Final = 16 << 20
 
 _MARKER: Final = pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
@@ -81,7 +84,7 @@ class EncodedRows:
         begin = 0
         for end in ends.tolist():
             rows = order[begin:end]
-            yield ids[rows], np.ascontiguousarray(codes[rows])
+            yield ids[rows], _gathered(codes, rows)
             begin = end
 
     def _all_codes(self) -> npt.NDArray[np.uint8]:
@@ -92,26 +95,36 @@ class EncodedRows:
         return np.memmap(self._file, dtype=np.uint8, mode="r", shape=(rows, self._width))
 
 
+def _gathered(codes: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64]) -> U8Array:
+    """Some rows, ascending; of a file no more stays mapped than what was read last."""
+    found = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
+    for begin in range(0, len(rows), _GATHERED_ROWS):
+        chosen = rows[begin : begin + _GATHERED_ROWS]
+        np.take(codes, chosen, axis=0, out=found[begin : begin + len(chosen)])
+        if isinstance(codes, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+            codes.base.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
+    return found
+
+
 class _Graph(NamedTuple):
     entry: str
     rows: pa.RecordBatch
 
 
 def write_segment(encoder: Encoder, rows: EncodedRows, output: IndexOutput, stages: Stages) -> None:
-    """Write the files of a segment with these rows."""
+    """Write the files of a segment with these rows, partition by partition."""
     options, coder = encoder.options, encoder.coder
     count = options.partitions
     schema = pa.schema([(ROW_ID, pa.uint64()), (coder.column, coder.column_type)])
     lengths = np.zeros(count, dtype=np.int64)
-    graphs: list[_Graph] = []
     vectors = output.create(VECTORS_FILE, schema)
+    index = _IndexFile(encoder, output)
     stages.begin("writing the index", count, "partitions")
     pending: list[pa.RecordBatch] = []
     for number, (ids, codes) in enumerate(rows.partitions(count)):
         lengths[number] = len(ids)
         pending.append(_batch(schema, ids, coder.partition(codes)))
-        if options.has_graph:
-            graphs.append(_graph(encoder, codes))
+        index.add(codes)
         if sum(batch.nbytes for batch in pending) >= _BATCH_BYTES:
             vectors.write(pa.concat_batches(pending))
             pending = []
@@ -127,24 +140,39 @@ def write_segment(encoder: Encoder, rows: EncodedRows, output: IndexOutput, stag
         },
         [serialize_ivf(lengths, None), *buffers],
     )
-    _write_index(encoder, graphs, output)
+    index.finish()
     stages.end()
 
 
-def _write_index(encoder: Encoder, graphs: list[_Graph], output: IndexOutput) -> None:
-    options = encoder.options
-    described = {"type": options.kind, "distance_type": METRIC_NAMES[options.metric]}
-    metadata = {"lance:index": json.dumps(described, separators=(",", ":")), "lance:ivf": "1"}
-    index = output.create(INDEX_FILE, _NODES if options.has_graph else _MARKER)
-    if options.has_graph:
-        for built in graphs:
-            index.write(built.rows)
-        metadata["lance:hnsw"] = json.dumps([built.entry for built in graphs], separators=(",", ":"))
-        lengths = np.array([built.rows.num_rows for built in graphs], dtype=np.int64)
-    else:
-        metadata["lance:flat"] = json.dumps([""] * options.partitions, separators=(",", ":"))
-        lengths = np.zeros(options.partitions, dtype=np.int64)
-    index.finish(metadata, [serialize_ivf(lengths, encoder.stored_centroids)])
+class _IndexFile:
+    """The file of the centroids, and of the graphs over partitions, which are written as they are built."""
+
+    def __init__(self, encoder: Encoder, output: IndexOutput) -> None:
+        self._encoder = encoder
+        self._entries: list[str] = []
+        self._lengths = np.zeros(encoder.options.partitions, dtype=np.int64)
+        self._file = output.create(INDEX_FILE, _NODES if encoder.options.has_graph else _MARKER)
+
+    def add(self, codes: U8Array) -> None:
+        """The next partition has vectors with these codes."""
+        if not self._encoder.options.has_graph:
+            return
+        built = _graph(self._encoder, codes)
+        self._lengths[len(self._entries)] = built.rows.num_rows
+        self._entries.append(built.entry)
+        for begin in range(0, built.rows.num_rows, _BATCH_ROWS):
+            self._file.write(built.rows.slice(begin, _BATCH_ROWS))
+
+    def finish(self) -> None:
+        """Complete the file."""
+        options = self._encoder.options
+        described = {"type": options.kind, "distance_type": METRIC_NAMES[options.metric]}
+        metadata = {"lance:index": json.dumps(described, separators=(",", ":")), "lance:ivf": "1"}
+        if options.has_graph:
+            metadata["lance:hnsw"] = json.dumps(self._entries, separators=(",", ":"))
+        else:
+            metadata["lance:flat"] = json.dumps([""] * options.partitions, separators=(",", ":"))
+        self._file.finish(metadata, [serialize_ivf(self._lengths, self._encoder.stored_centroids)])
 
 
 def _batch(schema: pa.Schema, ids: U64Array, codes: U8Array) -> pa.RecordBatch:

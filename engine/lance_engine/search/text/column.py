@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_engine.errors import InvalidSearchError
-from lance_engine.index.inverted.analysis import is_text
+from lance_engine.index.inverted.analysis import Analysis, is_text
 from lance_engine.table.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column whose values are strings or lists of strings."""
+    """A column whose values are strings, lists of strings, or JSON documents."""
 
     name: str
     parts: tuple[str, ...]
     field_id: int
+    is_json: bool
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """The column in a batch whose first column is the one that holds it."""
         values = batch.column(0)
-        return pc.struct_field(values, list(self.parts[1:])) if len(self.parts) > 1 else values
+        if len(self.parts) > 1:
+            values = pc.struct_field(values, list(self.parts[1:]))
+        return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+    def cut_by(self, analysis: Analysis) -> Analysis:
+        """The same analysis for what the column holds."""
+        return replace(analysis, lance_tokenizer="json" if self.is_json else "text")
 
 
 def text_column(snapshot: Snapshot, name: str) -> TextColumn:
     """The column of this name; InvalidSearchError if its values are not texts."""
     field = snapshot.schema.field(name)
     kind = field.to_arrow().type
-    if field.is_json or not is_text(kind):
+    if not field.is_json and not is_text(kind):
         raise InvalidSearchError(
             f"The column holds {kind}, no texts",
-            remedy="Texts are strings or lists of strings",
+            remedy="Texts are strings, lists of strings or JSON documents",
             path=snapshot.uri,
             version=snapshot.version,
             column=name,
         )
     parts = (name,) if name in snapshot.schema.names else tuple(name.split("."))
-    return TextColumn(name, parts, field.id)
+    return TextColumn(name, parts, field.id, field.is_json)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import InvalidSearchError
-from lance_engine.index.inverted.analysis import PLAIN, Analysis, TextAnalyzer, analysis_of
+from lance_engine.index.inverted.analysis import PLAIN, Analysis, analysis_of
+from lance_engine.index.inverted.json_documents import analyzer_of
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.search.allowed import AllowedRows
 from lance_engine.search.text.column import TextColumn, text_column
@@ -91,7 +92,7 @@ class Evaluator:
             if index is None and self._analysis is None:
                 require_none_unread(self._snapshot, column)
         # The words of a phrase are only known where the places of words are; texts are cut alike everywhere.
-        analysis = (index.analysis if index else None) or self._analysis or PLAIN
+        analysis = (index.analysis if index else None) or column.cut_by(self._analysis or PLAIN)
         if index is not None and isinstance(query, Phrase):
             index = choose_texts(self._snapshot, column, positions=True)
         if index is None:
@@ -100,7 +101,7 @@ class Evaluator:
 
     def _flat(self, query: Match | Phrase, column: TextColumn, analysis: Analysis) -> Found:
         rows = Rows(self._snapshot, self._reader_for, self._filter)
-        terms = terms_of(query, TextAnalyzer(analysis), expansions(query, rows, column, analysis))
+        terms = terms_of(query, analyzer_of(analysis), expansions(query, rows, column, analysis))
         return search_flat(rows, column, analysis, terms, NO_STATISTICS)
 
     def _indexed(self, query: Match | Phrase, column: TextColumn, index: OpenTexts, k: int | None) -> Found:
@@ -114,7 +115,7 @@ class Evaluator:
             found = set(index.similar(term, match)).union(unindexed(term, match) if unindexed else ())
             return sorted(found)[: match.max_expansions]
 
-        terms = terms_of(query, TextAnalyzer(index.analysis), expand)
+        terms = terms_of(query, analyzer_of(index.analysis), expand)
         if not terms.texts:
             return Found.nothing()
         statistics = statistics_of(index, terms)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
-from lance_engine.index.inverted.analysis import Analysis, TextAnalyzer
+from lance_engine.index.inverted.analysis import Analysis
+from lance_engine.index.inverted.json_documents import Analyzer, analyzer_of
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.text.column import TextColumn
@@ -48,14 +49,14 @@ class Rows(NamedTuple):
 def search_flat(rows: Rows, column: TextColumn, analysis: Analysis, terms: Terms, base: Statistics) -> Found:
     """The rows that match, scored with the statistics `base` and those of all rows that are read."""
     phrase = terms.phrase
-    idle: deque[tuple[TextAnalyzer, kernels.Occurrences]] = deque()
+    idle: deque[tuple[Analyzer, kernels.Occurrences]] = deque()
     made: list[kernels.Occurrences] = []
 
     def work(texts: pa.Array, ids: pa.Array) -> None:
         try:
             analyzer, occurrences = idle.pop()
         except IndexError:
-            analyzer, occurrences = TextAnalyzer(analysis), kernels.Occurrences()
+            analyzer, occurrences = analyzer_of(analysis), kernels.Occurrences()
             for term in terms.texts:
                 analyzer.native.term(term)
             made.append(occurrences)
@@ -71,14 +72,14 @@ def expansions(query: Match | Phrase, rows: Rows, column: TextColumn, analysis: 
     """The words of some rows that a fuzzy word stands for; None if the query has none."""
     if isinstance(query, Phrase) or not query.fuzziness:
         return None
-    idle: deque[TextAnalyzer] = deque()
-    made: list[TextAnalyzer] = []
+    idle: deque[Analyzer] = deque()
+    made: list[Analyzer] = []
 
     def work(texts: pa.Array, _: pa.Array) -> None:
         try:
             analyzer = idle.pop()
         except IndexError:
-            analyzer = TextAnalyzer(analysis, keep_words=True)
+            analyzer = analyzer_of(analysis, keep_words=True)
             made.append(analyzer)
         analyzer.split(texts)
         idle.append(analyzer)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine import kernels
-from lance_engine.index.inverted.analysis import TextAnalyzer
+from lance_engine.index.inverted.json_documents import Analyzer
 from lance_engine.search.text.query import Match, Phrase
 
 F32Array = npt.NDArray[np.float32]
@@ -84,7 +84,7 @@ class Statistics:
 NO_STATISTICS: Final = Statistics(0, 0, {})
 
 
-def terms_of(query: Match | Phrase, analyzer: TextAnalyzer, expand: Expand | None = None) -> Terms:
+def terms_of(query: Match | Phrase, analyzer: Analyzer, expand: Expand | None = None) -> Terms:
     """The terms of a query as the texts of a column are cut."""
     tokens = analyzer.tokens(query.text)
     numbers: dict[bytes, int] = {}
