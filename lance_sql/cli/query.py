@@ -64,7 +64,7 @@ set_option = click.option(
     "--output",
     "-o",
     metavar="FILE",
-    help="Write the rows to FILE. The format is inferred from the extension.",
+    help="Write the rows, or the plan, to FILE. The format is inferred from the extension.",
 )
 @engine_option
 @directory_option
@@ -108,11 +108,17 @@ def query_command(
     if (sql is None) == (file is None):
         raise click.UsageError("Pass a SQL statement, or a file of statements with --file.")
     text = _statement(sql, file)
-    chosen = _format(format, as_json, output)
+    explained = explain or analyze
+    chosen = "table" if explained else _format(format, as_json, output)
     with _connect(directory, engine, storage_options) as connection:
         apply_settings(connection, settings)
-        if explain or analyze:
-            click.echo(str(connection.explain(text, analyze=analyze)))
+        if explained:
+            plan = connection.explain(text, analyze=analyze)
+            if output is None:
+                click.echo(str(plan))
+            else:
+                page = plan.picture() if output.endswith((".html", ".htm")) else f"{plan}\n"
+                Path(output).write_text(page, encoding="utf-8")
             return
         _run(connection, text, chosen, output, max_rows, metrics, as_json)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
+from lance_engine.plan_picture import PlanNode
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -72,6 +73,14 @@ class Query(Protocol):
         """The schema and the batches, as they come; errors as in `to_table`."""
 
 
+class EnginePlan(NamedTuple):
+    """A plan as text and as trees of steps, and the scans of Lance tables in it."""
+
+    text: str
+    trees: tuple[PlanNode, ...]
+    scans: list[ScanReport]
+
+
 @runtime_checkable
 class EngineData(Protocol):
     """Data that is computed when an engine scans it."""
@@ -111,10 +120,8 @@ class Engine(Protocol):
     def query(self, text: str, params: Parameters) -> Query:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
-    def explain(
-        self, text: str, params: Parameters, run: StatementRun | None
-    ) -> tuple[str, list[ScanReport]]:
-        """The engine's plan as text, and the scans of Lance tables in it.
+    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
+        """The engine's plan, and the scans of Lance tables in it.
 
         With a `run` the statement runs, and the plan says what each part of it did.
         """

@@ -10,10 +10,11 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.plan_picture import PlanPicture
 from lance_engine.progress import ProgressOption
 
 from lance_sql.catalog.attached import LISTED
@@ -271,14 +272,38 @@ class Connection:
             with self._engine.lock:
                 self._engine.unregister(name)
 
+    @overload
     def explain(
-        self, text: str | Statement, params: Parameters = None, *, analyze: bool = False
-    ) -> Explanation:
+        self,
+        text: str | Statement,
+        params: Parameters = None,
+        *,
+        analyze: bool = False,
+        html: Literal[False] = False,
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self, text: str | Statement, params: Parameters = None, *, analyze: bool = False, html: Literal[True]
+    ) -> PlanPicture: ...
+
+    def explain(
+        self,
+        text: str | Statement,
+        params: Parameters = None,
+        *,
+        analyze: bool = False,
+        html: bool = False,
+    ) -> Explanation | PlanPicture:
         """The engine's plan for `text`, and what it asks of each Lance dataset.
 
         Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
-        what every part of the plan did and what was read.
+        what every part of the plan did and what was read. With `html` the plan is a picture.
         """
+        explanation = self._explanation(text, params, analyze)
+        return explanation.picture() if html else explanation
+
+    def _explanation(self, text: str | Statement, params: Parameters, analyze: bool) -> Explanation:
         searches = Searches(self.searching, Statement.of(text), params)
         statement, params = searches.statement, searches.parameters
         if analyze:
@@ -291,10 +316,11 @@ class Connection:
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
             run = self._engine.begin() if analyze else None
-            plan, scans = self._engine.explain(bound.text, params, run)
+            plan = self._engine.explain(bound.text, params, run)
         runs = scan_metrics(run.scans) if run is not None else []
         described = tuple(searches.descriptions())
-        return Explanation(self.capabilities.name, plan, tuple(scans), tuple(runs), described)
+        name = self.capabilities.name
+        return Explanation(name, plan.text, tuple(plan.scans), tuple(runs), described, plan.trees)
 
     def register(self, name: str, data: Any) -> None:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lance_engine.legible import legible, legible_line, without_secrets
+from lance_engine.plan_picture import PlanNode, PlanPicture, picture
 
 from lance_sql.display.amounts import counted
 from lance_sql.display.plans import plan_html
@@ -24,33 +26,50 @@ class Explanation:
     #: what each search will do, by the name of its table in the plan
     searches: tuple[tuple[str, list[str]], ...] = ()
 
+    #: the steps of the plan, for the picture
+    trees: tuple[PlanNode, ...] = ()
+
     def __str__(self) -> str:
         lines = []
-        for scan in self.scans:
-            dataset = scan.dataset
-            total = len(dataset.schema.names)
-            fragments = counted(len(dataset.snapshot.fragments), "fragment")
-            size = f"{counted(dataset.count_rows(), 'row')}, {fragments}"
-            lines.append(f"Lance scan  {scan.name}  version {dataset.version}, {size}")
-            if scan.columns is not None:
-                lines.append(
-                    f"  columns   {', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
-                )
-            lines.append(f"  pushed    {' AND '.join(scan.pushed) or '-'}")
-            lines.append(f"  residual  {' AND '.join(scan.residual) or '-'}")
-            for decision in scan.decisions:
-                place = "pushed" if decision.pushed else f"left to {self.engine}"
-                lines.append(f"  why       {decision.condition}: {place}, {decision.reason}")
-            if scan.read_ahead:
-                lines.append("  ahead     loaded into memory before the statement runs")
-        for name, described in self.searches:
-            lines += [f"Lance search  {name}", *(f"  {line}" for line in described)]
-        for run in self.runs:
-            filter = "" if run["filter"] is None else f"  where {run['filter']}"
-            lines.append(f"Lance read  {run['table']}  {', '.join(run['columns']) or '(no columns)'}{filter}")
-            lines += [f"  {line}" for line in _run_lines(run)]
+        for title, details in self._parts():
+            lines += [title, *(f"  {name:10}{value}" if name else f"  {value}" for name, value in details)]
         shown = [*map(legible_line, lines), f"Plan of {self.engine}", legible(self.plan.rstrip())]
         return without_secrets("\n".join(shown))
+
+    def picture(self) -> PlanPicture:
+        """The plan as a tree of boxes, in HTML."""
+        trees = self.trees or (PlanNode(self.plan),)
+        parts = [PlanNode(title, tuple(details), is_lance=True) for title, details in self._parts()]
+        return picture(f"Plan of {self.engine}", trees, parts)
+
+    def _parts(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Title and named details of each scan, each search, and each scan that ran."""
+        for scan in self.scans:
+            yield self._scan_part(scan)
+        for name, described in self.searches:
+            yield f"Lance search  {name}", [("", line) for line in described]
+        for run in self.runs:
+            filter = "" if run["filter"] is None else f"  where {run['filter']}"
+            columns = ", ".join(run["columns"]) or "(no columns)"
+            yield f"Lance read  {run['table']}  {columns}{filter}", _run_details(run)
+
+    def _scan_part(self, scan: ScanReport) -> tuple[str, list[tuple[str, str]]]:
+        dataset = scan.dataset
+        total = len(dataset.schema.names)
+        fragments = counted(len(dataset.snapshot.fragments), "fragment")
+        size = f"{counted(dataset.count_rows(), 'row')}, {fragments}"
+        details = []
+        if scan.columns is not None:
+            columns = f"{', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
+            details.append(("columns", columns))
+        details.append(("pushed", " AND ".join(scan.pushed) or "-"))
+        details.append(("residual", " AND ".join(scan.residual) or "-"))
+        for decision in scan.decisions:
+            place = "pushed" if decision.pushed else f"left to {self.engine}"
+            details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
+        if scan.read_ahead:
+            details.append(("ahead", "loaded into memory before the statement runs"))
+        return f"Lance scan  {scan.name}  version {dataset.version}, {size}", details
 
     def __repr__(self) -> str:
         return str(self)
@@ -59,21 +78,20 @@ class Explanation:
         return plan_html(str(self))
 
 
-def _run_lines(run: dict[str, Any]) -> list[str]:
+def _run_details(run: dict[str, Any]) -> list[tuple[str, str]]:
     """What one scan read, in words."""
     skipped = run["rows_planned"] - run["rows_left"]
     parts = ("zones", "fragments", "pages")
     read = ", ".join(f"{part} {run[f'{part}_read']:,} of {run[part]:,}" for part in parts)
-    lines = [
-        f"rows      {run['rows_out']:,} out of {run['rows_decoded']:,} decoded, of {run['rows']:,}",
-        f"pruned    {skipped:,} rows; read {read}",
-        f"bytes     {run['bytes_read']:,} in {counted(run['requests'], 'request')}",
-        f"cached    {run['cache_bytes']:,} of these bytes, {counted(run['cache_hits'], 'range')}, on disk",
-        "seconds   " + ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in run["seconds"].items()),
+    cached = f"{run['cache_bytes']:,} of these bytes, {counted(run['cache_hits'], 'range')}, on disk"
+    details = [
+        ("rows", f"{run['rows_out']:,} out of {run['rows_decoded']:,} decoded, of {run['rows']:,}"),
+        ("pruned", f"{skipped:,} rows; read {read}"),
+        ("bytes", f"{run['bytes_read']:,} in {counted(run['requests'], 'request')}"),
+        *([("cached", cached)] if run["cache_hits"] else []),
+        ("seconds", ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in run["seconds"].items())),
     ]
-    if not run["cache_hits"]:
-        del lines[3]
     for use in run["indices"]:
         covered = f"{use['covered']} of {use['fragments']} fragments"
-        lines.append(f"index     {use['name']} ({use['kind']}) for {use['filter']}: {covered}")
-    return lines
+        details.append(("index", f"{use['name']} ({use['kind']}) for {use['filter']}: {covered}"))
+    return details

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
     import polars as pl
+    from lance_engine.plan_picture import PlanPicture
 
     from lance_sql.session.explanation import Explanation
 
@@ -157,9 +158,19 @@ class QueryResult:
         """The Arrow types of the columns."""
         return list(self.arrow().schema.types)
 
-    def explain(self, analyze: bool = False) -> Explanation:
-        """The plan of the statement, as it would be planned now; `analyze` runs it and says what it did."""
-        return self._explain(analyze=analyze)
+    @overload
+    def explain(self, analyze: bool = False, *, html: Literal[False] = False) -> Explanation: ...
+
+    @overload
+    def explain(self, analyze: bool = False, *, html: Literal[True]) -> PlanPicture: ...
+
+    def explain(self, analyze: bool = False, *, html: bool = False) -> Explanation | PlanPicture:
+        """The plan of the statement, as it would be planned now; `analyze` runs it and says what it did.
+
+        With `html` it is a picture, which notebooks show: HTML that can be written to a file.
+        """
+        explanation = self._explain(analyze=analyze)
+        return explanation.picture() if html else explanation
 
     @property
     def metrics(self) -> dict[str, Any] | None:

@@ -66,6 +66,7 @@ FLOORS = {
         interrupts
         kernels  owned  tasks
         machine
+        plan_picture
         errors  arrow_values
         legible
         __init__

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 
 from lance_engine.metrics import ScanMetrics
+from lance_engine.plan_picture import PlanNode, PlanPicture, picture
 
 if TYPE_CHECKING:
     from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.scanner import Scanner
     from lance_engine.table.snapshot import Snapshot
+
+
+#: Between the counts of one line.
+_COUNTS = re.compile(r", (?=[a-z ]+: )")
 
 
 class ScanText(str):
@@ -26,6 +32,16 @@ class ScanText(str):
             '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre">'
             f"{html.escape(self)}</pre>"
         )
+
+    def picture(self) -> PlanPicture:
+        """The same as a box, with a bar for what is read of a whole."""
+        title, *lines = self.splitlines()
+        details = []
+        for line in lines:
+            name, _, value = line.strip().partition(": ")
+            first, *others = _COUNTS.split(value) if value[:1].isdecimal() else [value]
+            details += [(name, first), *(other.partition(": ")[::2] for other in others)]
+        return picture("Scan", [PlanNode(title, tuple(details), is_lance=True)])
 
 
 def explain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_engine.expr.tree import Node
+    from lance_engine.plan_picture import PlanPicture
     from lance_engine.scan.explain import ScanText
     from lance_engine.scan.filter import FilterSteps
 
@@ -261,8 +262,17 @@ class Scanner:
             f"columns {', '.join(self.schema.names) or '(none)'}{filtered}{limited}{offset}>"
         )
 
-    def explain(self, analyze: bool = False) -> ScanText:
-        """What the scan reads, as text; with `analyze` it runs, and the text says what it read."""
+    @overload
+    def explain(self, analyze: bool = False, *, html: Literal[False] = False) -> ScanText: ...
+
+    @overload
+    def explain(self, analyze: bool = False, *, html: Literal[True]) -> PlanPicture: ...
+
+    def explain(self, analyze: bool = False, *, html: bool = False) -> ScanText | PlanPicture:
+        """What the scan reads, as text; with `analyze` it runs, and the text says what it read.
+
+        With `html` it is a picture, which notebooks show: HTML that can be written to a file.
+        """
         if analyze:
             for _ in self.to_batches():
                 pass
@@ -274,7 +284,8 @@ class Scanner:
             self._metrics = None
         from lance_engine.scan.explain import explain
 
-        return explain(self, self._snapshot, self._steps, metrics, analyze=analyze)
+        text = explain(self, self._snapshot, self._steps, metrics, analyze=analyze)
+        return text.picture() if html else text
 
     def look_ahead(self) -> ScanMetrics:
         """Find what indices and zone maps leave of the rows; none of these is read."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 
-from lance_sql.engines.base import Convert, EngineData, Parameters, ScanReport
+from lance_sql.display.plan_trees import tree_of_lines
+from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import Side, check_budget, planned_with_counts, small_sides
 from lance_sql.engines.datafusion.planning import Planning
@@ -144,9 +145,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         except Exception as error:
             raise self.translate(error, run) from None
 
-    def explain(
-        self, text: str, params: Parameters, run: StatementRun | None
-    ) -> tuple[str, list[ScanReport]]:
+    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
         with self.running(run or self.begin()):
             with self._planning.noted() as planned:
                 plan = self._plan("EXPLAIN " + text, params).to_arrow_table()
@@ -169,10 +168,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             for name, table in self._tables.items()
             for columns, predicate in planned.get(table, ())
         ]
-        parts = [
-            f"{kind}\n{body}" for kind, body in zip(*(column.to_pylist() for column in plan), strict=True)
-        ]
-        return "\n".join(parts), scans
+        kinds, bodies = (column.to_pylist() for column in plan)
+        parts = [f"{kind}\n{body}" for kind, body in zip(kinds, bodies, strict=True)]
+        return EnginePlan("\n".join(parts), tree_of_lines(bodies[-1]), scans)
 
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
         pass  # tables of DataFusion change at once

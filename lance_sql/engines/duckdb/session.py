@@ -12,7 +12,8 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Convert, EngineData, Parameters, ScanReport
+from lance_sql.display.plan_trees import tree_of_json
+from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
@@ -145,17 +146,17 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error, run) from None
 
-    def explain(
-        self, text: str, params: Parameters, run: StatementRun | None
-    ) -> tuple[str, list[ScanReport]]:
+    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
         with self.running(run or self.begin()):
             with self._planning.noted() as planned:
                 self._table("EXPLAIN " + text, params)
             with self._planning.expecting(expected_rows(planned)):
                 plan = self._table(("EXPLAIN " if run is None else "EXPLAIN ANALYZE ") + text, params)
                 with self._planning.noted() as planned:
-                    tree = self._table("EXPLAIN (FORMAT JSON) " + text, params)
-                return str(plan.column(1)[0]), list(self._scans(json.loads(str(tree.column(1)[0])), planned))
+                    described = self._table("EXPLAIN (FORMAT JSON) " + text, params)
+                tree = json.loads(str(described.column(1)[0]))
+                scans = list(self._scans(tree, planned))
+                return EnginePlan(str(plan.column(1)[0]), tree_of_json(tree), scans)
 
     def _scans(
         self,
