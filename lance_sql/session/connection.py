@@ -146,7 +146,8 @@ class Connection:
         """
         *before, last = split(text)
         for statement in before:
-            self.execute(statement, progress=progress)
+            for _ in self.execute(statement, progress=progress):
+                pass  # a query may end in an error, or call a function that changes something
         return self.execute(last, params, progress=progress)
 
     def execute(

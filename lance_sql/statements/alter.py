@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_engine.operations.whole import rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
@@ -32,7 +33,8 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     dataset = find(session.catalog, statement.this)
     if dataset is None:
         return None
-    actions = statement.args["actions"]
+    refuse_unheeded(statement)
+    actions = [_with_column(action) for action in statement.args["actions"]]
     first = actions[0]
     if len({type(action) for action in actions}) > 1:
         raise UnsupportedFeatureError("these changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
@@ -46,6 +48,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
         return _rename(session, dataset, statement, first)
     elif isinstance(first, exp.RenameColumn):
         old = column_name(dataset.storage_schema, first.this.name)
+        _refuse_known(dataset, first.args["to"].name, old)
         changed = dataset.rename_column(old, first.args["to"].name)
     elif isinstance(first, exp.AlterColumn):
         changed = _alter(dataset, first)
@@ -58,12 +61,37 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     return done()
 
 
+def _with_column(action: exp.Expression) -> exp.Expression:
+    """``DROP x`` as the parser knows it, with COLUMN."""
+    from sqlglot import errors, exp, parse_one
+
+    text = str(action.expression)
+    if not isinstance(action, exp.Command) or action.this != "DROP" or "," in text:
+        return action
+    try:
+        tree = parse_one(f"ALTER TABLE t DROP COLUMN {text}", dialect="duckdb")
+    except errors.SqlglotError:
+        return action
+    return tree.args["actions"][0]
+
+
+def _refuse_known(dataset: SqlDataset, name: str, but: str = "") -> None:
+    """Refuse a name that differs from another only in case, which the engine could not tell apart."""
+    known = next((one for one in dataset.schema.names if one.lower() == name.lower() and one != but), None)
+    if known is not None:
+        raise SchemaMismatchError(
+            f"Column {known!r} already exists, and names are not case sensitive",
+            column=known,
+            remedy="Choose another name",
+        )
+
+
 def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
     others = statement.args.get("options") or []
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
-        changed = dataset.rename_column(
-            column_name(dataset.storage_schema, action.this.name), others[0].this.name
-        )
+        old, new = column_name(dataset.storage_schema, action.this.name), others[0].this.name
+        _refuse_known(dataset, new, old)
+        changed = dataset.rename_column(old, new)
         session.catalog.renew(changed)
         return done()
     refuse_in_transaction(session, "RENAME TO")
@@ -82,6 +110,7 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
     for definition in definitions:
         if definition.args.get("exists") and definition.name.lower() in known:
             continue
+        _refuse_known(dataset, definition.name)
         computed = definition.find(exp.ComputedColumnConstraint)
         plain = definition.copy()
         plain.set("exists", None)
@@ -122,6 +151,10 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
 def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
     names = []
     for action in actions:
+        if action.args.get("kind") != "COLUMN":
+            raise UnsupportedFeatureError(
+                f"unsupported ALTER TABLE: {action.sql(dialect='duckdb')}", remedy=ALTERATIONS
+            )
         for column in action.args["tables"]:
             name = column.name
             if column.table:  # a field of a struct

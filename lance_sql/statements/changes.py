@@ -14,8 +14,10 @@ from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.scan.system import ROW_ADDRESS
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
@@ -34,6 +36,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
+    refuse_unheeded(statement)
     where, using = statement.args.get("where"), statement.args.get("using")
     returning = statement.args.get("returning")
     if where is None and not using:
@@ -74,6 +77,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
+    refuse_unheeded(statement)
     schema = dataset.storage_schema
     values = assignments(schema, statement.expressions, name_of(table))
     if not values:
@@ -143,14 +147,21 @@ def assignments(
         left, right = equation.this, equation.expression
         pairs = [(left, right)]
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+            if len(left.expressions) != len(right.expressions):
+                raise SqlError(
+                    f"got {amount(len(right.expressions), 'value')} "
+                    f"for {amount(len(left.expressions), 'column')}"
+                )
             pairs = list(zip(left.expressions, right.expressions, strict=True))
         for column, value in pairs:
-            if not isinstance(column, exp.Column) or column.table not in ("", owner):
+            if not isinstance(column, exp.Column) or column.table.lower() not in ("", owner.lower()):
                 raise UnsupportedFeatureError(
                     f"{column.sql(dialect='duckdb')} cannot be updated on its own",
                     remedy="Set the whole struct column, as in SET b = {'c': 1, 'd': b.d}",
                 )
             name = column_name(schema, column.name)
+            if name in values:
+                raise SqlError(f"the column {name} is set twice")
             if isinstance(value, exp.Column | exp.Var) and value.sql().upper() == "DEFAULT":
                 value = parse_one(default_of(schema.field(name)) or "NULL", dialect="duckdb")
             values[name] = value

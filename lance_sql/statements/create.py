@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations.whole import drop_dataset
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
@@ -16,6 +18,7 @@ from lance_sql.statements.targets import dotted, find, is_engine_table, location
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
+from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -36,6 +39,7 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     if place is None:
         return None
     refuse_in_transaction(session, "CREATE TABLE")
+    refuse_unheeded(statement)
     refuse_definitions(statement)
     _check_free(session, table)
     query = statement.expression
@@ -43,10 +47,18 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
         return counted(0) if query is not None else done()
     without_data = any(isinstance(one, exp.WithDataProperty) and one.args.get("no") for one in given)
     given = [one for one in given if not isinstance(one, exp.WithDataProperty)]
+    other = next((one for one in given if type(one) is not exp.Property), None)
+    if other is not None:
+        raise UnsupportedFeatureError(
+            f"CREATE TABLE of a dataset does not support {other.sql(dialect='duckdb') or other.key.upper()}",
+            remedy="Remove that part of the statement",
+        )
     options = write_options({one.name: one.args.get("value") for one in given})
     mode: Mode = "overwrite" if statement.args.get("replace") else "create"
     if query is not None and without_data:
         query = exp.select("*").from_(query.subquery("q")).limit(0)
+    if query is not None and declared:
+        query = exp.select("*").from_(_named(query, statement.this.expressions))
     if query is not None:
         return write_query(
             session, query.sql(dialect="duckdb", normalize_functions="lower"), place, mode, params, options
@@ -54,6 +66,38 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
     write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
     return done()
+
+
+def refuse_unparsed(session: Session, statement: Statement) -> None:
+    """Refuse what only the engine understands: it would make a table of its own, not a dataset.
+
+    Where it does not understand either, it says so better.
+    """
+    if session.catalog.directory is None:
+        return
+    import duckdb
+
+    try:
+        duckdb.extract_statements(statement.original)
+    except duckdb.Error:
+        return
+    raise UnsupportedFeatureError(
+        f"unsupported CREATE TABLE: {statement.original.strip()}",
+        remedy="Write CREATE TABLE t (column type, ...) or CREATE TABLE t AS query",
+    )
+
+
+def _named(query: exp.Query, columns: list[exp.Expression]) -> exp.Subquery:
+    """``CREATE TABLE t (a, b) AS query``: the query with names for its columns."""
+    from sqlglot import exp
+
+    if not all(isinstance(column, exp.Identifier) for column in columns):
+        raise SqlError(
+            "the columns of CREATE TABLE ... AS have no types of their own", remedy="Cast them in the query"
+        )
+    named = query.subquery("q")
+    named.args["alias"].set("columns", [column.copy() for column in columns])
+    return named
 
 
 def _check_free(session: Session, table: exp.Table) -> None:
@@ -72,6 +116,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     if not found:
         return None  # a table of the engine, or one that it does not know either
     refuse_in_transaction(session, "DROP TABLE")
+    refuse_unheeded(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is None and (must_exist or is_engine_table(session, table)):
             raise TableNotFoundError(
@@ -90,6 +135,7 @@ def truncate(session: Session, statement: exp.TruncateTable) -> pa.Table | None:
     dataset = find(session.catalog, statement.expressions[0])
     if dataset is None:
         return None
+    refuse_unheeded(statement)
     rows = dataset.count_rows()
     session.catalog.looked_for(dataset, lambda part: part.count_rows() > 0)
     session.catalog.renew(dataset.truncate())

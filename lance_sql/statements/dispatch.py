@@ -16,20 +16,22 @@ from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
     refuse_by_words,
     refuse_dropping_as_view,
+    refuse_select_into,
     refuse_taken_name,
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Session
 from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import Token
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
     "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN",
-    "EXPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE",
+    "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE",
     "UPDATE", "USE", "VACUUM", "WITH",
 }  # fmt: skip
-_REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "PREPARE"}
+_REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "IMPORT", "PREPARE"}
 _NEVER_PARSED = {"ATTACH", "DETACH", "USE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
@@ -43,6 +45,8 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     first = tokens[0].upper if tokens else ""
     if first in transactions.FIRST_WORDS:
         return transactions.transaction(session, tokens)
+    if first == "SELECT" and not session.capabilities.computes_statements:
+        refuse_select_into(tokens)
     if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
         return None
     refuse_by_words(session, tokens)
@@ -114,13 +118,15 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
         case exp.Update():
             return changes.update(session, tree, params)
         case exp.Merge():
-            return merge.merge(session, tree, params)
+            return merge.merge(session, tree, params, by_name=bool(_by(statement, "NAME")))
         case exp.TruncateTable():
             return create.truncate(session, tree)
         case exp.Command(this="ALTER") | None if statement.tokens[0].upper == "ALTER":
             refuse_unknown_alteration(session, statement.tokens)
         case exp.Alter():
             return alter.alter_table(session, tree)
+        case exp.Command() | None if _creates_table(statement):
+            create.refuse_unparsed(session, statement)
         case exp.Create(kind="TABLE"):
             return create.create_table(session, tree, params)
         case exp.Comment():
@@ -157,16 +163,41 @@ def _without_null_comment(statement: Statement) -> str | None:
     return f"{statement.original[: tokens[-1].start]}''"
 
 
+def _creates_table(statement: Statement) -> bool:
+    words = [token.upper for token in statement.tokens]
+    return words[:2] == ["CREATE", "TABLE"] or words[:4] == ["CREATE", "OR", "REPLACE", "TABLE"]
+
+
+def _by(statement: Statement, word: str) -> list[tuple[int, int]]:
+    """Where a statement says ``BY NAME`` or ``BY POSITION``, with a star behind it."""
+    return [
+        (by.start, star.end if star.text == "*" else found.end)
+        for by, found, star in _triples([*statement.tokens, Token("symbol", "", len(statement.original))])
+        if (by.upper, found.upper) == ("BY", word)
+    ]
+
+
+def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
+    return zip(tokens, tokens[1:], tokens[2:], strict=False)
+
+
 def _numbered(statement: Statement) -> str:
-    """The text with ``$1``, ``$2`` ... for ``?``, because its parts will change places."""
+    """The text with ``$1``, ``$2`` ... for ``?``, because its parts will change places.
+
+    BY POSITION in INSERT and BY NAME in MERGE are left out, which the parser does not know.
+    """
     text = statement.original
-    pieces: list[str] = []
-    last = 0
-    parameters = [token for token in statement.tokens if token.kind == "parameter"]
-    for number, token in enumerate(parameters, 1):
-        pieces += [text[last : token.start], f"${number}"]
-        last = token.end
-    return "".join([*pieces, text[last:]])
+    edits = [
+        (token.start, token.end, f"${number}")
+        for number, token in enumerate((one for one in statement.tokens if one.kind == "parameter"), 1)
+    ]
+    if any(token.upper == "MERGE" for token in statement.tokens):
+        edits += [(place, end, "") for place, end in _by(statement, "NAME")]
+    elif statement.tokens[0].upper in ("INSERT", "WITH"):
+        edits += [(place, end, "") for place, end in _by(statement, "POSITION")]
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return text
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, find_named
@@ -23,12 +24,21 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
 
     The kind is btree by default. Options are those of `Dataset.create_index`.
     """
+    from sqlglot import exp
+
     index = statement.this
     dataset = find(session.catalog, index.args["table"])
     if dataset is None:
         return None
     refuse_in_transaction(session, "CREATE INDEX")
+    refuse_unheeded(statement)
     parameters = index.args["params"]
+    for part in parameters.args.get("columns") or ():
+        if not isinstance(part.this, exp.Column | exp.Dot):
+            raise UnsupportedFeatureError(
+                f"indices must be on a column, not on {part.this.sql(dialect='duckdb')}",
+                remedy="Add a column with ALTER TABLE ... ADD COLUMN c type AS (expression), and index it",
+            )
     columns = [
         ".".join(name.name for name in part.this.parts) for part in parameters.args.get("columns") or ()
     ]

@@ -12,6 +12,7 @@ from lance_engine.write.dataset import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
 from lance_sql.statements.session import Session
@@ -32,6 +33,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
+    refuse_unheeded(statement)
     for clause in ("conflict", "alternative", "overwrite"):
         if statement.args.get(clause):
             raise UnsupportedFeatureError(
@@ -118,13 +120,14 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
     path = statement.args["files"][0].name
     source = statement.this
     if statement.args.get("kind"):
-        return _copy_from(session, source, path, options)
+        return _copy_from(session, statement, path, options)
     kind = options.pop("format", None)
     if (kind.name.lower() if kind is not None else path.rpartition(".")[2]) != "lance":
         if session.capabilities.computes_statements:
             return None
         return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
     refuse_in_transaction(session, "COPY TO a dataset")
+    refuse_unheeded(statement)
     mode = options.pop("mode", None)
     query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
     if query.find(exp.Placeholder) is None:
@@ -140,14 +143,16 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
 
 
 def _copy_from(
-    session: Session, target: exp.Expression, path: str, options: dict[str, exp.Expression]
+    session: Session, statement: exp.Copy, path: str, options: dict[str, exp.Expression]
 ) -> pa.Table | None:
     from sqlglot import exp
 
+    target = statement.this
     table = target.this if isinstance(target, exp.Schema) else target
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
+    refuse_unheeded(statement)
     columns = [part.name for part in target.expressions] if table is not target else None
     query = _file_query(path, options)
     counter = Counter()

@@ -18,6 +18,7 @@ from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
+from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
@@ -46,12 +47,18 @@ class _Clause:
     values: dict[str, str]
 
 
-def merge(session: Session, statement: exp.Merge, params: Parameters) -> pa.Table | None:
-    """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``."""
+def merge(
+    session: Session, statement: exp.Merge, params: Parameters, *, by_name: bool = False
+) -> pa.Table | None:
+    """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``.
+
+    `by_name`: one of its actions said BY NAME.
+    """
     dataset = find(session.catalog, statement.this)
     if dataset is None:
         return None
-    clauses = _clauses(session, statement, dataset.storage_schema, params)
+    refuse_unheeded(statement)
+    clauses = _clauses(session, statement, dataset.storage_schema, params, by_name)
     text = _query(statement, dataset.storage_schema, clauses)
     schema = dataset.storage_schema
     kept: list[pa.Table] = []
@@ -92,7 +99,9 @@ def _check_once(touched: pa.Table, updates: bool) -> None:
         )
 
 
-def _clauses(session: Session, statement: exp.Merge, schema: pa.Schema, params: Parameters) -> list[_Clause]:
+def _clauses(
+    session: Session, statement: exp.Merge, schema: pa.Schema, params: Parameters, by_name: bool
+) -> list[_Clause]:
     offered: list[str] = []
 
     def source_columns() -> list[str]:
@@ -101,6 +110,8 @@ def _clauses(session: Session, statement: exp.Merge, schema: pa.Schema, params: 
             text = f"{_with(statement)}SELECT * FROM {statement.args['using'].sql(dialect='duckdb')} LIMIT 0"
             names = session.computing().select(text, params if "$" in text or "?" in text else None).columns
             offered.extend(name for name in names if name not in SYSTEM_FIELDS)
+            if not by_name:
+                _check_order(offered, schema)
         return offered
 
     source = quote(statement.args["using"].alias_or_name)
@@ -108,6 +119,16 @@ def _clauses(session: Session, statement: exp.Merge, schema: pa.Schema, params: 
         _clause(when, schema, source, source_columns, name_of(statement.this))
         for when in statement.args["whens"].expressions
     ]
+
+
+def _check_order(offered: list[str], schema: pa.Schema) -> None:
+    """DuckDB goes by position, others by name: only what both understand alike is done."""
+    given, known = [name.lower() for name in offered], [name.lower() for name in schema.names]
+    if given != known and sorted(given) == sorted(known):
+        raise SqlError(
+            "the source has the columns of the dataset in another order",
+            remedy="Write BY NAME, as in INSERT BY NAME and UPDATE BY NAME, or list the columns",
+        )
 
 
 def _clause(
@@ -145,8 +166,8 @@ def _inserted(
     from sqlglot import exp
 
     columns, values = then.this, then.args.get("expression")
-    if values is None:
-        if isinstance(columns, exp.Tuple) and not _says_by_name(columns):
+    if not values:
+        if isinstance(columns, exp.Tuple):
             raise SqlError("INSERT lists columns but no VALUES")
         return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
@@ -154,11 +175,6 @@ def _inserted(
     if len(names) != len(expressions):
         raise SqlError(f"got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
     return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
-
-
-def _says_by_name(columns: exp.Tuple) -> bool:
-    """``INSERT BY NAME``, which the parser takes for a column BY that is called NAME."""
-    return [part.sql().upper().replace('"', "") for part in columns.expressions] == ["BY AS NAME"]
 
 
 def _with(statement: exp.Merge) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,16 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
             )
         case ["EXPLAIN" | "PREPARE" as first, *rest]:
             _refuse_of_changes(session, first, tokens, rest)
+        case ["MERGE", *_] if ("BY", "POSITION") in itertools.pairwise(words) and _target(session, tokens):
+            raise UnsupportedFeatureError(
+                "MERGE into a dataset does not support BY POSITION",
+                remedy="List the columns: UPDATE SET a = s.a, INSERT (a) VALUES (s.a)",
+            )
+        case ["IMPORT", "DATABASE", *_] if session.catalog.directory is not None:
+            raise UnsupportedFeatureError(
+                "IMPORT DATABASE makes tables in memory, not datasets",
+                remedy="Import each file with CREATE TABLE t AS FROM 'file'",
+            )
         case ["MERGE", *_] if "ERROR" in words and _target(session, tokens):
             raise UnsupportedFeatureError(
                 "MERGE into a dataset does not support the ERROR action",
@@ -82,6 +93,14 @@ def _named(tokens: Sequence[Token]) -> str:
     """The name that a statement goes on with, behind IF EXISTS."""
     found = next((token for token in tokens if token.upper not in ("IF", "EXISTS")), None)
     return "" if found is None else found.value
+
+
+def refuse_select_into(tokens: Sequence[Token]) -> None:
+    """``SELECT ... INTO t``: a table in memory, where a dataset could be meant."""
+    if any(token.upper == "INTO" for token in tokens):
+        raise UnsupportedFeatureError(
+            "SELECT INTO is not supported", remedy="Write CREATE TABLE t AS SELECT ..."
+        )
 
 
 def refuse_unknown_alteration(session: Session, tokens: Sequence[Token]) -> None:
@@ -139,6 +158,10 @@ def refuse_definitions(statement: exp.Create) -> None:
             "identity columns are not supported for datasets",
             remedy="Use a SEQUENCE: INSERT INTO t VALUES (nextval('s'), ...)",
         )
+    if exp.CollateColumnConstraint in found:
+        raise UnsupportedFeatureError(
+            "datasets cannot keep a COLLATE of a column", remedy="Write COLLATE in ORDER BY and in conditions"
+        )
     if exp.Reference in found or exp.ForeignKey in found:
         raise UnsupportedFeatureError(
             "datasets cannot enforce FOREIGN KEY",
@@ -160,9 +183,19 @@ def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
                 )
 
 
+def refuse_enums(kinds: Sequence[tuple[str, str]]) -> None:
+    """Refuse columns declared as ENUM: they would take any text."""
+    for column, kind in kinds:
+        if "ENUM(" in kind:
+            raise UnsupportedFeatureError(
+                "datasets cannot enforce ENUM", column=column, remedy="Use VARCHAR instead"
+            )
+
+
 _LOST = {
     "BIT": "VARCHAR or BLOB",
     "BIGNUM": "VARCHAR",
+    "UNION": "a STRUCT with a field for each kind, or VARCHAR",
     "VARINT": "VARCHAR",
     "TIME WITH TIME ZONE": "TIME and a separate offset column, or VARCHAR",
     "TIMETZ": "TIME and a separate offset column, or VARCHAR",

@@ -12,7 +12,7 @@ from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
 from lance_sql.scratch import scratch
-from lance_sql.statements.refusals import refuse_types
+from lance_sql.statements.refusals import refuse_enums, refuse_types
 from lance_sql.statements.session import Session
 
 #: JSON text, which datasets store in a binary form that can be searched.
@@ -70,13 +70,14 @@ def declared_schema(columns: str) -> pa.Schema:
             "SELECT DISTINCT constraint_type FROM duckdb_constraints() "
             "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
         ).fetchall()
+        refuse_types([(name, kind) for _, _, name, kind in described])
+        refuse_enums([(name, kind) for _, _, name, kind in described])
         schema = connection.table("declared").to_arrow_table().schema
     if constraints:
         raise UnsupportedFeatureError(
             f"datasets cannot enforce {constraints[0][0]}",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
-    refuse_types([(name, kind) for _, _, name, kind in described])
     fields = []
     for field, (nullable, default, _, called) in zip(schema, described, strict=True):
         # Inside of lists and structs JSON stays text, whose empty arrays pyarrow cannot make otherwise.

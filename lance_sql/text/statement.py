@@ -2,7 +2,8 @@
 
 The engines get the user's text unchanged but for what only this layer understands: ``AT (VERSION => n)`` and
 metadata tables such as ``'x.lance'.versions`` behind a table, ``lance_scan('path')``,
-``lance_metadata('path', 'versions')``, and for DataFusion ``?`` parameters, which become ``$1``, ``$2`` ...
+``lance_metadata('path', 'versions')``, and for DataFusion ``?`` parameters, which become ``$1``, ``$2`` ...,
+and ``FROM t`` alone, which becomes ``SELECT * FROM t``.
 Tokens suffice for that: a full parse would have to know every dialect, and a misread token costs at most one
 unused registration.
 """
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan.system import SYSTEM_FIELDS
 
+from lance_sql.text.from_first import without_select
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
 from lance_sql.text.tokens import (
@@ -49,15 +51,15 @@ _CHOICES = {
 class Edit:
     """A replacement in the text.
 
-    With a `name`, it is made only if that name is found to be a dataset; that of a `parameter` only for
-    engines that want parameters numbered.
+    With a `name`, it is made only if that name is found to be a dataset; one of a `dialect` only for engines
+    that want parameters numbered and a SELECT in each query.
     """
 
     start: int
     end: int
     replacement: str
     name: str | None = None
-    parameter: bool = False
+    dialect: bool = False
 
 
 class Statement:
@@ -97,10 +99,10 @@ class Statement:
         return self._names.system_columns
 
     def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
-        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?``."""
+        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?``, and SELECT."""
         pieces, last = [], 0
         for edit in self._names.edits:
-            if (edit.name is None or edit.name in found) and (numbered or not edit.parameter):
+            if (edit.name is None or edit.name in found) and (numbered or not edit.dialect):
                 pieces += [self.original[last : edit.start], edit.replacement]
                 last = edit.end
         return "".join([*pieces, self.original[last:]])
@@ -126,7 +128,7 @@ def _read(text: str, tokens: list[Token]) -> _Names:
         found = None
         if token.kind == "parameter":
             parameters += 1
-            edits.append(Edit(token.start, token.end, f"${parameters}", parameter=True))
+            edits.append(Edit(token.start, token.end, f"${parameters}", dialect=True))
         elif token.kind in ("string", "quoted", "word"):
             found = _call(text, tokens, position) or _table(text, tokens, position, position in tables)
         if found is not None:
@@ -137,6 +139,9 @@ def _read(text: str, tokens: list[Token]) -> _Names:
             if edit is not None:
                 edits.append(edit)
         position += consumed
+    selects = [Edit(place, place, "SELECT * ", dialect=True) for place in without_select(tokens)]
+    if selects:
+        edits = sorted([*edits, *selects], key=lambda edit: (edit.start, edit.end))
     words = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
     return _Names(
         edits=tuple(edits),

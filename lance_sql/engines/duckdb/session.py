@@ -66,7 +66,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._tables.pop(name, None)
         self._others.pop(name, None)
         scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs)
-        self.connection.register(name, scanned)
+        with self.running(self.begin()):
+            self.connection.register(name, scanned)
         if isinstance(scanned, DuckDBTable):
             self._tables[name] = scanned
 
@@ -79,7 +80,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def register_other(self, name: str, data: Any) -> None:
         if isinstance(data, EngineData):
             data = data.within(declared_type, self._runs)
-        self.connection.register(name, data)
+        with self.running(self.begin()):
+            self.connection.register(name, data)
         self._tables.pop(name, None)
         self._others[name] = data
 
