@@ -28,8 +28,8 @@ from lance_sql.text.tokens import Token
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
     "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN",
-    "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE", "TRUNCATE",
-    "UPDATE", "USE", "VACUUM", "WITH",
+    "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE",
+    "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
 }  # fmt: skip
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "IMPORT", "PREPARE"}
 _NEVER_PARSED = {"ATTACH", "DETACH", "USE"}

@@ -99,7 +99,7 @@ class Statement:
         return self._names.system_columns
 
     def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
-        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?``, and SELECT."""
+        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?`` and all."""
         pieces, last = [], 0
         for edit in self._names.edits:
             if (edit.name is None or edit.name in found) and (numbered or not edit.dialect):
