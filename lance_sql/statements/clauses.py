@@ -78,9 +78,9 @@ def _text(name: str, value: object) -> str:
 
     first = value[0] if isinstance(value, list) else value
     if isinstance(first, exp.HistoricalData):
-        return first.sql(dialect="duckdb")
+        return str(first.sql(dialect="duckdb"))
     if isinstance(first, exp.Expression):
-        written = first.sql(dialect="duckdb").strip(" ,")
+        written = str(first.sql(dialect="duckdb")).strip(" ,")
         keyword = name.strip("_").upper()
         return (
             written

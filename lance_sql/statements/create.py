@@ -37,6 +37,11 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
         return None
     place = location(session.catalog, table)
     if place is None:
+        if session.catalog.directory is not None and "/" in table.name:
+            raise SqlError(
+                f"{table.name!r} is a path, not the name of a table",
+                remedy=f"Write the path of a dataset, CREATE TABLE '{table.name}.lance'",
+            )
         return None
     refuse_in_transaction(session, "CREATE TABLE")
     refuse_unheeded(statement)

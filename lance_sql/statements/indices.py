@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.errors import IndexNotFoundError, UnsupportedFeatureError
+from lance_engine.errors import IndexNotFoundError, LanceError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.statements.clauses import refuse_unheeded
@@ -56,6 +56,8 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     options = _options(parameters.args.get("with_storage") or ())
     try:
         changed = dataset.create_index(columns[0], kind, name=name, replace=replaces, **options)
+    except LanceError:
+        raise
     except TypeError as error:  # an option that this kind does not have
         raise UnsupportedFeatureError(str(error), path=dataset.uri) from error
     session.catalog.renew(changed)

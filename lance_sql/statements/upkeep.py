@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.errors import DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError, LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
@@ -125,6 +125,8 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     refuse_in_transaction(session, f"CALL {name}")
     try:
         changed = procedure[1](dataset, **given)
+    except LanceError:
+        raise
     except TypeError:
         raise SqlError(f"wrong arguments for {name}", remedy=_usage(name)) from None
     if changed is not None:

@@ -334,3 +334,24 @@ def test_schemas_of_absurdly_many_fields(tmp_path: Path) -> None:
     messages = [file_pb2.Field(name=str(number), id=number, parent_id=-1) for number in range(100_001)]
     with pytest.raises(UnsupportedFeatureError, match="fields"):
         schema_from_messages(messages, {})
+
+
+def test_hints_do_not_overwrite_what_shares_a_file(tmp_path: Path) -> None:
+    """A hard link is a second name of a file that may be somebody else's."""
+    dataset(tmp_path / "d.lance")
+    hint = tmp_path / "d.lance" / "_versions" / "latest_version_hint.json"
+    os.link(hint, tmp_path / "other")
+    before = (tmp_path / "other").read_bytes()
+    changed = lance_sql.open(tmp_path / "d.lance").delete("a = 5")
+    assert (tmp_path / "other").read_bytes() == before
+    assert lance_sql.open(tmp_path / "d.lance").version == changed.version
+
+
+def test_the_path_of_a_branch_is_not_the_dataset(tmp_path: Path) -> None:
+    dataset(tmp_path / "d.lance")
+    branch = tmp_path / "d.lance" / "tree" / "b"
+    with lance_sql.connect(tmp_path) as session:
+        for statement in (f"DROP TABLE '{branch}'", f"ALTER TABLE '{branch}' RENAME TO e"):
+            with pytest.raises(LanceError, match="branch 'b'"):
+                session.sql(statement)
+        assert session.sql("SELECT count(*) > 0 FROM d").fetchall() == [(True,)]

@@ -60,6 +60,8 @@ REFUSED = [
     "CREATE TABLE n (a ENUM('x', 'y')[])",
     "CREATE TABLE n (a UNION(x INT, y VARCHAR))",
     "CREATE UNLOGGED TABLE n (a INT)",
+    'CREATE TABLE "a/b" AS SELECT 1 AS a',
+    'CREATE TABLE "../b" (a INT)',
     "CREATE EXTERNAL TABLE n (a INT) STORED AS CSV LOCATION 'x.csv'",
     "SELECT * INTO n FROM t",
     "IMPORT DATABASE 'folder'",
@@ -165,3 +167,10 @@ def test_errors_of_an_aborted_transaction(folder: Path) -> None:
     connection.rollback()
     assert cursor.execute("SELECT count(*) FROM t").fetchall() == [(2,)]
     connection.close()
+
+
+def test_procedures_say_what_is_wrong(folder: Path) -> None:
+    with lance_sql.connect(folder) as session:
+        for call in ("create_tag('t', '../g')", "create_branch('t', '..')", "delete_branch('t', '../data')"):
+            with pytest.raises(LanceError, match="not a valid"):
+                session.sql(f"CALL {call}")

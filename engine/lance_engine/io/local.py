@@ -183,9 +183,15 @@ def _unless_missing(error: OSError) -> None:
 
 
 def write_in_place(path: str, data: bytes) -> None:
-    """Write a small file that may be lost or seen half-written, without the cost of replacing it."""
+    """Write a small file that may be lost or seen half-written, without the cost of replacing it.
+
+    A file that has other names too, or is none, is left as it is.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
+        found = os.fstat(descriptor)
+        if found.st_nlink != 1 or not stat.S_ISREG(found.st_mode):
+            return
         os.write(descriptor, data)
         if os.fstat(descriptor).st_size != len(data):
             os.ftruncate(descriptor, len(data))

@@ -22,6 +22,7 @@ def drop_dataset(snapshot: Snapshot) -> None:
     On a local disk it disappears at once; elsewhere its manifests go first, so that no reader finds a version
     whose files are gone.
     """
+    _refuse_branch(snapshot)
     store = root_store(snapshot)
     folder = _folder(store)
     if folder is not None:
@@ -43,6 +44,7 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
     DatasetExistsError if there is something of that name; UnsupportedFeatureError on object stores, which
     cannot rename.
     """
+    _refuse_branch(snapshot)
     store = root_store(snapshot)
     folder = _folder(store)
     if folder is None:
@@ -63,6 +65,17 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
         raise DatasetExistsError("A file or folder with that name already exists", path=renamed)
     with LocalErrors(folder):
         os.rename(folder, renamed)
+
+
+def _refuse_branch(snapshot: Snapshot) -> None:
+    """Refuse the path of a branch: what is meant is not the whole dataset."""
+    branch = snapshot.manifest.branch
+    if branch is not None:
+        raise UnsupportedFeatureError(
+            f"This is the branch {branch!r}, not a dataset of its own",
+            path=snapshot.store.uri,
+            remedy=f"Use branches.delete({branch!r}), or CALL delete_branch(table, {branch!r})",
+        )
 
 
 def _check_alone(folder: str) -> None:
