@@ -143,7 +143,7 @@ class TableScan:
     def stream(self) -> ScanStream:
         """The rows; each call reads them anew."""
         schema, run = self.schema, self._run
-        convert = (lambda batch: batch.cast(schema)) if self._cast or self._narrowed else None
+        convert = (lambda batch: batch.cast(schema)) if self._cast else None
         failed = None if run is None else run.failed
         return ScanStream(self._scanner, schema, convert, failed, () if self._cast else self._narrowed)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from lance_engine.fetch import reading_planned
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.plan import Piece
-from lance_engine.scan.projection import Projection
+from lance_engine.scan.projection import Projection, narrowed_schema
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
 
@@ -58,6 +59,14 @@ class PieceReader:
         self._texts = frozenset(field.name for field in schema if is_text(field.type) or is_bytes(field.type))
         self._picked = self._texts | {field.name for field in schema if _is_fixed(field.type)}
         self._seen_rows = self._seen_bytes = 0
+        self._narrowed: frozenset[str] = frozenset()
+
+    def narrowed(self, names: Collection[str]) -> PieceReader:
+        """One that gives the decimals of these columns in 64 bits."""
+        found = copy.copy(self)
+        found._schema = narrowed_schema(self._schema, names)
+        found._narrowed = frozenset(names)
+        return found
 
     def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         """The rows of a piece that pass the filter and are not deleted; no batch is empty."""
@@ -70,7 +79,12 @@ class PieceReader:
                 batches = self._tested(piece, metrics) if piece.tested else [self._whole(piece, metrics)]
         except _TOO_MUCH as error:
             return [batch for part in _smaller(piece, error) for batch in self._read(part, metrics)]
-        batches = [batch for batch in batches if batch.num_rows]
+        rows = self._batch_rows
+        batches = [
+            batch.slice(first, rows) if batch.num_rows > rows else batch
+            for batch in batches
+            for first in range(0, batch.num_rows, rows)
+        ]
         if self._batch_bytes is None:
             return batches
         return [part for batch in batches for part in _bounded(batch, self._batch_bytes)]
@@ -115,12 +129,17 @@ class PieceReader:
 
     def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
         begin = time.perf_counter()
-        batch = piece.reader.projection(self._names, self._coded).read(piece.selection)
+        batch = self._projection(piece.reader, self._names).read(piece.selection)
         metrics.add(rows_decoded=piece.selection.count if self._names else 0)
+        if self._narrowed and not batch.schema.equals(self._schema):
+            batch = batch.cast(self._schema)
         live = live_mask(piece.reader, piece.selection)
         batch = batch if live is None else batch.filter(live)
         metrics.add_time("read", time.perf_counter() - begin)
         return batch
+
+    def _projection(self, reader: RowsReader, names: tuple[str, ...]) -> Projection:
+        return reader.projection(names, self._coded).narrowed(self._narrowed)
 
     def _test(self, piece: Piece, metrics: ScanMetrics, wanted: frozenset[str]) -> Passing:
         """The rows that pass, with those of the columns read on the way that are wanted."""
@@ -206,7 +225,7 @@ class PieceReader:
             ]
         for names, distance in groups:
             if names:
-                projection = piece.reader.projection(tuple(names), self._coded)
+                projection = self._projection(piece.reader, tuple(names))
                 arrays.update(zip(names, read_rows(projection, selection, distance).columns, strict=True))
         return pa.RecordBatch.from_arrays(
             [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
@@ -291,6 +310,7 @@ def _bounded(batch: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
 
 
 def _plain(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """A column as the scan promises it, which may have been read as codes for its filter."""
-    is_coded = pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(arrow_type)
-    return array.dictionary_decode() if is_coded else array
+    """A column as the scan promises it; for its filter it may have been read as codes, or in full width."""
+    if at.is_dictionary(array.type) and not at.is_dictionary(arrow_type):
+        return array.dictionary_decode()
+    return array.cast(arrow_type) if at.is_decimal64(arrow_type) else array

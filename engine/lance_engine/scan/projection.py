@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,6 +81,16 @@ class Decoders:
             }
         )
 
+    def narrowed(self, names: Collection[str]) -> Decoders:
+        """The same, with the decimals of these columns in 64 bits."""
+        indices = [index for index, name in enumerate(self.decoded.names) if name in names]
+        if not indices:
+            return self
+        found = copy.copy(self)
+        found.columns = self.columns.narrowed(indices)
+        found.schema = found.decoded = narrowed_schema(self.decoded, names)
+        return found
+
 
 class Projection:
     """Some columns of the rows of a reader, or tests of columns, in a fixed order."""
@@ -109,6 +120,12 @@ class Projection:
         """Decodes these columns directly, if possible."""
         found = self._decoders
         return found.columns if found.is_plain and found.is_local and found.short is None else None
+
+    def narrowed(self, names: Collection[str]) -> Projection:
+        """The same, with the decimals of these columns in 64 bits, if decoding is all that is needed."""
+        if not names or not self._decoders.is_plain:
+            return self
+        return Projection(self._reader, self._decoders.narrowed(names))
 
     @property
     def leaves(self) -> Sequence[tuple[LeafSource, list[kernels.LeafColumn]]]:
@@ -243,3 +260,16 @@ class Projection:
                     f"Invalid JSON value: {error.args[0]}", output.arrow.name, None, None
                 ) from error
         return pc.struct_field(array, [0] * output.depth) if output.depth else array
+
+
+def narrowed_schema(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """A schema with the decimals of these columns in 64 bits."""
+    return pa.schema(
+        [
+            field.with_type(pa.decimal64(field.type.precision, field.type.scale))
+            if field.name in names
+            else field
+            for field in schema
+        ],
+        metadata=schema.metadata,
+    )

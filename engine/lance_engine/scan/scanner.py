@@ -129,6 +129,9 @@ class Scanner:
         tested = self._plan.filter
         self._steps = _filter_steps(tested) if tested is not None else None
         self.reader = PieceReader(self.schema, self._coded, self._steps, self.batch_rows, batch_bytes)
+        # Threads read many rows at a time of what was fetched for them, and hand them on in batches.
+        few = self._is_local or limit is not None
+        self._decoded_rows = self.batch_rows if few else max(self.batch_rows, most_rows)
         self._tested_rows = self.batch_rows if limit is not None else max(self.batch_rows, self._many_rows())
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
@@ -398,7 +401,7 @@ class Scanner:
                 yield from pieces(reader, part, self.batch_rows, None)
             else:
                 projection = reader.projection(names, self._coded)
-                rows = 1 << 32 if self._only_decodes(projection, reader, part) else self.batch_rows
+                rows = 1 << 32 if self._only_decodes(projection, reader, part) else self._decoded_rows
                 for piece in pieces(reader, part, rows, projection.borders):
                     native = self._only_decodes(projection, reader, piece)
                     yield piece._replace(projection=projection) if native else piece

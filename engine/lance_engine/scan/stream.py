@@ -47,8 +47,8 @@ def native_stream(scanner: Scanner) -> object:
 class ScanStream:
     """One run of a scan, as the native stream sees it.
 
-    `convert`, which gives every batch the types of `schema`, takes all batches through the interpreter. It
-    does so only where it must when all it does is to make decimals of the columns `narrowed` 64 bits wide.
+    `convert`, which gives every batch the types of `schema`, takes all batches through the interpreter.
+    Decimals of the columns `narrowed` are 64 bits wide in `schema`; `convert` does not get these.
     `failed` receives the error that ends the stream; the consumer only gets its text.
     """
 
@@ -70,6 +70,7 @@ class ScanStream:
         self._failed = failed
         self._scanner = scanner
         self._convert = convert
+        self._reader = scanner.reader.narrowed(narrowed) if narrowed else scanner.reader
         self._narrowed = [i for i, name in enumerate(self.schema.names) if name in narrowed]
         self._metrics = scanner.start()
         self._begin = time.perf_counter()
@@ -138,7 +139,7 @@ class ScanStream:
             for piece in islice(self._coming, self._wanted):
                 number, selection, projection = len(self._known), piece.selection, piece.projection
                 self._known.append(piece)
-                if projection is None or (self._convert is not None and not self._narrowed):
+                if projection is None or self._convert is not None:
                     tasks.append((number, selection.begin, selection.end, None, selection.is_range, ()))
                     continue
                 self._metrics.touch(partial(projection.page_map.touched, selection))
@@ -165,7 +166,7 @@ class ScanStream:
             batches: list[pa.RecordBatch] = []
             # What was to be decoded natively is larger than a batch.
             for part in piece.cut(self._scanner.batch_rows) if piece.projection else [piece]:
-                batches += self._scanner.reader.read(part, self._metrics)
+                batches += self._reader.read(part, self._metrics)
             return batches if self._convert is None else [self._convert(batch) for batch in batches]
         except Exception as error:
             self._fail(error)
