@@ -21,6 +21,7 @@ from lance_sql.searches import lateral
 from lance_sql.searches.indexed_conditions import FoundCondition, indexed_condition, mentions_parts
 from lance_sql.searches.nearest_first import Found, mentions_distance, nearest_first
 from lance_sql.searches.parameters import SearchParameters
+from lance_sql.searches.plain import PlainSearch, plain_search
 from lance_sql.searches.prefilter import condition_of
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
@@ -78,6 +79,8 @@ class Searches:
         #: whether the engine only explains the statement
         self.is_explained = words[:1] == ["EXPLAIN"] and words[1:] != ["ANALYZE"]
         self._pending: list[Callable[[], object]] = []
+        # The computed column in whose order the only search answers, if there is one.
+        self._order: str | None = None
         self._original = statement.original
         self._system_columns = statement.system_columns
         calls = search_calls(statement)
@@ -92,6 +95,13 @@ class Searches:
         """Find the vectors that other tables of the statement hold."""
         while self._pending:
             self._pending.pop()()
+
+    def plain(self) -> PlainSearch | None:
+        """What answers the statement without an engine, if it only asks for the rows of a search."""
+        if len(self.tables) != 1 or self._order is None or self.parameters or self.is_view:
+            return None
+        ((name, table),) = self.tables.items()
+        return plain_search(self.statement, name, table, self._order)
 
     def descriptions(self) -> list[tuple[str, list[str]]]:
         """What each search will do."""
@@ -181,6 +191,8 @@ class Searches:
         fields = _fields(dataset, columns)
         if several:
             fields = [_QUERY_INDEX, *fields]
+        else:
+            self._order = _DISTANCE.name
         schema = _with_system_columns(pa.schema([*fields, _DISTANCE]), [ROW_ID], self._system_columns)
 
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -206,6 +218,7 @@ class Searches:
         is_hybrid = call.function is HYBRID_SEARCH
         fields = _fields(dataset, options.pop("columns", None))
         scores = [_FOUND_DISTANCE, _SCORE, _HYBRID_SCORE] if is_hybrid else [_SCORE]
+        self._order = None if is_hybrid else _SCORE.name
         schema = _with_system_columns(pa.schema([*fields, *scores]), [ROW_ID], self._system_columns)
         vector = self._vectors(call, call.places["query"]) if is_hybrid else None
 

@@ -205,6 +205,10 @@ class Connection:
             searches = Searches(self.searching, statement, params)
             if searches.is_view:
                 searches.prepare()
+        plain = searches.plain() if self.capabilities.computes_statements else None
+        if plain is not None:
+            self._check_open()
+            return self._result(plain, statement, params, progress)
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             query = self._engine.query(bound.text, searches.parameters)
