@@ -25,7 +25,7 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook  dbapi
-        polars  torch  dask  huggingface  ray  daft
+        polars  torch  dask  huggingface  dbt  ray  daft
         api  spark
         parts
         session
