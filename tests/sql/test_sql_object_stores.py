@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_engine.errors import DatasetExistsError
+from lance_engine.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    UnsupportedFeatureError,
+)
 
 import lance_sql
 
@@ -60,3 +65,53 @@ def test_the_life_of_a_dataset(object_store: ObjectStore, uri: str) -> None:
     assert report.bytes_removed > 0
     assert lance_sql.open(uri, storage_options=options).scan().to_table() == ds.scan().to_table()
     assert ds.restore(1).count_rows() == 50
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_transactions(object_store: ObjectStore, engine: str) -> None:
+    options, names = object_store.options, ("t", "u")
+    uris = {name: object_store.s3(f"bank/{name}.lance") for name in names}
+    for uri in uris.values():
+        lance_sql.write(TABLE, uri, storage_options=options)
+
+    def sizes() -> list[int]:
+        return [lance_sql.open(uris[name], storage_options=options).count_rows() for name in names]
+
+    with lance_sql.connect(object_store.s3("bank"), engine=engine, storage_options=options) as con:
+        con.sql("BEGIN; DELETE FROM t WHERE id < 10; INSERT INTO u VALUES (100, 1.5)")
+        assert con.sql("SELECT count(*) FROM t").fetchall() == [(90,)]
+        assert sizes() == [100, 100]
+        con.sql("ROLLBACK")
+        assert con.sql("SELECT count(*) FROM t").fetchall() == [(100,)]
+        con.sql("BEGIN; DELETE FROM t WHERE id < 10; INSERT INTO u VALUES (100, 1.5); COMMIT")
+        assert sizes() == [90, 101]
+        con.sql("BEGIN; UPDATE t SET price = 0 WHERE id = 50")
+        lance_sql.open(uris["t"], storage_options=options).delete("id = 50")
+        with pytest.raises(CommitConflictError):
+            con.sql("COMMIT")
+    assert [lance_sql.open(uri, storage_options=options).version for uri in uris.values()] == [3, 2]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_a_folder_of_a_bucket_is_attached(object_store: ObjectStore, engine: str) -> None:
+    options = object_store.options
+    lance_sql.write(TABLE, object_store.s3("north/sales.lance"), storage_options=options)
+    with lance_sql.connect(engine=engine, storage_options=options) as con:
+        con.sql(f"ATTACH '{object_store.s3('north')}' AS north (TYPE LANCE)")
+        assert con.sql("SELECT count(*) FROM north.sales WHERE id < 7").fetchall() == [(7,)]
+        con.sql("CREATE TABLE north.cheap AS SELECT id, price FROM north.sales WHERE price < 3")
+        con.sql("INSERT INTO north.cheap VALUES (7, 0.5)")
+        with pytest.raises(UnsupportedFeatureError, match="no empty folders"):
+            con.sql("CREATE SCHEMA north.old")
+        lance_sql.write(TABLE.slice(98), object_store.s3("north/old/sales.lance"), storage_options=options)
+        assert con.sql("SELECT sum(id) FROM north.old.sales").fetchall() == [(98 + 99,)]
+        assert {row["name"] for row in con.sql("SHOW TABLES FROM north").arrow().to_pylist()} >= {
+            "cheap",
+            "sales",
+        }
+        con.sql("USE north")
+        assert con.sql("SELECT count(*) FROM cheap").fetchall() == [(4,)]
+        con.sql("DROP TABLE cheap")
+    cheap = object_store.s3("north/cheap.lance")
+    with pytest.raises(DatasetNotFoundError):
+        lance_sql.open(cheap, storage_options=options)
