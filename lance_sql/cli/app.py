@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -59,6 +61,28 @@ class Commands(click.Group):
             _refuse_misspelt(ctx, args[0])
             args = ["info" if _is_dataset(args[0]) else "query", *args]
         return super().parse_args(ctx, args)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _legible_mistakes():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _legible_mistakes():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _legible_mistakes() -> Iterator[None]:
+    """Arguments may be file names that others chose: messages about them cannot steer a terminal."""
+    try:
+        yield
+    except click.ClickException as error:
+        from lance_engine.legible import legible
+
+        error.message = legible(error.message)
+        raise
 
 
 def _is_dataset(word: str) -> bool:

@@ -117,6 +117,8 @@ def cleanup_command(
     \b
     lance-sql cleanup sales.lance --older-than 30d --dry-run
     """
+    from lance_engine.legible import legible_line
+
     from lance_sql.cli.output import print_json
     from lance_sql.display.amounts import counted, in_bytes
     from lance_sql.progress import bar
@@ -136,7 +138,9 @@ def cleanup_command(
         f"{in_bytes(report.bytes_removed)}"
     )
     for reference in report.damaged_references:
-        click.echo(f"every version is kept: {reference} is damaged, and may name any of them", err=True)
+        click.echo(
+            f"every version is kept: {legible_line(reference)} is damaged, and may name any of them", err=True
+        )
 
 
 @click.command("verify")
