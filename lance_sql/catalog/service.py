@@ -84,7 +84,7 @@ class ServiceNamespace:
         return self._root if schema.lower() == MAIN else [*self._root, schema]
 
     def _place(self, found: Any, table: str) -> Place:
-        if not found.location:
+        if found is None or not found.location:
             raise LanceError(f"the namespace does not say where {table} is", path=self.source)
         if getattr(found, "managed_versioning", None):
             raise UnsupportedFeatureError(
@@ -100,6 +100,8 @@ class ServiceNamespace:
         while True:
             with self._called():
                 answer = page(token)
+            if answer is None:
+                raise StorageError("the namespace gave an empty answer", path=self.source)
             yield from getattr(answer, field)
             # Some services repeat an empty token.
             token = answer.page_token
@@ -129,8 +131,13 @@ class RestClient:
 
     def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         import lance_namespace_urllib3_client as rest
+        import urllib3
 
-        api = rest.ApiClient(rest.Configuration(host=endpoint.rstrip("/")))
+        configuration = rest.Configuration(host=endpoint.rstrip("/"))
+        # Redirected to another host, a request leaves behind what was meant for this one.
+        secret = {*urllib3.Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT, *headers}
+        configuration.retries = urllib3.Retry(3, remove_headers_on_redirect=secret)
+        api = rest.ApiClient(configuration)
         for name, value in headers.items():
             api.set_default_header(name, value)
         self._namespaces, self._tables = rest.NamespaceApi(api), rest.TableApi(api)

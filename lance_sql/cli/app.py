@@ -81,7 +81,7 @@ def _legible_mistakes() -> Iterator[None]:
     except click.ClickException as error:
         from lance_engine.legible import legible
 
-        error.message = legible(error.message)
+        vars(error)["message"] = legible(error.message)  # which click declares as final
         raise
 
 
