@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -21,11 +20,11 @@ from lance_engine.operations.whole import drop_dataset, rename_dataset
 from lance_engine.write.dataset import write_dataset
 from pyspark.sql.types import NullType, StructField, StructType
 
-from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.options import Options
+from lance_sql.spark.places import places
 from lance_sql.spark.procedures import call, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
@@ -33,7 +32,6 @@ from lance_sql.spark.types import check_storable, spark_schema, stored_schema
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
-_SUFFIX: Final = ".lance"
 _MISSING: Final = {"missing": True}
 _EXISTS: Final = {"exists": True}
 # Properties of a new table that begin so are options of writing.
@@ -62,34 +60,22 @@ def _answer(answer: Mapping[str, Any], schema: StructType | None = None) -> Stru
     return StructType([field, *schema.fields[1:]])
 
 
-def _folder(options: Options, namespace: list[str]) -> str:
-    for part in namespace:
-        if not part or part in (".", "..") or {"/", "\\", "\0"} & set(part) or part.endswith(_SUFFIX):
-            raise UnsupportedFeatureError(f"{part!r} cannot be the name of a namespace", path=options.path)
-    return "/".join([options.path.rstrip("/"), *namespace])
+def _at(options: Options, command: Mapping[str, Any]) -> Options | None:
+    return places(options).find(command["namespace"], command["table"])
 
 
-def _path(options: Options, command: Mapping[str, Any]) -> str:
-    name = command["table"]
-    if not name or name in (".", "..") or {"/", "\\", "\0"} & set(name):
-        raise UnsupportedFeatureError(f"{name!r} cannot be the name of a table", path=options.path)
-    return f"{_folder(options, command['namespace'])}/{name.removesuffix(_SUFFIX)}{_SUFFIX}"
-
-
-def _at(options: Options, path: str) -> Options:
-    return dataclasses.replace(options, path=path, catalog_command=None)
-
-
-def _open(options: Options, path: str) -> SqlDataset | None:
+def _open(at: Options | None) -> SqlDataset | None:
+    if at is None:
+        return None
     try:
-        return SqlDataset.open(path, storage_options=options.storage_options)
+        return SqlDataset.open(at.path, storage_options=at.storage_options)
     except DatasetNotFoundError:
         return None
 
 
 def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     """A table at a version, or one of its metadata tables, which stand behind its name."""
-    path, part = _path(options, command), None
+    at, part = _at(options, command), None
     chosen: dict[str, Any] = {}
     if "version" in command:
         version = command["version"]
@@ -97,13 +83,15 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     elif "as_of" in command:
         chosen = {"as_of": command["as_of"].replace("Z", "+00:00")}
     namespace = command["namespace"]
-    if namespace and command["table"] in METADATA_TABLES and _open(options, path) is None:
-        path, part = _path(options, {"namespace": namespace[:-1], "table": namespace[-1]}), command["table"]
-    texts = {name: str(value) for name, value in {"path": path, "part": part, **chosen}.items() if value}
+    if namespace and command["table"] in METADATA_TABLES and _open(at) is None:
+        at, part = places(options).find(namespace[:-1], namespace[-1]), command["table"]
+    if at is None:
+        return _answer(_MISSING)
+    texts = {name: str(value) for name, value in {"path": at.path, "part": part, **chosen}.items() if value}
+    if at.storage_options != options.storage_options and at.storage_options is not None:
+        texts["storage_options"] = json.dumps(dict(at.storage_options))
     parsed = Options.parse(texts)
-    read = dataclasses.replace(
-        _at(options, path), version=parsed.version, tag=parsed.tag, as_of=parsed.as_of, part=part
-    )
+    read = dataclasses.replace(at, version=parsed.version, tag=parsed.tag, as_of=parsed.as_of, part=part)
     try:
         dataset = read.open()
     except DatasetNotFoundError:
@@ -115,85 +103,76 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
 
 
 def _tables(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
-    folder = _folder(options, command["namespace"])
-    return {"names": list(Catalog(folder, options.storage_options).tables())}
+    return {"names": places(options).tables(command["namespace"])}
 
 
 def _namespaces(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
-    folder = _folder(options, command["namespace"])
-    if "://" in folder:
-        return {"names": []}  # on object stores any prefix is a namespace
-    if not os.path.isdir(folder):
-        return _MISSING
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith((".", "_"))]
-    return {"names": sorted(name for name in names if not name.endswith(_SUFFIX))}
+    names = places(options).namespaces(command["namespace"])
+    return _MISSING if names is None else {"names": names}
 
 
 def _create_namespace(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    folder = _folder(options, command["namespace"])
-    if "://" in folder:
-        return None
-    if os.path.isdir(folder):
-        return _EXISTS
-    os.makedirs(folder)
-    return None
+    return None if places(options).create(command["namespace"]) else _EXISTS
 
 
 def _drop_namespace(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    folder = _folder(options, command["namespace"])
-    if "://" in folder:
-        raise UnsupportedFeatureError(
-            "On object stores, an empty namespace does not exist: drop its last table instead", path=folder
-        )
-    if os.listdir(folder):
-        return {"filled": True}
-    os.rmdir(folder)
-    return None
+    return None if places(options).drop(command["namespace"]) else {"filled": True}
 
 
 def _create(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
     schema = StructType.fromJson(json.loads(command["schema"]))
     check_storable(schema)
-    path = _path(options, command)
     given = {key: value for key, value in command["properties"].items() if key not in _OF_SPARK}
     settings = {key: value for key, value in given.items() if key.startswith(_SETTING)}
     properties = {key: value for key, value in given.items() if key not in settings}
-    parsed = Options.parse({**{key.removeprefix(_SETTING): settings[key] for key in settings}, "path": path})
+    parsed = Options.parse(
+        {**{key.removeprefix(_SETTING): settings[key] for key in settings}, "path": options.path}
+    )
+    if options.namespace is not None and _at(options, command) is not None:
+        return _EXISTS
+    at = places(options).new(command["namespace"], command["table"])
     try:
         created = write_dataset(
             stored_schema(schema).empty_table(),
-            path,
+            at.path,
             mode="create",
             data_storage_version=parsed.data_storage_version,
             stable_row_ids=bool(parsed.stable_row_ids),
-            storage_options=options.storage_options,
+            storage_options=at.storage_options,
         )
     except DatasetExistsError:
         return _EXISTS
     if properties:
-        SqlDataset.open(created.uri, storage_options=options.storage_options).update_config(properties)
+        SqlDataset.open(created.uri, storage_options=at.storage_options).update_config(properties)
     return None
 
 
 def _drop(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    dataset = _open(options, _path(options, command))
+    dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
     drop_dataset(dataset.snapshot)
+    places(options).dropped(command["namespace"], command["table"])
     return None
 
 
 def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if options.namespace is not None:
+        raise UnsupportedFeatureError(
+            "Tables of a service of namespaces cannot be renamed",
+            path=options.path,
+            remedy="Create a table of the new name from this one",
+        )
     if command["namespace"] != command["to"]["namespace"]:
         raise UnsupportedFeatureError(
             "A table cannot be moved to another namespace by renaming", path=options.path
         )
-    dataset = _open(options, _path(options, command))
+    dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
+    renamed = places(options).new(command["to"]["namespace"], command["to"]["table"])
     try:
-        rename_dataset(dataset.snapshot, _path(options, command["to"]).rpartition("/")[2])
+        rename_dataset(dataset.snapshot, renamed.path.rpartition("/")[2])
     except DatasetExistsError:
         return _EXISTS
     return None
@@ -201,7 +180,7 @@ def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
 
 def _alter(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """One commit for each change."""
-    dataset = _open(options, _path(options, command))
+    dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
     for change in command["changes"]:
@@ -233,7 +212,14 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
 
 def _delete(options: Options, command: Mapping[str, Any]) -> None:
     """Delete the rows that pass filters, or all rows without a filter."""
-    dataset = _existing(options, command["path"])
+    given = command.get("storage_options")
+    dataset = _existing(
+        dataclasses.replace(
+            options,
+            path=command["path"],
+            storage_options=json.loads(given) if given else options.storage_options,
+        )
+    )
     pushed = json.loads(command["filters"])
     if not pushed:
         dataset.truncate()
@@ -246,15 +232,17 @@ def _delete(options: Options, command: Mapping[str, Any]) -> None:
 
 def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     *namespace, table = table_name(command["arguments"]["table"], command["catalog"])
-    path = _path(options, {"namespace": namespace, "table": table})
+    at = places(options).find(namespace, table)
+    if at is None:
+        raise DatasetNotFoundError("There is no such table", path=command["arguments"]["table"])
     arguments = {name: value for name, value in command["arguments"].items() if name != "table"}
-    return call(_existing(options, path), command["procedure"], arguments)
+    return call(_existing(at), command["procedure"], arguments)
 
 
-def _existing(options: Options, path: str) -> SqlDataset:
-    dataset = _open(options, path)
+def _existing(at: Options) -> SqlDataset:
+    dataset = _open(at)
     if dataset is None:
-        raise DatasetNotFoundError("There is no such table", path=path)
+        raise DatasetNotFoundError("There is no such table", path=at.path)
     return dataset
 
 

@@ -52,6 +52,7 @@ class Options:
     packed: str | None = None
     part: str | None = None
     catalog_command: str | None = None
+    namespace: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     partitions: int | None = None
     parallelism: int | None = None
     partition_bytes: int = PARTITION_BYTES
@@ -223,6 +224,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "packed": str,
     "part": str,
     "catalog_command": str,
+    "namespace": _object,
     "partitions": _positive,
     "parallelism": _positive,
     "partition_bytes": _positive,

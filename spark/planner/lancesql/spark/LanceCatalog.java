@@ -47,7 +47,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * The datasets below a directory as tables: {@code spark.sql.catalog.lance = lancesql.spark.LanceCatalog}
  * and {@code spark.sql.catalog.lance.path = /data}. Folders are namespaces, {@code NAME.lance} is the
- * table NAME. What a statement does to a table, Python does.
+ * table NAME. Instead of a directory, {@link CatalogPlace} may name a service that knows the tables. What a
+ * statement does to a table, Python does.
  */
 public final class LanceCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final String PROCEDURES = "system";
@@ -58,11 +59,7 @@ public final class LanceCatalog implements TableCatalog, SupportsNamespaces, Pro
   @Override
   public void initialize(String catalogName, CaseInsensitiveStringMap options) {
     name = catalogName;
-    if (!options.containsKey("path")) {
-      throw new IllegalArgumentException(
-          "The catalog has no directory: set spark.sql.catalog." + catalogName + ".path");
-    }
-    calls = new CatalogCalls(options);
+    calls = new CatalogCalls(CatalogPlace.options(catalogName, options));
   }
 
   @Override

@@ -104,6 +104,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   public void deleteWhere(Filter[] filters) {
     var command = CatalogCalls.command("delete");
     command.put("path", options.get("path")).put("filters", PushedFilter.text(new ArrayList<>(List.of(filters))));
+    command.put("storage_options", options.get("storage_options"));
     calls.ask(command);
     changed();
   }
