@@ -18,11 +18,11 @@ _STYLE = """
 .lance-plan .row { display: flex; flex-wrap: wrap; gap: 12px; }
 .lance-plan .node { display: flex; flex-direction: column; align-items: center; position: relative; }
 .lance-plan .box { border: 1px solid light-dark(#c9d0da, #3b4655); border-radius: 8px; padding: 8px 12px;
-  background: light-dark(#fff, #1a2029); max-width: 360px; overflow-wrap: anywhere; }
+  background: light-dark(#fff, #1a2029); max-width: 420px; overflow-wrap: anywhere; }
 .lance-plan .lance { border-color: light-dark(#2f6fed, #6d9bf7); border-width: 2px; }
-.lance-plan dl { display: grid; grid-template-columns: auto 1fr; gap: 0 10px; margin: 4px 0 0;
-  font-size: 12px; }
-.lance-plan dt { color: light-dark(#667085, #98a2b3); }
+.lance-plan dl { display: grid; grid-template-columns: fit-content(11em) minmax(12em, 1fr); gap: 0 10px;
+  margin: 4px 0 0; font-size: 12px; }
+.lance-plan dt { font-weight: normal; color: light-dark(#667085, #98a2b3); }
 .lance-plan dd { margin: 0; font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .lance-plan .share { display: block; height: 5px; border-radius: 3px;
   background: light-dark(#dfe4ec, #2c3440); }
