@@ -81,6 +81,14 @@ class EnginePlan(NamedTuple):
     scans: list[ScanReport]
 
 
+class PlannedQuery(Query, Protocol):
+    """A statement as an engine planned it."""
+
+    @property
+    def scans(self) -> Mapping[str, int] | None:
+        """How often the statement scans each Lance table, by name; None where the engine does not tell."""
+
+
 @runtime_checkable
 class EngineData(Protocol):
     """Data that is computed when an engine scans it."""
@@ -117,13 +125,13 @@ class Engine(Protocol):
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an order that does not say where they do."""
 
-    def query(self, text: str, params: Parameters) -> Query:
+    def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
-    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
+    def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
         """The engine's plan, and the scans of Lance tables in it.
 
-        With a `run` the statement runs, and the plan says what each part of it did.
+        With `analyze` the statement runs, as `run`, and the plan says what each part of it did.
         """
 
     def begin(self) -> StatementRun:

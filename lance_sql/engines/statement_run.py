@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
     from lance_engine.scan.scanner import Scanner
 
+    from lance_sql.engines.join_keys import JoinKeys
+
 
 class BegunScan(NamedTuple):
     """A scan of the table `name`; its metrics say what it has read so far."""
@@ -35,6 +37,8 @@ class StatementRun:
         self.failure: LanceError | None = None
         #: by the names of tables: what the rows have to pass that the statement needs of them
         self.only: dict[str, Node] = {}
+        #: the keys that scans give one another
+        self.join_keys: JoinKeys | None = None
         self._cancelled = False
 
     def began(self, name: str, scanner: Scanner) -> None:

@@ -17,9 +17,9 @@ from lance_sql.engines.statement_run import StatementRun
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
+    from lance_engine.scan.splits import ScanSplit
 
 
 class EngineTable:
@@ -106,33 +106,59 @@ class EngineTable:
             from lance_engine.expr.from_arrow import from_arrow
 
             filter = in_total_order(from_arrow(filter, self.filter_schema))
-        only = None if run is None else run.only.get(self.name)
-        if only is not None:
-            filter = self._narrower(filter, only)
+        for plan in () if run is None else self._wanted(run):
+            filter = self._narrower(filter, plan)
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
-        return TableScan(self, scanner, run)
+        return TableScan(self, scanner, run, options.get("splits"))
 
-    def _narrower(self, filter: Any, only: Node) -> FilterPlan:
-        """What passes `filter`, of an engine, and `only`."""
+    def _wanted(self, run: StatementRun) -> list[FilterPlan]:
+        """What rows have to pass for a run to need them."""
+        found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
+        only = run.only.get(self.name)
+        if only is not None:
+            from lance_engine.scan.plan import FilterPlan
+
+            found.append(FilterPlan(only, self.dataset.snapshot))
+        return found
+
+    def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
+        """What passes `filter`, of an engine, and `narrow`."""
         from lance_engine.expr.build import conjunction
+        from lance_engine.expr.tree import IsNull, columns_of, conjuncts
         from lance_engine.scan.plan import FilterPlan
         from lance_engine.scan.scanner import parse_filter
 
         snapshot = self.dataset.snapshot
-        narrow = FilterPlan(only, snapshot)
         if not isinstance(filter, FilterPlan):
             tree = parse_filter(filter, snapshot)
             if tree is None:
                 return narrow
             filter = FilterPlan(tree, snapshot)
-        return FilterPlan(conjunction([filter.filter, only]), snapshot, parts=[filter, narrow])
+        # What passes a test of a column is not null there; kernels test the column once.
+        tested = columns_of(narrow.filter)
+        others = [
+            node
+            for node in conjuncts(filter.filter)
+            if not (isinstance(node, IsNull) and node.negated and columns_of(node) <= tested)
+        ]
+        if not others:
+            return narrow
+        return FilterPlan(conjunction([*others, narrow.filter]), snapshot, parts=[filter, narrow])
 
 
 class TableScan:
     """A scan of a table in the declared types, whose errors `run` is told of."""
 
-    def __init__(self, table: EngineTable, scanner: Scanner, run: StatementRun | None) -> None:
+    def __init__(
+        self,
+        table: EngineTable,
+        scanner: Scanner,
+        run: StatementRun | None,
+        splits: Sequence[ScanSplit] | None = None,
+    ) -> None:
         self._scanner = scanner
+        self._name = table.name
+        self._splits = splits
         self._run = run
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
@@ -145,6 +171,12 @@ class TableScan:
         schema, run = self.schema, self._run
         convert = (lambda batch: batch.cast(schema)) if self._cast else None
         failed = None if run is None else run.failed
+        keys = None if run is None or run.join_keys is None else run.join_keys
+        collector = None if keys is None else keys.collector(self._name, self._scanner, self._splits)
+        if collector is not None:
+            from lance_sql.engines.join_keys import CollectingStream
+
+            return CollectingStream(collector, self._scanner, schema, convert, failed)
         return ScanStream(self._scanner, schema, convert, failed, () if self._cast else self._narrowed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

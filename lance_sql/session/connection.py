@@ -7,10 +7,10 @@ import functools
 import itertools
 import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
@@ -21,7 +21,7 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.engines.base import Engine, Parameters, Query
+from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
@@ -40,6 +40,10 @@ from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole
 from lance_sql.text.first_rows import first_rows
 from lance_sql.text.script import split
 from lance_sql.text.statement import Statement
+
+if TYPE_CHECKING:
+    from lance_sql.engines.join_keys import JoinKeys
+    from lance_sql.session.join_filters import JoinedQuery
 
 #: Numbers the names of lent data: those of several threads may be in use at once.
 _lent = itertools.count()
@@ -211,11 +215,12 @@ class Connection:
             return self._result(plain, statement, params, progress)
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
-            query = self._engine.query(bound.text, searches.parameters)
-            query = (
-                self._from_metadata(searches.statement, bound, query)
-                or self._of_first_rows(searches.statement, bound, query)
-                or query
+            planned = self._engine.query(bound.text, searches.parameters)
+            query: Query = (
+                self._from_metadata(searches.statement, bound, planned)
+                or self._of_first_rows(searches.statement, bound, planned)
+                or self._of_joins(bound, planned)
+                or planned
             )
         if searches.tables:
             query = PreparedQuery(query, searches)
@@ -252,6 +257,24 @@ class Connection:
             nulls_first = not self._engine.nulls_are_last(wanted.descending)
         last_key = self._engine.query(wanted.last_key(nulls_first), None)
         return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
+
+    def _of_joins(self, bound: Bound, planned: PlannedQuery) -> JoinedQuery | None:
+        """What lets the scans of a join give one another keys."""
+        begin = self._join_keys(bound, lambda: planned.scans)
+        if begin is None:
+            return None
+        from lance_sql.session.join_filters import JoinedQuery
+
+        return JoinedQuery(planned, begin)
+
+    def _join_keys(
+        self, bound: Bound, scans: Callable[[], Mapping[str, int] | None]
+    ) -> Callable[[], JoinKeys] | None:
+        if len(bound.datasets) < 2:
+            return None
+        from lance_sql.session.join_filters import join_keys  # takes longer to import than a small query
+
+        return join_keys(bound.text, bound.datasets, scans)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or one beside it."""
@@ -320,12 +343,19 @@ class Connection:
                 known = self._from_metadata(statement, bound, self._engine.query(bound.text, params))
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
-            run = self._engine.begin() if analyze else None
-            plan = self._engine.explain(bound.text, params, run)
-        runs = scan_metrics(run.scans) if run is not None else []
-        described = tuple(searches.descriptions())
-        name = self.capabilities.name
-        return Explanation(name, plan.text, tuple(plan.scans), tuple(runs), described, plan.trees)
+            run = self._engine.begin()
+            begin = self._join_keys(bound, lambda: self._engine.query(bound.text, params).scans)
+            run.join_keys = None if begin is None else begin()
+            plan = self._engine.explain(bound.text, params, run, analyze=analyze)
+        return Explanation(
+            self.capabilities.name,
+            plan.text,
+            tuple(plan.scans),
+            tuple(scan_metrics(run.scans)) if analyze else (),
+            tuple(searches.descriptions()),
+            plan.trees,
+            () if run.join_keys is None else tuple(run.join_keys.descriptions(analyze)),
+        )
 
     def register(self, name: str, data: Any) -> None:
         """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""

@@ -25,9 +25,10 @@ class Explanation:
     runs: tuple[dict[str, Any], ...] = ()
     #: what each search will do, by the name of its table in the plan
     searches: tuple[tuple[str, list[str]], ...] = ()
-
     #: the steps of the plan, for the picture
     trees: tuple[PlanNode, ...] = ()
+    #: the keys that scans give one another, and after a run, what became of them
+    keys: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = []
@@ -46,6 +47,8 @@ class Explanation:
         """Title and named details of each scan, each search, and each scan that ran."""
         for scan in self.scans:
             yield self._scan_part(scan)
+        for keys in self.keys:
+            yield f"Join keys  {keys}", []
         for name, described in self.searches:
             yield f"Lance search  {name}", [("", line) for line in described]
         for run in self.runs:

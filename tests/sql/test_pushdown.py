@@ -127,10 +127,11 @@ def test_a_sample_of_many_fragments_is_not_of_all(tmp_path, monkeypatch):
         lance_sql.Dataset, "scan", lambda self, **given: scans.append(given) or scan(self, **given)
     )
     condition = parse_sql("a < 500", dataset.schema)
-    assert pushdown.sampled_share(pushdown.Condition(dataset, condition)) == pytest.approx(0.5, abs=0.02)
+    plan = pushdown.Condition(dataset, condition).plan
+    assert pushdown.sampled_share(dataset, plan) == pytest.approx(0.5, abs=0.02)
     assert 50 <= len(scans[0]["splits"]) <= 64
     empty = lance_sql.write(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.lance")
-    assert pushdown.sampled_share(pushdown.Condition(empty, condition)) == 0
+    assert pushdown.sampled_share(empty, pushdown.Condition(empty, condition).plan) == 0
 
 
 def test_explanations_tell_why(large):

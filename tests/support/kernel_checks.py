@@ -88,7 +88,10 @@ def check_ranges() -> None:
 
 
 def check_sets() -> None:
-    """Whether integers are among some: none, few, which are compared, and many, which are looked up."""
+    """Whether integers are among some: none, few, which are compared, and many, which are looked up.
+
+    Of many that are close to one another there is a bit for each number between them.
+    """
     rng = np.random.default_rng(3)
     for kind in INTEGERS:
         limits = np.iinfo(kind)
@@ -99,11 +102,18 @@ def check_sets() -> None:
             for wanted in (0, 1, 2, 16, 17, 400):
                 chosen = rng.integers(0, 100, wanted).astype(kind)
                 chosen[wanted // 2 :] = rng.choice(values, wanted - wanted // 2)
-                expected = np.isin(values, chosen)
-                for negate in (False, True):
-                    test = kernels.integer_set_test(8 * values.dtype.itemsize, chosen.tobytes(), negate)
-                    found = file.tested("value", test)
-                    assert found == (expected ^ negate).tolist(), (kind, count, wanted, negate)
+                check_set(file, values, chosen)
+            for least in {max(0, limits.min), max(-70, limits.min), limits.min, limits.max - 99}:
+                check_set(file, values, np.array([least + step for step in range(100)], kind))
+
+
+def check_set(file: NativeFile, values: Values, chosen: Values) -> None:
+    """Which of the values of a file are among those that were chosen, and which are not."""
+    expected = np.isin(values, chosen)
+    for negate in (False, True):
+        test = kernels.integer_set_test(8 * values.dtype.itemsize, chosen.tobytes(), negate)
+        found = file.tested("value", test)
+        assert found == (expected ^ negate).tolist(), (values.dtype, len(values), len(chosen), negate)
 
 
 def check_all() -> None:

@@ -198,6 +198,37 @@ class IntegerSet : public FixedTest {
   std::vector<uint8_t> marks_;
 };
 
+// Values that are close to one another, such as keys: one bit for each number between the least and the
+// largest.
+template <typename T>
+class DenseIntegerSet : public FixedTest {
+ public:
+  // `values` are in [low, low + span] in unsigned arithmetic.
+  DenseIntegerSet(const std::vector<T>& values, T low, uint64_t span, bool negate)
+      : low_(low), span_(span), negate_(negate), bits_((span + 1) / 8 + 1) {
+    for (T value : values) {
+      const uint64_t place = static_cast<T>(value - low_);
+      bits_[place / 8] |= static_cast<uint8_t>(1u << (place % 8));
+    }
+  }
+  bool fits(const LeafType& type) const override { return is_fixed(type, sizeof(T)); }
+  void test_fixed(const uint8_t* at, uint64_t length, Bits& out) const override {
+    const uint8_t* bits = bits_.data();
+    append_tests(out, length, [=, this](uint64_t i) {
+      const uint64_t distance = static_cast<T>(load<T>(at + i * sizeof(T)) - low_);
+      // Behind the last value there is a bit that no value has.
+      const uint64_t place = std::min(distance, span_ + 1);
+      return ((bits[place / 8] >> (place % 8)) & 1u) != static_cast<unsigned>(negate_);
+    });
+  }
+
+ private:
+  T low_;
+  uint64_t span_;
+  bool negate_;
+  std::vector<uint8_t> bits_;
+};
+
 // Where the strings of decoded values are.
 struct Strings {
   explicit Strings(const LeafValues& values)
@@ -247,6 +278,21 @@ ValueTestPtr integer_set(const std::string& bytes, bool negate) {
   if (bytes.size() % sizeof(T)) throw std::invalid_argument("a list of values ends inside a value");
   std::vector<T> values(bytes.size() / sizeof(T));
   copy_bytes(values.data(), bytes.data(), bytes.size());
+  constexpr size_t kMany = 64;            // fewer are compared or looked up faster
+  constexpr uint64_t kBitsForEach = 256;  // so that the bits take little more than the values
+  constexpr uint64_t kMostBits = uint64_t{1} << 28;
+  if (values.size() >= kMany) {
+    // The numbers may be signed, and then the negative ones follow the others.
+    using Signed = std::make_signed_t<T>;
+    auto less = [](T a, T b) { return static_cast<Signed>(a) < static_cast<Signed>(b); };
+    auto [least, most] = std::minmax_element(values.begin(), values.end());
+    auto [first, last] = std::minmax_element(values.begin(), values.end(), less);
+    const bool is_signed = static_cast<T>(*last - *first) < static_cast<T>(*most - *least);
+    const T low = is_signed ? *first : *least;
+    const uint64_t span = static_cast<T>((is_signed ? *last : *most) - low);
+    if (span < kMostBits && span / kBitsForEach < values.size())
+      return std::make_shared<DenseIntegerSet<T>>(values, low, span, negate);
+  }
   return std::make_shared<IntegerSet<T>>(std::move(values), negate);
 }
 

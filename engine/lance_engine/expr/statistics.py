@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow.types as at
 from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
+from lance_engine.owned import OwnedValues
 
 Bools = npt.NDArray[np.bool_]
 Flags: TypeAlias = "np.bool_ | Bools"
@@ -307,9 +308,16 @@ def _positions(
     return positions
 
 
-@lru_cache(maxsize=32)
+#: The values of a list in ascending order, and whether NaN is among them; kept for other fragments.
+_sorted: OwnedValues[In, tuple[npt.NDArray[Any], bool]] = OwnedValues()
+
+
 def _sorted_keys(node: In) -> tuple[npt.NDArray[Any], bool]:
-    """The values of a list in ascending order, and whether NaN is among them; kept for other fragments."""
+    found = _sorted.get(node)
+    return _sorted.setdefault(node, _sort(node)) if found is None else found
+
+
+def _sort(node: In) -> tuple[npt.NDArray[Any], bool]:
     values = _single(node.values)
     has_nan = False
     if at.is_floating(values.type):

@@ -111,7 +111,7 @@ class Comparison(Node):
         return f"{_operand(self.left)} {self.op} {_operand(self.right)}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class In(Node):
     """``operand IN (values)``: distinct, non-null values of the operand's type; ``has_null`` adds NULL.
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
 PICKED_DISTANCE = 2
+# The same of numbers, of which decoding a chunk takes no longer than finding a few in it.
+NUMBER_DISTANCE = 12
 
 # Rows are picked from so many bytes at once, as far as their width is known: both what they are picked from
 # and what is picked take memory.
@@ -57,7 +59,8 @@ class PieceReader:
         self._batch_rows = batch_rows
         self._batch_bytes = batch_bytes
         self._texts = frozenset(field.name for field in schema if is_text(field.type) or is_bytes(field.type))
-        self._picked = self._texts | {field.name for field in schema if _is_fixed(field.type)}
+        self._numbers = frozenset(field.name for field in schema if _is_fixed(field.type))
+        self._picked = self._texts | self._numbers
         self._seen_rows = self._seen_bytes = 0
         self._narrowed: frozenset[str] = frozenset()
 
@@ -169,7 +172,7 @@ class PieceReader:
         if not passing.count:
             return []
         begin = time.perf_counter()
-        mask = passing.dense_mask(PICKED_DISTANCE) if self._names else None
+        mask = passing.dense_mask(self._distance(piece, passing)) if self._names else None
         if mask is not None:
             batches = self._filtered(piece, passing, mask)
             metrics.add_time("read", time.perf_counter() - begin)
@@ -185,6 +188,11 @@ class PieceReader:
         self._seen_bytes += sum(batch.nbytes for batch in batches)
         metrics.add_time("read", time.perf_counter() - begin)
         return batches
+
+    def _distance(self, piece: Piece, passing: Passing) -> int:
+        """How far apart rows that pass may be for all to be decoded."""
+        late = self._wanted.difference(passing.columns)
+        return NUMBER_DISTANCE if late <= self._numbers and piece.reader.has_chunks else PICKED_DISTANCE
 
     def _filtered(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
         """The rows of a range at which `mask` is true, of which there are many: all are decoded."""
@@ -221,7 +229,8 @@ class PieceReader:
             picked = self._picked if piece.reader.has_chunks else self._texts
             groups = [
                 ([n for n in late if n not in picked], SPARSE_DISTANCE),
-                ([n for n in late if n in picked], PICKED_DISTANCE),
+                ([n for n in late if n in picked and n not in self._numbers], PICKED_DISTANCE),
+                ([n for n in late if n in picked and n in self._numbers], NUMBER_DISTANCE),
             ]
         for names, distance in groups:
             if names:

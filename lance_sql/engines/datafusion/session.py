@@ -145,15 +145,15 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         except Exception as error:
             raise self.translate(error, run) from None
 
-    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
-        with self.running(run or self.begin()):
+    def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
+        with self.running(run):
             with self._planning.noted() as planned:
                 plan = self._plan("EXPLAIN " + text, params).to_arrow_table()
             residual = _residual_filters(plan.column(1)[0].as_py())
             with self.lock:
                 sides = self._small_sides(text, params)
             ahead = {side.name for side in sides}
-            if run is not None:
+            if analyze:
                 frame = self._improved(text, params, "EXPLAIN ANALYZE ")
                 plan = (frame or self._plan("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
         scans = [
@@ -208,6 +208,9 @@ class DataFusionQuery:
 
     `improved` plans it again just before it runs, when the planner can be told more; None if it cannot.
     """
+
+    #: known only when it runs
+    scans: Mapping[str, int] | None = None
 
     def __init__(self, engine: DataFusionEngine, frame: Any, improved: Callable[[], Any]) -> None:
         self._engine = engine

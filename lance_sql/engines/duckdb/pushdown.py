@@ -15,6 +15,7 @@ from lance_engine.scan.system import ROW_NUMBERS
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.base import Decision
+from lance_sql.engines.sampling import percent, sampled_share
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -29,11 +30,11 @@ _PRUNED_SHARE = 1 / 4
 _TESTED_SHARE = 1 / 16
 #: What may pass, at most, where only tests tell.
 _SELECTIVE_SHARE = 1 / 32
+#: The same where the rows that pass give their keys to the scan of a larger table.
+_SELECTIVE_KEYS_SHARE = 1 / 8
 
 #: Fragments whose zone maps are looked at, spread over the dataset: each costs requests if it is not local.
 _FRAGMENTS, _REMOTE_FRAGMENTS = 64, 4
-#: A sample is this many rows at each of this many places spread over the dataset.
-_SAMPLED_ROWS, _SAMPLED_PLACES = 64, 64
 
 
 def is_small(dataset: DatasetVersion) -> bool:
@@ -92,15 +93,15 @@ def _decide(condition: Condition) -> Decision:
         return Decision(text, False, "the table is small")
     pruned = _pruned(condition)
     if pruned.left <= _PRUNED_SHARE:
-        return Decision(text, True, f"{pruned.by} keep {_percent(pruned.left)} of the rows", pruned.left)
+        return Decision(text, True, f"{pruned.by} keep {percent(pruned.left)} of the rows", pruned.left)
     if pruned.tested <= _TESTED_SHARE:
-        reason = f"{pruned.by} decide all but {_percent(pruned.tested)} of the rows"
+        reason = f"{pruned.by} decide all but {percent(pruned.tested)} of the rows"
         return Decision(text, True, reason, pruned.left)
     if not dataset.snapshot.is_local:
         reason = "indices and zone maps keep most of the rows, and remote files are not sampled"
         return Decision(text, False, reason)
-    share = sampled_share(condition)
-    return Decision(text, share <= _SELECTIVE_SHARE, f"{_percent(share)} of sampled rows pass", share)
+    share = sampled_share(dataset, condition.plan)
+    return Decision(text, share <= _SELECTIVE_SHARE, f"{percent(share)} of sampled rows pass", share)
 
 
 def _pruned(condition: Condition) -> _Pruned:
@@ -115,17 +116,18 @@ def _pruned(condition: Condition) -> _Pruned:
     return _Pruned(left / max(rows, 1), (left - untested) / max(rows, 1), by)
 
 
-def sampled_share(condition: Condition) -> float:
-    """About which share of the rows passes `condition`."""
+def excludes_for_keys(condition: Condition, decision: Decision) -> bool:
+    """Whether a scan that gives keys to another should apply a condition, which the engine applies as well.
+
+    The engine keeps it, so that it plans with what it expects of it.
+    """
     dataset = condition.dataset
-    splits = dataset.splits(_SAMPLED_PLACES)  # more where there are more fragments than places
-    sample = [
-        ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS, split.stop))
-        for split in splits[:: -(-len(splits) // _SAMPLED_PLACES) or 1]
-    ]
-    rows = sum(split.stop - split.start for split in sample)
-    return dataset.scan(columns=[], filter=condition.plan, splits=sample).count() / max(rows, 1)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    if decision.pushed or not dataset.snapshot.is_local:
+        return False
+    share = decision.share
+    if is_small(dataset):  # of which no sample was taken
+        try:
+            share = sampled_share(dataset, condition.plan)
+        except (LanceError, OSError):  # the scan itself will meet and report it
+            return False
+    return share <= _SELECTIVE_KEYS_SHARE

@@ -50,8 +50,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._owned = connection is None if owned is None else owned
         # Python variables are no tables: those in reach would be our own, not the caller's.
         self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
-        #: statement and parameters -> the tables of a join, and the rows that its scans leave of them
-        self._counted: dict[tuple[str, str], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
+        #: statement, parameters and whether scans give one another keys
+        #: -> the tables of a join, and the rows that its scans leave of them
+        self._counted: dict[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
         #: data of other kinds by name
         self._others: dict[str, Any] = {}
         #: what its plans ask of the tables, and the rows that they expect
@@ -105,7 +106,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
         with self.running(self.begin()), self._planning.noted() as planned:
             relation = self.call(lambda: self.connection.sql(text, params=params))
-        return DuckDBQuery(self, relation, expected)
+        scans = {source.table.name: noted.scans for source, noted in planned.items()}
+        return DuckDBQuery(self, relation, expected, scans)
 
     def _expected(
         self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
@@ -113,7 +115,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         """How many rows a query, planned over some tables, should be executed with."""
         if not may_expect_fewer(planned):
             return {}
-        key = (text, repr(params))
+        run = self._runs.current
+        key = (text, repr(params), run is not None and run.join_keys is not None)
         known = self._counted.get(key)
         if known is not None and known[0] == set(planned):
             return known[1]
@@ -148,12 +151,12 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         except (duckdb.Error, RuntimeError) as error:
             raise self.translate(error, run) from None
 
-    def explain(self, text: str, params: Parameters, run: StatementRun | None) -> EnginePlan:
-        with self.running(run or self.begin()):
+    def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
+        with self.running(run):
             with self._planning.noted() as planned:
                 self._table("EXPLAIN " + text, params)
             with self._planning.expecting(expected_rows(planned)):
-                plan = self._table(("EXPLAIN " if run is None else "EXPLAIN ANALYZE ") + text, params)
+                plan = self._table(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params)
                 with self._planning.noted() as planned:
                     described = self._table("EXPLAIN (FORMAT JSON) " + text, params)
                 tree = json.loads(str(described.column(1)[0]))
@@ -236,7 +239,8 @@ def _reader_of(relation: duckdb.DuckDBPyRelation) -> Callable[[], pa.RecordBatch
 class DuckDBQuery:
     """A relation, None for a text without a statement.
 
-    `expected` tells the row counts that the statement should be planned with.
+    `expected` tells the row counts that the statement should be planned with, `scans` how often it scans
+    tables.
     """
 
     def __init__(
@@ -244,10 +248,12 @@ class DuckDBQuery:
         engine: DuckDBEngine,
         relation: duckdb.DuckDBPyRelation | None,
         expected: Callable[[], dict[DuckDBTable, int]],
+        scans: Mapping[str, int],
     ) -> None:
         self._engine = engine
         self._relation = relation
         self._expected = expected
+        self.scans = scans
 
     def schema(self) -> pa.Schema:
         if self._relation is None:

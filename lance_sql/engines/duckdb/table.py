@@ -18,7 +18,7 @@ from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.duckdb.pushdown import Condition, decide
+from lance_sql.engines.duckdb.pushdown import Condition, decide, excludes_for_keys
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, TableScan
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.plan import FilterPlan
 
+    from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.engines.plain_dataset import PlainDataset
 
 try:
@@ -44,10 +45,14 @@ _KEPT_DECISIONS, _KEPT_PLANS = 256, 8
 
 
 class _Offered(NamedTuple):
-    """A predicate that DuckDB offered: as our condition, None for what is none, and the decision on it."""
+    """A predicate that DuckDB offered: as our condition, None for what is none, and the decision on it.
+
+    `gives_keys`: the scan applies it as well, for the keys that it gives to others.
+    """
 
     condition: Condition | None
     decision: Decision
+    gives_keys: bool = False
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
@@ -75,8 +80,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the text of the predicate; a statement is planned more than once
-        self._offered: dict[str, _Offered] = {}
+        #: by the text of the predicate, and whether keys are given; a statement is planned more than once
+        self._offered: dict[tuple[str, bool], _Offered] = {}
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
 
@@ -88,23 +93,37 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def rows(self) -> int:
         """The rows to plan with; called once per planning, before any predicate is offered."""
+        keys = self._keys
+        if keys is not None:
+            keys.planned(self.table.name)
         return self._planning.rows(self)
 
     def accepts(self, predicate: Any) -> bool:
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
         offered = self._offered_as(predicate)
         self._planning.decided(self, offered.decision)
+        keys = self._keys
+        if keys is not None and offered.gives_keys and offered.condition is not None:
+            keys.excluding(self.table.name, offered.condition.plan)
         return offered.decision.pushed
+
+    @property
+    def _keys(self) -> JoinKeys | None:
+        """What holds the keys that this table gives to others in the current run."""
+        run = self._runs.current
+        keys = None if run is None else run.join_keys
+        return keys if keys is not None and self.table.name in keys.givers else None
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """What was found of `predicate` when DuckDB first offered it."""
         text = predicate.fragment()  # which says all of it: constants have the types of their columns
-        offered = self._offered.get(text)
+        gives_keys = self._keys is not None
+        offered = self._offered.get((text, gives_keys))
         if offered is None:
             if len(self._offered) >= _KEPT_DECISIONS:
                 self._offered.clear()
-            offered = self._offered[text] = self._judge(predicate, text)
-            if offered.condition is not None and offered.decision.pushed:
+            offered = self._offered[text, gives_keys] = self._judge(predicate, text, gives_keys)
+            if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
                 self._keep_plan(offered.condition)
         return offered
 
@@ -114,7 +133,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
 
-    def _judge(self, predicate: Any, text: str) -> _Offered:
+    def _judge(self, predicate: Any, text: str, gives_keys: bool) -> _Offered:
         if self.pushdown == "none":
             return _Offered(None, Decision(text, False, "pushdown is disabled"))
         from lance_engine.expr.from_duckdb import from_duckdb
@@ -132,9 +151,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if self.pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
         decision = decide(condition)
+        excludes = gives_keys and excludes_for_keys(condition, decision)
         if not decision.pushed:
             condition.forget_plan()
-        return _Offered(condition, decision)
+        return _Offered(condition, decision, excludes)
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""

@@ -1,0 +1,326 @@
+"""Keys that the scan of one table of a join gives to the scan of another, while their statement runs.
+
+Engines read the small side of a join first. The scan of a table that gives keys collects those of the rows
+that it hands over; once it has ended, scans of tables that are joined with it and begin then leave out rows
+with other keys, and prune with them. Whether that pays is judged by what was collected: too many keys, or a
+sample of rows of which many pass, and the scan reads all rows, as without.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from lance_engine.arrow_values import of_numpy, to_numpy
+from lance_engine.expr.tree import Column, In, IsNull, conjuncts
+from lance_engine.scan.plan import FilterPlan
+from lance_engine.scan.stream import ScanStream
+
+from lance_sql.engines.sampling import percent, sampled_share
+from lance_sql.text.joins import KeyPath
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from lance_engine.dataset import DatasetVersion
+    from lance_engine.expr.tree import Node
+    from lance_engine.scan.scanner import Scanner
+    from lance_engine.scan.splits import ScanSplit
+
+#: More keys than these are not kept: eight bytes each.
+_MOST_KEYS = 1 << 20
+#: So many keys are looked up in an index at most.
+_MOST_LOOKED_UP = 10_000
+#: Of remote files, whose rows are not sampled, there may be so many keys for the rows of the receiver.
+_REMOTE_SHARE = 1 / 64
+#: What may pass, at most, for testing and picking rows to be faster than reading all.
+_PASSING_SHARE = 1 / 12
+#: After so many keys it is looked for the first time whether there will be too many.
+_FIRST_LOOK = 1 << 14
+#: Keys hardly repeat where so many of them are distinct.
+_MOSTLY_DISTINCT = 0.9
+#: Places at which rows of the receiver are looked at: each costs as much as reading thousands in a row.
+_SAMPLED_PLACES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """What became of the keys of a path in a run."""
+
+    path: KeyPath
+    keys: int
+    applied: bool
+    reason: str
+
+    def __str__(self) -> str:
+        receiver = f"{self.path.receiver}.{self.path.column}"
+        giver = f"{self.path.giver}.{self.path.key}"
+        outcome = "applied" if self.applied else "not applied"
+        return f"{receiver} in {self.keys:,} keys of {giver}: {outcome}, {self.reason}"
+
+
+class JoinKeys:
+    """The keys of a run, along `paths`; `rows` says how many rows the tables have."""
+
+    def __init__(self, paths: Sequence[KeyPath], rows: dict[str, int]) -> None:
+        self.paths = tuple(paths)
+        self._rows = rows
+        self._lock = threading.Lock()
+        self._collected: dict[tuple[str, str], _Collected] = {}
+        #: what was decided, path by path
+        self._decided: dict[KeyPath, FilterPlan | None] = {}
+        #: conditions that engines test as well, of tables that give keys
+        self._excluding: dict[str, list[FilterPlan]] = {}
+        self.uses: list[KeyUse] = []
+
+    @property
+    def givers(self) -> frozenset[str]:
+        """The tables whose conditions are worth testing in their scans."""
+        return frozenset(path.giver for path in self.paths)
+
+    def descriptions(self, ran: bool) -> list[str]:
+        """What can become of the keys; what became of them, once the statement `ran`."""
+        known = {use.path: str(use) for use in self.uses}
+        return [
+            known.get(path)
+            or f"{path.receiver}.{path.column} in keys of {path.giver}.{path.key}"
+            + (": not applied, they were not known in time" if ran else " if these are few and known in time")
+            for path in self.paths
+        ]
+
+    def collector(
+        self, table: str, scanner: Scanner, splits: Sequence[ScanSplit] | None
+    ) -> _Collector | None:
+        """What collects the keys of a scan of a table, or of some `splits` of it; None without keys."""
+        columns = scanner.schema.names
+        keys = {path.key for path in self.paths if path.giver == table}.intersection(columns)
+        if not keys or not _excludes(scanner.filter) or scanner.limit is not None or scanner.offset:
+            return None
+        with self._lock:
+            found = {}
+            for key in sorted(keys):
+                most = max(
+                    self._rows[path.receiver] for path in self.paths if (path.giver, path.key) == (table, key)
+                )
+                most = min(_MOST_KEYS, int(most * _PASSING_SHARE))
+                place = self._collected.setdefault((table, key), _Collected(most, self._rows[table]))
+                found[columns.index(key)] = place
+        return _Collector(found, splits)
+
+    def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
+        """What rows of a table have to pass, by the keys that are known by now."""
+        with self._lock:
+            found = [self._decide(path, dataset) for path in self.paths if path.receiver == table]
+            return [*self._excluding.get(table, ()), *(plan for plan in found if plan is not None)]
+
+    def planned(self, table: str) -> None:
+        """The scan of a table is planned anew."""
+        self._excluding.pop(table, None)
+
+    def excluding(self, table: str, plan: FilterPlan) -> None:
+        """The engine is going to test a condition on rows of a table, so that its scan may do so before."""
+        self._excluding.setdefault(table, []).append(plan)
+
+    def _decide(self, path: KeyPath, dataset: DatasetVersion) -> FilterPlan | None:
+        if path not in self._decided:
+            collected = self._collected.get((path.giver, path.key))
+            keys = None if collected is None else collected.keys()
+            if keys is None:
+                return None
+            plan, reason = _plan(path, keys, self._rows[path.receiver], dataset)
+            self._decided[path] = plan
+            self.uses.append(KeyUse(path, len(keys), plan is not None, reason))
+        return self._decided[path]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keys(In):
+    """Membership in the keys of another table, which a text only counts."""
+
+    origin: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def list_text(self) -> str:
+        return f"({len(self.values):,} keys of {self.origin})"
+
+
+def _excludes(filter: Node | None) -> bool:
+    """Whether a filter is there to exclude rows; engines add that keys are not null."""
+    return filter is not None and not all(
+        isinstance(node, IsNull) and node.negated for node in conjuncts(filter)
+    )
+
+
+class _Collected:
+    """Distinct keys of a table of so many `rows`; none if they are more than `most`, or too large a share."""
+
+    def __init__(self, most: int, rows: int) -> None:
+        self._most = most
+        self._rows = rows
+        #: what was read; None is the whole table
+        self._read: set[ScanSplit | None] = set()
+        self._lock = threading.Lock()
+        self._waiting: list[npt.NDArray[np.int64]] = []
+        self._count = self._passed = 0
+        self._next_look = _FIRST_LOOK
+        self._gone = False
+
+    def add(self, values: pa.Array) -> None:
+        """Keys of rows that are handed over."""
+        if self._gone:
+            return
+        if values.null_count:
+            values = values.drop_null()
+        if pa.types.is_date32(values.type):
+            values = values.view(pa.int32())
+        found = to_numpy(values.cast(pa.int64()))
+        with self._lock:
+            self._passed += len(found)
+            self._waiting.append(found)
+            self._count += len(found)
+            if self._count > self._next_look:
+                self._merge()
+                self._gone = self._gone or self._are_too_many()
+                self._next_look = max(2 * len(self._waiting[0]), self._next_look) if self._waiting else 0
+
+    def _are_too_many(self) -> bool:
+        """Whether it can be seen that most rows of a table with these keys will pass.
+
+        Keys that do not repeat are those of the table, each with as many rows in another table.
+        """
+        distinct = self._count / max(1, self._passed)
+        return distinct > _MOSTLY_DISTINCT and self._passed > self._rows * _PASSING_SHARE
+
+    def _merge(self) -> None:
+        import numpy as np
+
+        merged = np.unique(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
+        self._waiting, self._count = [merged], len(merged)
+        if len(merged) > self._most:
+            self._gone = True
+
+    def finished(self, splits: Sequence[ScanSplit] | None) -> None:
+        """A scan of the table, or of some splits of it, has ended, and all of its keys were added."""
+        with self._lock:
+            self._read.update([None] if splits is None else splits)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether all rows were read; splits of a dataset that are not the same do not overlap."""
+        rows = sum(split.stop - split.start for split in self._read if split is not None)
+        return None in self._read or (rows == self._rows and rows > 0)
+
+    def keys(self) -> npt.NDArray[np.int64] | None:
+        """All keys in ascending order; None while some are missing, or if there are too many."""
+        with self._lock:
+            if self._gone or not self._is_complete:
+                return None
+            self._merge()
+            self._gone = self._gone or self._are_too_many()
+            return None if self._gone else self._waiting[0]
+
+
+class _Collector:
+    """Collects the keys of one scan: of the columns at some places of its batches."""
+
+    def __init__(self, places: dict[int, _Collected], splits: Sequence[ScanSplit] | None) -> None:
+        self._places = places
+        self._splits = splits
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        for index, collected in self._places.items():
+            collected.add(batch.column(index))
+
+    def finished(self) -> None:
+        for collected in self._places.values():
+            collected.finished(self._splits)
+
+
+class CollectingStream(ScanStream):
+    """A scan whose keys are collected while it is read."""
+
+    def __init__(
+        self,
+        collector: _Collector,
+        scanner: Scanner,
+        schema: pa.Schema,
+        convert: Callable[[pa.RecordBatch], pa.RecordBatch] | None,
+        failed: Callable[[Exception], None] | None,
+    ) -> None:
+        # With a function that converts batches, all of them come by here.
+        super().__init__(scanner, schema, convert or _same, failed)
+        self._collector = collector
+        self._lock = threading.Lock()
+        self._asked = self._taken = 0
+        self._complete = self._told = False
+
+    def more(self) -> tuple[list[Any], bool]:
+        tasks, left = super().more()
+        with self._lock:
+            self._asked += sum(end - begin for _, begin, end, *_ in tasks)
+            self._complete = not left
+        self._tell()
+        return tasks, left
+
+    def read(self, number: int, begin: int, end: int) -> list[pa.RecordBatch]:
+        batches = super().read(number, begin, end)
+        for batch in batches:
+            self._collector.add(batch)
+        with self._lock:
+            self._taken += end - begin
+        self._tell()
+        return batches
+
+    def _tell(self) -> None:
+        with self._lock:
+            if not self._complete or self._told or self._taken != self._asked:
+                return
+            self._told = True
+        self._collector.finished()
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def _plan(
+    path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion
+) -> tuple[FilterPlan | None, str]:
+    """What leaves rows with other keys out, and why; None where reading all of the `rows` takes no longer."""
+    if len(keys) > rows * _PASSING_SHARE:
+        return None, "these are too many"
+    node = _listed(path, keys, dataset)
+    if not len(node.values):
+        return None, "there is nothing to test"
+    plan = FilterPlan(node, dataset.snapshot, indices=len(keys) <= _MOST_LOOKED_UP)
+    if not dataset.snapshot.is_local:
+        known = len(keys) <= rows * _REMOTE_SHARE
+        return plan if known else None, "remote files are not sampled"
+    share = sampled_share(dataset, plan, places=_SAMPLED_PLACES)
+    return plan if share <= _PASSING_SHARE else None, f"{percent(share)} of sampled rows pass"
+
+
+def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> _Keys:
+    """The condition that a column of the receiver is one of some keys."""
+    kind = dataset.storage_schema.field(path.column).type
+    stored = pa.int32() if pa.types.is_date32(kind) else kind
+    least, most = integer_bounds(stored)
+    fitting = keys[(keys >= least) & (keys <= most)]
+    values = of_numpy(fitting).cast(stored).view(kind)
+    return _Keys(Column((path.column,), kind), values, origin=f"{path.giver}.{path.key}")
+
+
+def integer_bounds(kind: pa.DataType) -> tuple[int, int]:
+    """The least and the largest value of a type of whole numbers, as far as 64 bits with a sign hold them."""
+    bits = int(kind.bit_width)
+    if pa.types.is_unsigned_integer(kind):
+        return 0, min((1 << bits) - 1, (1 << 63) - 1)
+    return -(1 << bits - 1), (1 << bits - 1) - 1

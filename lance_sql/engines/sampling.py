@@ -1,0 +1,30 @@
+"""What a sample of rows tells about a condition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_engine.scan.splits import ScanSplit
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import DatasetVersion
+    from lance_engine.scan.plan import FilterPlan
+
+#: A sample is this many rows in all, from places spread over the dataset.
+_SAMPLED_ROWS = 4096
+
+
+def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int = 64) -> float:
+    """About which share of the rows of a dataset passes a filter, by rows at some places."""
+    splits = dataset.splits(places)  # more where there are more fragments than places
+    sample = [
+        ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS // places, split.stop))
+        for split in splits[:: -(-len(splits) // places) or 1]
+    ]
+    rows = sum(split.stop - split.start for split in sample)
+    return dataset.scan(columns=[], filter=plan, splits=sample).count() / max(rows, 1)
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{100 * share:.2g} %"

@@ -1,0 +1,100 @@
+"""Statements whose scans give one another the keys of a join; see `lance_sql.engines.join_keys`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.scan.width import estimated_row_bytes
+
+from lance_sql.engines.join_keys import JoinKeys
+from lance_sql.text.joins import KeyPath, key_paths
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import DatasetVersion
+
+    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.statement_run import StatementRun
+
+#: Tables of fewer bytes are read in the time that testing keys takes.
+_SMALL_BYTES = 8 << 20
+#: A table gives keys to those that have at least so many times its rows.
+_LARGER = 2
+
+
+class JoinedQuery:
+    """`query`, whose scans give one another keys; `begin` makes what holds those of a run."""
+
+    def __init__(self, query: Query, begin: Callable[[], JoinKeys]) -> None:
+        self._query = query
+        self._begin = begin
+
+    def schema(self) -> pa.Schema:
+        return self._query.schema()
+
+    def to_table(self, run: StatementRun) -> pa.Table:
+        run.join_keys = self._begin()
+        return self._query.to_table(run)
+
+    def converters(self) -> Sequence[Convert | None]:
+        return self._query.converters()
+
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        run.join_keys = self._begin()
+        return self._query.stream(run)
+
+
+def join_keys(
+    text: str,
+    datasets: Mapping[str, DatasetVersion],
+    scans: Callable[[], Mapping[str, int] | None],
+) -> Callable[[], JoinKeys] | None:
+    """What holds the keys of a run of a statement, called for each run; None where no scan gives any.
+
+    `datasets` are those that the text names. `scans` is asked of queries only: how often the engine scans
+    each of them, None where the text alone tells, because it names nothing else.
+    """
+    if len(datasets) < 2 or all(map(_is_small, datasets.values())):
+        return None
+    columns = {name: tuple(dataset.storage_schema.names) for name, dataset in datasets.items()}
+    if len({name.lower() for name in columns}) < len(columns):
+        return None
+    paths, places, names_others = _paths(text, tuple(columns.items()))
+    useful = [path for path in paths if _is_useful(path, datasets)]
+    if not useful:
+        return None
+    known = scans()
+    if names_others if known is None else any(known.get(name) != places[name] for name in places):
+        return None
+    rows = {
+        name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)
+        for name, dataset in datasets.items()
+    }
+    return lambda: JoinKeys(useful, rows)
+
+
+@lru_cache(maxsize=64)
+def _paths(
+    text: str, tables: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[list[KeyPath], dict[str, int], bool]:
+    return key_paths(text, dict(tables))
+
+
+def _is_small(dataset: DatasetVersion) -> bool:
+    return dataset.count_rows() * estimated_row_bytes(dataset.storage_schema) < _SMALL_BYTES
+
+
+def _is_useful(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
+    receiver = datasets[path.receiver]
+    kinds = (
+        datasets[path.giver].storage_schema.field(path.key).type,
+        receiver.storage_schema.field(path.column).type,
+    )
+    numbers = all(at.is_integer(kind) and not at.is_uint64(kind) for kind in kinds)
+    if not numbers and not all(map(at.is_date32, kinds)):
+        return False
+    rows = datasets[path.giver].count_rows()
+    return rows * _LARGER <= receiver.count_rows() and not _is_small(receiver)

@@ -1,0 +1,379 @@
+"""Which columns of a statement's tables must be equal: the keys of one then say what is needed of another.
+
+A table may be left without rows that no result of the statement depends on. That is what this module finds,
+for columns that are compared in inner and semi joins and by correlated subqueries; whatever it does not
+understand gives no keys. Engines are not asked: their plans name columns by aliases, which may be those of
+others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+class KeyPath(NamedTuple):
+    """Rows of `receiver` matter only if their `column` is the `key` of a row of `giver` that matters."""
+
+    giver: str
+    key: str
+    receiver: str
+    column: str
+
+
+class _Occurrence(NamedTuple):
+    """A place of a statement where a table of ours stands: the table, and the number of the place."""
+
+    table: str
+    number: int
+
+
+class _Place(NamedTuple):
+    """A column of a table at one of its places."""
+
+    occurrence: _Occurrence
+    column: str
+
+
+@dataclass(slots=True)
+class _Scope:
+    """A SELECT: its sources by the names that columns may be qualified with."""
+
+    select: exp.Select
+    parent: _Scope | None
+    #: None for what is no table of ours
+    sources: dict[str, _Occurrence | None] = field(default_factory=dict)
+    #: sources whose rows are all needed to match: those of inner joins
+    inner: set[_Occurrence] = field(default_factory=set)
+    is_readable: bool = True
+
+
+def key_paths(text: str, tables: Mapping[str, Collection[str]]) -> tuple[list[KeyPath], dict[str, int], bool]:
+    """The paths of a statement over some `tables`, which are given with their columns.
+
+    Also, at how many places it names each of these, and whether it names other tables, which may be views.
+    There are no paths where the statement is not understood.
+    """
+    from sqlglot import errors, exp, parse_one
+
+    try:
+        tree = parse_one(text, dialect="duckdb")
+    except (errors.SqlglotError, RecursionError):
+        return [], {}, False
+    if not isinstance(tree, exp.Query) or tree.find(exp.TableSample, exp.Pivot, exp.Command) is not None:
+        return [], {}, False
+    return _Reader(tree, {name.lower(): (name, columns) for name, columns in tables.items()}).paths()
+
+
+class _Reader:
+    def __init__(self, tree: exp.Query, tables: Mapping[str, tuple[str, Collection[str]]]) -> None:
+        self._tree = tree
+        self._tables = tables
+        self._columns = {
+            name: {column.lower(): column for column in columns} for name, columns in tables.values()
+        }
+        #: by the identity of a node
+        self._occurrences: dict[int, _Occurrence] = {}
+        self._scopes: dict[int, _Scope] = {}
+        self._names_others = False
+        #: giver and receiver
+        self._edges: set[tuple[_Place, _Place]] = set()
+
+    def paths(self) -> tuple[list[KeyPath], dict[str, int], bool]:
+        from sqlglot import exp
+
+        counts = self._count()
+        if counts is None:
+            return [], {}, False
+        for select in self._tree.find_all(exp.Select):  # breadth first: parents come before children
+            self._read(select)
+        for scope in self._scopes.values():
+            if scope.is_readable:
+                self._join(scope)
+        found = []
+        pairs = {
+            (giver.occurrence.table, giver.column, to.occurrence.table, to.column)
+            for giver, to in self._edges
+        }
+        for giver, key, receiver, column in sorted(pairs):
+            # The keys are those of the one place of the giver; all places of the receiver have to take them.
+            source = _Place(_Occurrence(giver, 0), key)
+            if (
+                giver != receiver
+                and counts[giver] == 1
+                and all(
+                    (source, _Place(_Occurrence(receiver, number), column)) in self._edges
+                    for number in range(counts[receiver])
+                )
+            ):
+                found.append(KeyPath(giver, key, receiver, column))
+        return found, counts, self._names_others
+
+    def _count(self) -> dict[str, int] | None:
+        """At how many places each table stands; None where that is not how often it is scanned."""
+        from sqlglot import exp
+
+        shared = {cte.alias.lower(): 0 for cte in self._tree.find_all(exp.CTE)}
+        if len(shared) < len(list(self._tree.find_all(exp.CTE))) or not shared.keys().isdisjoint(
+            self._tables
+        ):
+            return None
+        if any(found.recursive for found in self._tree.find_all(exp.With)):
+            return None
+        counts: dict[str, int] = {}
+        for node in self._tree.find_all(exp.Table):
+            name = node.name.lower()
+            if not node.args.get("db") and name in shared:
+                shared[name] += 1
+            elif (
+                node.args.get("db")
+                or name not in self._tables
+                or not isinstance(node.this, (exp.Identifier, exp.Literal))
+            ):
+                if shared:  # a view may hide more
+                    return None
+                self._names_others = True
+            else:
+                table = self._tables[name][0]
+                self._occurrences[id(node)] = _Occurrence(table, counts.get(table, 0))
+                counts[table] = counts.get(table, 0) + 1
+        # What is named twice may be read twice, with other conditions, and what is not named not at all.
+        return counts if all(number == 1 for number in shared.values()) else None
+
+    def _read(self, select: exp.Select) -> None:
+        """The sources of a SELECT."""
+        from sqlglot import exp
+
+        above = select.parent_select
+        scope = _Scope(select, self._scopes.get(id(above)) if above is not None else None)
+        self._scopes[id(select)] = scope
+        begin = select.args.get("from_") or select.args.get("from")
+        if begin is None:
+            scope.is_readable = False
+            return
+        self._add(scope, begin.this, inner=True)
+        for join in select.args.get("joins") or ():
+            side, kind = join.side.upper(), join.kind.upper()
+            if (
+                join.method
+                or side not in ("", "LEFT")
+                or kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI")
+            ):
+                scope.is_readable = False
+                return
+            self._add(scope, join.this, inner=not side and kind in ("", "INNER", "CROSS"))
+        if select.args.get("laterals"):
+            for lateral in select.args["laterals"]:
+                scope.sources[lateral.alias.lower()] = None
+        scope.is_readable = scope.is_readable and not isinstance(begin.this, exp.Lateral)
+
+    def _add(self, scope: _Scope, source: Any, *, inner: bool) -> None:
+        from sqlglot import exp
+
+        name = source.alias_or_name.lower()
+        found = self._occurrences.get(id(source))
+        alias = source.args.get("alias")
+        renamed = isinstance(alias, exp.TableAlias) and alias.args.get("columns")
+        if not name or name in scope.sources or source.args.get("joins") or renamed:
+            scope.is_readable = (
+                False  # several things of one name, a join in brackets, columns of other names
+            )
+            return
+        scope.sources[name] = found
+        if found is not None and inner:
+            scope.inner.add(found)
+
+    def _join(self, scope: _Scope) -> None:
+        """What the conditions of a SELECT say."""
+        from sqlglot import exp
+
+        equal: list[tuple[_Place, _Place]] = []
+        seen = {next(iter(scope.sources))}
+        for join in scope.select.args.get("joins") or ():
+            joined = scope.sources[join.this.alias_or_name.lower()]
+            pairs = [*self._equalities(scope, join.args.get("on")), *self._using(scope, join, seen, joined)]
+            seen.add(join.this.alias_or_name.lower())
+            for one, other in pairs:
+                if (
+                    one.occurrence in scope.inner
+                    and other.occurrence in scope.inner
+                    and joined in scope.inner
+                ):
+                    equal.append((one, other))
+                    continue
+                # LEFT, SEMI and ANTI: of what is joined, only what matches counts.
+                kept, taken = (other, one) if one.occurrence == joined else (one, other)
+                if joined is not None and taken.occurrence == joined and kept.occurrence in scope.inner:
+                    self._edges.add((kept, taken))
+                    if join.kind.upper() == "SEMI":
+                        self._edges.add((taken, kept))
+        where = scope.select.args.get("where")
+        for one, other in self._equalities(scope, where.this if where else None):
+            if one.occurrence in scope.inner and other.occurrence in scope.inner:
+                equal.append((one, other))
+            elif one.occurrence in scope.inner or other.occurrence in scope.inner:
+                self._correlate(scope, *((one, other) if one.occurrence in scope.inner else (other, one)))
+        for node in _conjuncts(where.this if where else None):
+            if isinstance(node, exp.In):
+                self._member(scope, node)
+        self._edges.update(_closed(equal))
+
+    def _correlate(self, scope: _Scope, own: _Place, outer: _Place) -> None:
+        """A condition of a subquery that compares a column of its own with one of the query around it."""
+        if outer.occurrence in scope.sources.values():
+            return
+        self._edges.add((outer, own))
+        above = scope.parent
+        if above is not None and outer.occurrence in above.inner and _must_exist(above.select, scope.select):
+            self._edges.add((own, outer))
+
+    def _member(self, scope: _Scope, node: exp.In) -> None:
+        """``column IN (SELECT column ...)``."""
+        from sqlglot import exp
+
+        query = node.args.get("query")
+        select = query.this if isinstance(query, exp.Subquery) else query
+        inside = self._scopes.get(id(select))
+        if inside is None or not inside.is_readable or len(select.expressions) != 1:
+            return
+        tested = self._place(scope, node.this)
+        given = self._place(inside, select.expressions[0].unalias())
+        if (
+            tested is None
+            or given is None
+            or tested.occurrence not in scope.inner
+            or given.occurrence not in inside.inner
+        ):
+            return
+        self._edges.add((given, tested))
+        if not any(
+            select.args.get(part)
+            for part in ("group", "having", "qualify", "limit", "offset", "distinct", "windows")
+        ):
+            self._edges.add((tested, given))
+
+    def _using(
+        self, scope: _Scope, join: exp.Join, before: Collection[str], joined: _Occurrence | None
+    ) -> Iterator[tuple[_Place, _Place]]:
+        """The equalities of ``JOIN ... USING (column)``."""
+        sources = [scope.sources[name] for name in before]
+        if joined is None or None in sources:
+            return
+        for identifier in join.args.get("using") or ():
+            column = identifier.name.lower()
+            holders = [
+                source for source in sources if source is not None and column in self._columns[source.table]
+            ]
+            if len(holders) == 1 and column in self._columns[joined.table]:
+                yield (
+                    _Place(holders[0], self._columns[holders[0].table][column]),
+                    _Place(joined, self._columns[joined.table][column]),
+                )
+
+    def _equalities(self, scope: _Scope, condition: Any) -> Iterator[tuple[_Place, _Place]]:
+        """Columns that a condition compares, where all of it has to be true."""
+        from sqlglot import exp
+
+        for node in _conjuncts(condition):
+            if isinstance(node, exp.EQ):
+                one, other = self._place(scope, node.left), self._place(scope, node.right)
+                if one is not None and other is not None and one.occurrence != other.occurrence:
+                    yield one, other
+
+    def _place(self, scope: _Scope, node: Any) -> _Place | None:
+        """The column that a node names; None if that is not certain."""
+        from sqlglot import exp
+
+        node = node.unnest()
+        if not isinstance(node, exp.Column) or node.args.get("db") or isinstance(node.this, exp.Star):
+            return None
+        column, qualifier = node.name.lower(), node.table.lower()
+        within: _Scope | None = scope
+        while within is not None and within.is_readable:
+            if qualifier:
+                if self._may_have(within, qualifier):
+                    return None  # a field of a struct of this name
+                if qualifier in within.sources:
+                    return self._of(within.sources[qualifier], column)
+                if None in within.sources.values():
+                    return None
+            else:
+                if None in within.sources.values():
+                    return None  # which may have a column of this name
+                holders = [
+                    source
+                    for source in within.sources.values()
+                    if source is not None and column in self._columns[source.table]
+                ]
+                if holders:
+                    return self._of(holders[0], column) if len(holders) == 1 else None
+            within = within.parent
+        return None
+
+    def _of(self, occurrence: _Occurrence | None, column: str) -> _Place | None:
+        if occurrence is None or column not in self._columns[occurrence.table]:
+            return None
+        return _Place(occurrence, self._columns[occurrence.table][column])
+
+    def _may_have(self, scope: _Scope, column: str) -> bool:
+        return any(
+            source is not None and column in self._columns[source.table] for source in scope.sources.values()
+        )
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    """What must be true for all of a condition to be."""
+    from sqlglot import exp
+
+    pending = [] if condition is None else [condition]
+    while pending:
+        node = pending.pop().unnest()
+        if isinstance(node, exp.And):
+            pending += [node.left, node.right]
+        elif isinstance(node, exp.Or):
+            yield from _common(node)
+        else:
+            yield node
+
+
+def _common(node: Any) -> Iterator[Any]:
+    """What all sides of an OR ask for."""
+    from sqlglot import exp
+
+    sides = [list(_conjuncts(side)) for side in (node.left, node.right)]
+    yield from (
+        found for found in sides[0] if isinstance(found, exp.EQ) and any(found == other for other in sides[1])
+    )
+
+
+def _must_exist(outer: exp.Select, inner: exp.Select) -> bool:
+    """Whether rows of `outer` are results only where `inner` finds a row for them."""
+    from sqlglot import exp
+
+    parent = inner.parent
+    where = outer.args.get("where")
+    if isinstance(parent, exp.Subquery):
+        parent = parent.parent
+    if not isinstance(parent, exp.Exists) or where is None:
+        return False
+    # An aggregate without groups has a row of nothing as well.
+    if any(inner.args.get(part) for part in ("group", "having", "qualify", "limit", "offset")):
+        return False
+    plain = all(
+        isinstance(found.unalias(), (exp.Star, exp.Column, exp.Literal)) for found in inner.expressions
+    )
+    return plain and any(found is parent for found in _conjuncts(where.this))
+
+
+def _closed(equal: list[tuple[_Place, _Place]]) -> Iterator[tuple[_Place, _Place]]:
+    """All pairs of columns that are equal if those of the pairs given are."""
+    classes: dict[_Place, set[_Place]] = {}
+    for one, other in equal:
+        both = classes.get(one, {one}) | classes.get(other, {other})
+        classes.update(dict.fromkeys(both, both))
+    for one, same in classes.items():
+        yield from ((one, other) for other in same if other.occurrence != one.occurrence)

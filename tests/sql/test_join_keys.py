@@ -1,0 +1,145 @@
+"""Which keys the scans of a statement may give one another, and that they read less with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_sql
+from lance_sql.text.joins import KeyPath, key_paths
+
+COLUMNS = {"a": ["k", "x"], "b": ["k", "y", "st"], "c": ["k", "z"]}
+A_TO_B = KeyPath("a", "k", "b", "k")
+B_TO_A = KeyPath("b", "k", "a", "k")
+
+FOUND = {
+    "SELECT * FROM a, b WHERE a.k = b.k": {A_TO_B, B_TO_A},
+    "SELECT * FROM a JOIN b USING (k)": {A_TO_B, B_TO_A},
+    "SELECT * FROM a AS p JOIN B q ON q.K = p.k AND p.x > q.y": {A_TO_B, B_TO_A},
+    "SELECT * FROM a, b WHERE (a.k = b.k AND x = 1) OR (a.k = b.k AND x = 2)": {A_TO_B, B_TO_A},
+    "SELECT * FROM a LEFT JOIN b ON a.k = b.k": {A_TO_B},
+    "SELECT * FROM a SEMI JOIN b ON a.k = b.k": {A_TO_B, B_TO_A},
+    "SELECT * FROM a ANTI JOIN b ON a.k = b.k": {A_TO_B},
+    "SELECT * FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)": {A_TO_B, B_TO_A},
+    "SELECT * FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE b.k = a.k)": {A_TO_B},
+    "SELECT * FROM a WHERE x = 1 OR EXISTS (SELECT * FROM b WHERE b.k = a.k)": {A_TO_B},
+    "SELECT * FROM a WHERE EXISTS (SELECT count(*) FROM b WHERE b.k = a.k)": {A_TO_B},
+    "SELECT * FROM a WHERE k IN (SELECT k FROM b)": {A_TO_B, B_TO_A},
+    "SELECT * FROM a WHERE k IN (SELECT k FROM b GROUP BY k HAVING count(*) > 1)": {B_TO_A},
+    "SELECT * FROM a WHERE k IN (SELECT k FROM b LIMIT 3)": {B_TO_A},
+    "SELECT * FROM a WHERE k NOT IN (SELECT k FROM b)": set(),
+    "SELECT * FROM a WHERE x > (SELECT max(y) FROM b WHERE b.k = a.k)": {A_TO_B},
+    "SELECT * FROM a JOIN b ON a.k = b.k, b AS other": set(),
+    "SELECT * FROM a, b, b AS other WHERE a.k = b.k AND a.k = other.k": {A_TO_B},
+    "SELECT * FROM a, b, c WHERE a.k = b.k AND b.k = c.k": {
+        KeyPath(giver, "k", receiver, "k") for giver in "abc" for receiver in "abc" if giver != receiver
+    },
+    "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM s": {A_TO_B, B_TO_A},
+    "SELECT * FROM (SELECT a.k FROM a JOIN b USING (k) LIMIT 5) s": {A_TO_B, B_TO_A},
+}
+NOT_FOUND = [
+    "SELECT * FROM a RIGHT JOIN b ON a.k = b.k",
+    "SELECT * FROM a FULL JOIN b ON a.k = b.k",
+    "SELECT * FROM a NATURAL JOIN b",
+    "SELECT * FROM a POSITIONAL JOIN b WHERE a.k = b.k",
+    "SELECT * FROM a, b WHERE a.k = b.k OR x = 1",
+    "SELECT * FROM a, b WHERE NOT a.k = b.k",
+    "SELECT * FROM a, b WHERE a.k IS NOT DISTINCT FROM b.k",
+    "SELECT * FROM a, b WHERE a.k + 0 = b.k",
+    # Columns with the names of others.
+    "SELECT * FROM a AS t(x, k), b WHERE t.k = b.k",
+    "SELECT * FROM (SELECT x AS k, k AS x FROM a) t, b WHERE t.k = b.k",
+    "SELECT * FROM a, b WHERE k = y",
+    "SELECT * FROM a AS st, b WHERE st.k = b.k",
+    # What may be read more often than it is named.
+    "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM s JOIN s AS t USING (k)",
+    "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM some_view",
+    "WITH RECURSIVE s AS (SELECT a.k FROM a, b WHERE a.k = b.k) SELECT * FROM s",
+    "SELECT * FROM a TABLESAMPLE 10%, b WHERE a.k = b.k",
+    "SELECT * FROM a, b WHERE a.k = b.k USING SAMPLE 3",
+    "INSERT INTO c SELECT a.k, b.y FROM a, b WHERE a.k = b.k",
+    "this is no statement",
+]
+
+
+@pytest.mark.parametrize("text", FOUND)
+def test_found_paths(text):
+    assert set(key_paths(text, COLUMNS)[0]) == FOUND[text]
+
+
+@pytest.mark.parametrize("text", NOT_FOUND)
+def test_what_is_not_certain_gives_no_keys(text):
+    assert key_paths(text, COLUMNS)[0] == []
+
+
+def test_other_tables_may_be_views():
+    assert key_paths("SELECT * FROM a, b, v WHERE a.k = b.k", COLUMNS)[1:] == ({"a": 1, "b": 1}, True)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    place = tmp_path_factory.mktemp("shop")
+    made = np.random.default_rng(3)
+    parts = pa.table(
+        {"id": range(4000), "kind": np.arange(4000) % 50, "name": [f"part {i}" for i in range(4000)]}
+    )
+    sales = pa.table(
+        {
+            "part": made.integers(0, 4000, 400_000),
+            "price": made.integers(0, 100, 400_000),
+            "note": ["a note of a sale"] * 400_000,
+        }
+    )
+    lance_sql.write(parts, place / "parts.lance")
+    lance_sql.write(sales, place / "sales.lance")
+    return place
+
+
+TEXT = "SELECT count(*), sum(price), max(note) FROM sales JOIN parts ON part = id WHERE kind = 7"
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_the_large_side_reads_what_has_keys(shop, engine):
+    with lance_sql.connect(shop, engine=engine) as connection:
+        result = connection.sql(TEXT)
+        found = result.fetchall()
+        sales = next(scan for scan in result.metrics["scans"] if scan["table"] == "sales")
+        assert sales["rows_out"] == found[0][0]
+        assert 0 < sales["rows_out"] < 400_000 / 25
+        assert "80 keys of parts.id" in sales["filter"]
+        assert found == connection.sql(TEXT.replace("part = id", "part + 0 = id")).fetchall()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_explanations_name_the_keys(shop, engine):
+    with lance_sql.connect(shop, engine=engine) as connection:
+        result = connection.sql(TEXT)
+        assert "sales.part in keys of parts.id if these are few" in str(result.explain())
+        assert "sales.part in 80 keys of parts.id: applied, " in str(result.explain(analyze=True))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_many_keys_are_not_tested(shop, engine):
+    with lance_sql.connect(shop, engine=engine) as connection:
+        result = connection.sql(TEXT.replace("kind = 7", "kind < 40"))
+        result.fetchall()
+        sales = next(scan for scan in result.metrics["scans"] if scan["table"] == "sales")
+        assert sales["rows_out"] == 400_000
+
+
+def test_views_and_copies_of_a_table_are_no_places_of_the_statement(shop):
+    with lance_sql.connect(shop) as connection:
+        connection.sql("CREATE VIEW cheap AS SELECT id AS other FROM parts WHERE kind = 3")
+        text = "SELECT count(*) FROM sales JOIN parts ON part = id WHERE kind = 7"
+        text += " AND id + 46 IN (SELECT other FROM cheap)"
+        result = connection.sql(text)
+        assert result.fetchall()[0][0] > 0
+        assert all(scan["filter"] is None or "keys" not in scan["filter"] for scan in result.metrics["scans"])
+
+
+def test_explaining_runs_nothing(shop):
+    with lance_sql.connect(shop) as connection:
+        connection.sql("CREATE TEMP TABLE kept (part BIGINT)")
+        connection.explain("INSERT INTO kept SELECT part FROM sales JOIN parts ON part = id WHERE kind = 7")
+        assert connection.sql("SELECT count(*) FROM kept").fetchall() == [(0,)]
