@@ -390,7 +390,8 @@ class Connection:
         """Run the queries that were planned and not asked for rows yet."""
         self._finish_streams()
         for result in list(self._results):
-            result.run()
+            if not result.is_running:
+                result.run()
 
     def _finish_streams(self) -> None:
         """Take the rest of open streams off an engine that runs one statement at a time."""

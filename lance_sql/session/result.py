@@ -51,6 +51,8 @@ class QueryResult:
         self._progress = progress
         self._last_run: StatementRun | None = None
         self._seconds: float | None = None
+        #: what it needs of other tables may be read by statements of the same session
+        self.is_running = False
         #: told of every stream that is opened over the running statement
         self._opened = opened
         self._table: pa.Table | None = None
@@ -204,6 +206,7 @@ class QueryResult:
         if self._table is None and self._error is None:
             run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
+            self.is_running = True
             try:
                 with reported(self._progress, run):
                     table = self._query.to_table(run)
@@ -211,6 +214,8 @@ class QueryResult:
                 self._converters, self._table = self._query.converters(), table
             except LanceError as error:
                 self._error = error
+            finally:
+                self.is_running = False
             self._seconds = time.perf_counter() - begin
 
 

@@ -256,3 +256,18 @@ def test_views_search_again(session: lance_sql.Connection, path: str, tmp_path: 
     ]
     lance_sql.open(tmp_path / "t.lance").delete("id = 3")
     assert session.sql("SELECT count(*) FROM near WHERE id = 3").fetchall() == [(0,)]
+
+
+def test_vectors_of_a_table_that_means_another_version_meanwhile(tmp_path):
+    """What finds the vectors of a search may make the session register a table again: it waited forever."""
+    path = str(tmp_path / "t.lance")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.eye(4, dtype=np.float32).ravel()), 4)
+    lance_sql.write(pa.table({"id": range(4), "v": vectors}), path)
+    call = f"lance_vector_search('{path}', 'v', q.v, k := 1)"
+    query = f"SELECT q.id, r.id FROM (SELECT id, v FROM '{path}') q, LATERAL {call} r ORDER BY 1"
+    with lance_sql.connect() as session:
+        session.sql(f"SELECT _rowid FROM '{path}'").fetchall()
+        asked = session.sql(query)
+        lance_sql.open(path).delete("id = 2")
+        assert asked.fetchall() == [(0, 0), (1, 1), (3, 3)]
+        assert session.sql(query).fetchall() == [(0, 0), (1, 1), (3, 3)]
