@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.types as at
 from lance_engine.errors import LanceError
 from lance_engine.expr.total_order import in_total_order
 from lance_engine.scan.stream import ScanStream
@@ -184,10 +185,25 @@ class TableScan:
         for batch in self.stream().batches():
             if self._run is not None:
                 self._run.check()
-            yield batch
+            yield from_the_start(batch)
 
     def count(self) -> int:
         return self._scanner.count()
+
+
+def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`batch` without structs of structs that begin within their buffers, which DataFusion cannot import."""
+    if not any(_is_struct_of_structs(kind) for kind in batch.schema.types):
+        return batch
+    arrays = [
+        pa.concat_arrays([array, array.slice(0, 0)]) if array.offset and at.is_struct(array.type) else array
+        for array in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _is_struct_of_structs(kind: pa.DataType) -> bool:
+    return bool(at.is_struct(kind) and any(at.is_struct(field.type) for field in kind))
 
 
 def _fits_64_bits(kind: pa.DataType) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.paths import arrow_field, field_path, narrowed
+from lance_engine.scan.paths import arrow_field, field_path, narrowed, places_below
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
 
@@ -35,8 +35,8 @@ class OutputColumn(NamedTuple):
     """The part that this layout stores, by file; nothing where all its values are null."""
     decoded: int
     """The number of the first of the decoded columns with that."""
-    depth: int
-    """How many structs are around it in that column."""
+    places: tuple[int, ...]
+    """Where it is below that column, as places among children."""
 
 
 class ProjectedColumns(NamedTuple):
@@ -157,7 +157,7 @@ class FragmentLayout:
         parts: list[tuple[Field, bool]] = []
         for name in names:
             if isinstance(name, str) and name in SYSTEM_FIELDS:
-                outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, 0))
+                outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, ()))
                 continue
             path = field_path(self._schema, name) if isinstance(name, str) else (name,)
             wanted = narrowed(path)
@@ -170,7 +170,7 @@ class FragmentLayout:
                 (full,) = self._schema.path(name.name, [name.name])
                 part = self._stored_part(name, full)
             stored = self._by_file(part) if part is not None else ()
-            outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), len(path) - 1))
+            outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), places_below(path)))
             for held in stored:
                 parts.append((held, name in coded))
                 decoded.append(arrow if name in coded else held.to_arrow().with_type(stored_type(held)))

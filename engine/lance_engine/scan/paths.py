@@ -40,11 +40,24 @@ def split_path(path: str) -> list[str]:
 
 
 def narrowed(path: Sequence[Field]) -> Field:
-    """The first field of a path with only those below it that lead to the last one."""
+    """The first field of a path with only those below it that lead to the last one.
+
+    A packed struct is stored as one, and remains whole.
+    """
     below = path[-1]
     for field in reversed(path[:-1]):
-        below = replace(field, children=(below,))
+        below = field if field.is_leaf else replace(field, children=(below,))
     return below
+
+
+def places_below(path: Sequence[Field]) -> tuple[int, ...]:
+    """The place of each field of a path among the children of the one before, in what `narrowed` returns."""
+    places, above = [], narrowed(path)
+    for field in path[1:]:
+        place = next(number for number, child in enumerate(above.children) if child.id == field.id)
+        places.append(place)
+        above = above.children[place]
+    return tuple(places)
 
 
 def is_struct_path(path: Sequence[Field]) -> bool:
@@ -101,8 +114,8 @@ def top_level_fields(schema: Schema, names: Iterable[str | Field]) -> list[Field
 
 
 def _with_only(field: Field, ids: set[int]) -> Field:
-    """A field with those below it that lead to some others."""
-    if field.id in ids:
+    """A field with those below it that lead to some others; a packed struct remains whole."""
+    if field.id in ids or field.is_leaf:
         return field
     children = (
         _with_only(child, ids) for child in field.children if any(node.id in ids for node in child.walk())

@@ -259,7 +259,7 @@ class Projection:
                 raise kernels.CorruptDataError(
                     f"Invalid JSON value: {error.args[0]}", output.arrow.name, None, None
                 ) from error
-        return pc.struct_field(array, [0] * output.depth) if output.depth else array
+        return pc.struct_field(array, output.places) if output.places else array
 
 
 def narrowed_schema(schema: pa.Schema, names: Collection[str]) -> pa.Schema:

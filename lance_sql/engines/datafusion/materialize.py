@@ -24,6 +24,7 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
+from lance_sql.engines.table import from_the_start
 from lance_sql.text.tokens import quote, spellings
 
 #: Bytes of a statement's tables that are read before it runs, unless the session says otherwise.
@@ -146,7 +147,7 @@ def _read(side: Side) -> list[pa.RecordBatch]:
     batches = list(table.scan(names, side.filter, run=side.table.runs.current).batches())
     if len(batches) == 1 and batches[0].num_rows > _MIN_ROWS_TO_CUT:
         half = batches[0].num_rows // 2
-        batches = [batches[0].slice(0, half), batches[0].slice(half)]
+        batches = [batches[0].slice(0, half), from_the_start(batches[0].slice(half))]
     rows = max((batch.num_rows for batch in batches), default=0)
     nulls = {field.name: pa.nulls(rows, field.type) for field in schema if field.name not in side.columns}
     nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
