@@ -217,13 +217,15 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return f"<lance_sql.Dataset {legible_line(without_secrets(self.uri))}>\n{self._summary()}{columns}"
 
     def _repr_html_(self) -> str:
+        left = ' style="text-align: left"'  # notebooks align to the right
         rows = "".join(
-            f"<tr><td>{html.escape(legible_line(field.name))}</td><td>{html.escape(legible_line(str(field.type)))}</td></tr>"
+            f"<tr><td{left}>{html.escape(legible_line(field.name))}</td>"
+            f"<td{left}>{html.escape(legible_line(str(field.type)))}</td></tr>"
             for field in self.schema
         )
         return (
             f"<div><b>{html.escape(legible_line(without_secrets(self.uri)))}</b><br>{html.escape(self._summary())}"
-            f"<table><tr><th>column</th><th>type</th></tr>{rows}</table></div>"
+            f"<table><tr><th{left}>column</th><th{left}>type</th></tr>{rows}</table></div>"
         )
 
 

@@ -28,6 +28,7 @@ import lance_sql
 ROOT: Final = Path(__file__).parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
 COLUMNS, LINES = 104, 34
+PROMPT: Final = "lance> "
 #: What the terminal's 16 colours look like.
 COLOURS: Final = {
     "default": "#e6e6e6", "black": "#2b2b2b", "red": "#f2777a", "green": "#99cc99", "brown": "#ffcc66",
@@ -53,8 +54,8 @@ def main() -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         report(browser, folder)
-        page(browser, shell(folder), "shell", 960, 600)
-        page(browser, notebook(folder), "notebook", 1000, 900)
+        page(browser, shell(folder), "shell", 960, 300, whole=True)
+        page(browser, notebook(folder), "notebook", 1000, 900, whole=True)
         subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=ROOT, check=True)
         page(browser, ROOT / "build" / "site" / "index.html", "site", 1280, 800)
         browser.close()
@@ -64,10 +65,20 @@ def program(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def page(browser: Browser, file: Path, name: str, width: int, height: int, scheme: Any = "light") -> None:
+def page(
+    browser: Browser,
+    file: Path,
+    name: str,
+    width: int,
+    height: int,
+    scheme: Any = "light",
+    *,
+    whole: bool = False,
+) -> None:
+    """A picture of the top of the page, or, with `whole`, of all of it."""
     opened = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     opened.goto(file.as_uri())
-    opened.screenshot(path=IMAGES / f"{name}.png")
+    opened.screenshot(path=IMAGES / f"{name}.png", full_page=whole)
     opened.close()
     print(IMAGES / f"{name}.png")
 
@@ -96,15 +107,10 @@ def shell(folder: Path) -> Path:
     for statement in ["", *STATEMENTS]:
         if statement:
             child.send(statement + "\r")
-        quiet_until = time.monotonic() + 3
-        while time.monotonic() < quiet_until:
-            try:
-                stream.feed(child.read_nonblocking(1 << 16, timeout=0.5))
-            except pexpect.TIMEOUT:
-                continue
+        until_prompt(child, screen, stream)
     child.close(force=True)
     lines = []
-    for number in range(LINES):
+    for number in range(screen.cursor.y + 1):
         row = screen.buffer[number]
         cells = (
             f'<span style="color:{colour(row[column])}">{html.escape(row[column].data)}</span>'
@@ -121,6 +127,19 @@ def shell(folder: Path) -> Path:
     return target
 
 
+def until_prompt(child: pexpect.spawn[bytes], screen: pyte.Screen, stream: pyte.ByteStream) -> None:
+    """Show what the terminal prints until the shell waits for the next statement."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            stream.feed(child.read_nonblocking(1 << 16, timeout=1))
+        except pexpect.TIMEOUT:
+            # Nothing for a second, and the cursor is behind an empty prompt.
+            if screen.display[screen.cursor.y].rstrip() == PROMPT.rstrip():
+                return
+    raise TimeoutError("the shell shows no prompt")
+
+
 def colour(cell: Any) -> str:
     return COLOURS.get(cell.fg, f"#{cell.fg}" if len(cell.fg) == 6 else COLOURS["default"])
 
@@ -130,7 +149,8 @@ def notebook(folder: Path) -> Path:
     cells = [
         "import lance_sql\nds = lance_sql.open('lineitem.lance')\nds",
         "lance_sql.sql(\"SELECT l_returnflag, count(*) AS n FROM 'lineitem.lance' GROUP BY ALL\")",
-        "ds.scan(filter='l_orderkey = 7').explain()",
+        "ds.scan(columns=['l_orderkey', 'l_tax'], filter='l_orderkey = 7').explain()",
+        "ds.scan(columns=['l_orderkey', 'l_tax'], filter='l_orderkey = 7').explain(html=True)",
         "ds.take([10**12])",
     ]
     found = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])

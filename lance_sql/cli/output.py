@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.io.local_files import LocalErrors
 from lance_engine.legible import legible, legible_line
 
 from lance_sql.display.amounts import interval_text
@@ -67,9 +68,12 @@ def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
         return
     partial = f"{path}.partial"
     try:
-        with open(partial, "wb") if binary else open(partial, "w", encoding="utf-8", newline="") as file:
+        with LocalErrors(path, writing=True):
+            file = open(partial, "wb") if binary else open(partial, "w", encoding="utf-8", newline="")  # noqa: SIM115
+        with file:
             yield file
-        os.replace(partial, path)
+        with LocalErrors(path, writing=True):
+            os.replace(partial, path)
     except BaseException:
         if os.path.exists(partial):
             os.remove(partial)
@@ -98,8 +102,13 @@ def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: i
 
 
 def print_table(table: pa.Table, *, as_json: bool, max_rows: int = 1000) -> None:
-    """The answer of a command: a table to read, or an array of objects."""
-    write_rows(TableRows(table), "json" if as_json else "table", sys.stdout, max_rows)
+    """Facts about a dataset: a table to read, or an array of objects."""
+    if as_json:
+        write_rows(TableRows(table), "json", sys.stdout)
+    else:
+        from lance_sql.display.tables import fact_showing, text_table
+
+        print(text_table(table, max_rows, fact_showing))
     sys.stdout.flush()
 
 

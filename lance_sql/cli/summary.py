@@ -70,11 +70,7 @@ def schema_command(path: str, as_json: bool, **which: Any) -> None:
     """
     from lance_sql.cli.output import print_table
 
-    columns = _columns(open_dataset(path, **which))
-    if not as_json:
-        yes_or_no = ["yes" if nullable else "no" for nullable in columns["nullable"].to_pylist()]
-        columns = columns.set_column(2, "nullable", [yes_or_no])
-    print_table(columns, as_json=as_json)
+    print_table(_columns(open_dataset(path, **which)), as_json=as_json)
 
 
 def _columns(dataset: DatasetVersion) -> pa.Table:

@@ -6,7 +6,7 @@ import html
 import shutil
 import sys
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,11 @@ _VALUE_WIDTH = 80
 _HOVER_WIDTH = 1000
 
 
-def text_table(table: pa.Table, max_rows: int) -> str:
+#: What shows a value; chosen by the name of its column.
+Showing = Callable[[Any], str]
+
+
+def text_table(table: pa.Table, max_rows: int, showing: Callable[[str], Showing] = lambda _: _text) -> str:
     """The first `max_rows` rows as aligned text.
 
     Long values are cut. On a terminal too narrow for the rows, text is cut further, but no column name and no
@@ -36,9 +40,9 @@ def text_table(table: pa.Table, max_rows: int) -> str:
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown, left_out = table, 0
     if room is not None:
-        shown, left_out = _without_middle(table, max_rows, room)
+        shown, left_out = _without_middle(table, max_rows, room, showing)
     names = [legible_line(name) for name in shown.schema.names]
-    rows = _values(shown, max_rows)
+    rows = _values(shown, max_rows, showing=showing)
     widths = [max(map(width_of, column)) for column in zip(names, *rows, strict=True)]
     if room is not None:
         widths = _fitting(widths, _least_widths(shown, names, widths), room)
@@ -64,10 +68,14 @@ def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[
     ]
 
 
-def _without_middle(table: pa.Table, max_rows: int, room: int) -> tuple[pa.Table, int]:
+def _without_middle(
+    table: pa.Table, max_rows: int, room: int, showing: Callable[[str], Showing]
+) -> tuple[pa.Table, int]:
     """The table, or its first and last columns with a mark between them, and how many were left out."""
     names = [legible_line(name) for name in table.schema.names]
-    columns = zip(*_values(table, max_rows), strict=True) if table.num_rows else [()] * len(names)
+    columns = (
+        zip(*_values(table, max_rows, showing=showing), strict=True) if table.num_rows else [()] * len(names)
+    )
     widths = [max(map(width_of, (name, *values))) for name, values in zip(names, columns, strict=True)]
     least = _least_widths(table, names, widths)
     if sum(least) + 3 * (len(least) - 1) <= room:
@@ -129,7 +137,10 @@ def html_table(table: pa.Table, max_rows: int) -> str:
     plan = plan_text(table)
     if plan is not None:
         return plan_html(plan)
-    aligned = [' style="text-align: right"' if _is_number(field.type) else "" for field in table.schema]
+    # Notebooks align everything to the right unless told otherwise.
+    aligned = [
+        f' style="text-align: {"right" if _is_number(field.type) else "left"}"' for field in table.schema
+    ]
     head = "".join(
         f"<th{style}>{html.escape(legible_line(field.name))}<br><small>{html.escape(legible_line(str(field.type)))}</small></th>"
         for field, style in zip(table.schema, aligned, strict=True)
@@ -149,11 +160,16 @@ def _cell(value: str, style: str) -> str:
     return f"<td{style}{title}>{html.escape(shown)}</td>"
 
 
-def _values(table: pa.Table, max_rows: int, width: int = _VALUE_WIDTH) -> list[tuple[str, ...]]:
-    columns = [
-        [_cut(_text(value), width) for value in column.slice(0, max_rows).to_pylist()]
-        for column in table.columns
-    ]
+def _values(
+    table: pa.Table,
+    max_rows: int,
+    width: int = _VALUE_WIDTH,
+    showing: Callable[[str], Showing] = lambda _: _text,
+) -> list[tuple[str, ...]]:
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        text = showing(name)
+        columns.append([_cut(text(value), width) for value in column.slice(0, max_rows).to_pylist()])
     return list(zip(*columns, strict=True))
 
 
@@ -180,6 +196,26 @@ def _text(value: Any) -> str:
     else:
         text = legible_line(str(value))
     return text
+
+
+def fact_showing(name: str) -> Showing:
+    """How facts about a dataset are shown, as opposed to its values.
+
+    Yes and no, nothing for null, and numbers with separators, unless they are names, as versions and ids are.
+    """
+    return _text_of_id if name.endswith(("version", "id", "ids")) else _text_of_fact
+
+
+def _text_of_fact(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else _text_of_id(value)
+
+
+def _text_of_id(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _text(value)
 
 
 def _footer(table: pa.Table, max_rows: int) -> str:

@@ -7,9 +7,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from lance_engine.dataset import DatasetVersion
+from lance_engine.io.local_files import LocalErrors
 
 from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
@@ -23,8 +25,8 @@ _COLOURS = 8
 def write_report(dataset: DatasetVersion, path: str | os.PathLike[str]) -> None:
     """Write the report of this version to the file `path`."""
     text = report_page(dataset)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    with LocalErrors(os.fspath(path), writing=True):
+        Path(path).write_text(text, encoding="utf-8")
 
 
 def report_page(dataset: DatasetVersion) -> str:
@@ -134,7 +136,7 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
             f'<td class="number" data-name="bytes">{in_bytes(column["bytes"])}</td>'
             f'<td class="bars">{bar}</td>'
             f'<td class="number" data-name="ratio">{ratio}</td>'
-            f'<td class="encoding" data-name="encodings">{_text(encodings)}</td></tr>'
+            f'<td class="encoding" data-name="encodings">{_text(encodings).replace("(", "(<wbr>")}</td></tr>'
         )
     heads = ("column", "type", "nulls", "min", "max", "bytes", "", "ratio", "encodings")
     numbers = ("nulls", "bytes", "ratio")

@@ -16,6 +16,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.styles import Style
 from pygments.lexers.sql import SqlLexer
 
 from lance_sql.display.errors import show_error
@@ -40,6 +41,16 @@ _FIRST_WORDS = {
     "VACUUM", "VALUES", "WITH",
 }  # fmt: skip
 
+#: Colours of the terminal's own palette, which are legible on dark and on light.
+_COLOURS = {
+    "pygments.keyword": "ansiblue",
+    "pygments.name.builtin": "ansicyan",
+    "pygments.literal.string": "ansigreen",
+    "pygments.literal.number": "ansimagenta",
+    "pygments.comment": "ansibrightblack",
+    "pygments.error": "ansired",
+}
+
 
 class Shell:
     """One session at a terminal. `connect` opens a connection for the name of an engine."""
@@ -57,6 +68,8 @@ class Shell:
             multiline=Condition(self._continues),
             prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
             key_bindings=_keys(),
+            style=Style.from_dict(_COLOURS),
+            include_default_pygments_style=False,
         )
 
     def run(self) -> None:

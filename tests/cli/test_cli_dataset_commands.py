@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 import jsonschema
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 import lance_sql
 from lance_sql.cli.app import app
+from lance_sql.display.tables import fact_showing, text_table
 
 ROWS = 20_000
 
@@ -350,6 +352,43 @@ def test_convert_a_glob(run, tmp_path):
     failed = run("convert", "nothing-*.csv", "x.lance")
     assert failed.exit_code == 1
     assert "no file matches the pattern [path: nothing-*.csv]" in failed.stderr
+
+
+def test_facts_are_shown_in_words(run):
+    """Yes and no, nothing for null, numbers with separators; versions are as commands take them."""
+    shown = run("health", "things.lance").stdout
+    assert "fewer than 1,048,576 rows" in shown
+    assert re.search(r"^versions +\d+ +(yes|no) ", shown, re.MULTILINE)
+    run("tag", "create", "things.lance", "checked")
+    tables = [shown, run("tag", "list", "things.lance").stdout, run("index", "list", "things.lance").stdout]
+    for text in tables:
+        assert not re.search(r"\b(True|False|NULL|None)\b", text), text
+    table = pa.table(
+        {"rows": [1234567], "version": [1234], "ok": [True], "branch": pa.array([None], pa.string())}
+    )
+    line = text_table(table, 1, fact_showing).splitlines()[2]
+    assert line.split() == ["1,234,567", "1234", "yes"]
+    assert text_table(table, 1).splitlines()[2].split() == ["1234567", "1234", "True", "NULL"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["convert", "things.lance", "file/out.lance"],
+        ["convert", "things.lance", "file/out.csv"],
+        ["convert", "things.lance", "nowhere/out.parquet"],
+        ["query", "SELECT 1", "--format", "csv", "--output", "file/out.csv"],
+        ["inspect", "things.lance", "--html", "file/out.html"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_as_such(run, tmp_path, command):
+    (tmp_path / "file").touch()
+    failed = run(*command)
+    assert failed.exit_code == 1
+    assert "Cannot create the file: " in failed.stderr
+    assert "write to another location" in failed.stderr
+    assert "backup" not in failed.stderr
+    assert ".partial" not in failed.stderr
 
 
 def test_what_health_says_mends(run):

@@ -132,7 +132,7 @@ def test_repr(dataset):
         f"<lance_sql.Dataset {dataset.uri}>\nversion 1, 12 rows in 3 fragments, 8 columns"
     )
     assert "\n  amount: decimal128(12, 2)\n" in repr(dataset)
-    assert "<td>label</td><td>string</td>" in dataset._repr_html_()
+    assert '>label</td><td style="text-align: left">string</td>' in dataset._repr_html_()
 
 
 def test_a_python_variable_in_duckdb(dataset):

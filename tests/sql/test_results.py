@@ -56,7 +56,7 @@ def test_display(connection, capsys):
     assert "NULL" in shown
     assert "2 rows" in shown
     assert repr(result) == shown.rstrip("\n")
-    assert "<td>o&#x27;hara</td>" in result._repr_html_()
+    assert '<td style="text-align: left">o&#x27;hara</td>' in result._repr_html_()
     long = connection.sql("SELECT id FROM measurements")
     long.show(max_rows=5)
     assert "12 rows, the first 5 shown" in capsys.readouterr().out

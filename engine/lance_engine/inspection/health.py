@@ -67,7 +67,7 @@ def _small_fragments(snapshot: Snapshot, target_rows: int) -> dict[str, Any]:
         small,
         len(snapshot.fragments),
         joined > 1,
-        f"fragments with fewer than {target_rows} rows; each needs extra requests in a scan",
+        f"fragments with fewer than {target_rows:,} rows; each needs extra requests in a scan",
         f"ds.compact({arguments})",
     )
 
@@ -84,8 +84,8 @@ def _deleted_rows(snapshot: Snapshot) -> dict[str, Any]:
         physical - snapshot.num_rows,
         physical,
         bool(worn),
-        f"deleted rows that scans still read; {len(worn)} fragments have more than {DELETED_SHARE:.0%} "
-        f"deleted rows",
+        f"deleted rows that scans still read; fragments with more than {DELETED_SHARE:.0%} deleted rows: "
+        f"{len(worn):,}",
         "ds.compact()",
     )
 

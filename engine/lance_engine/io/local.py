@@ -104,7 +104,7 @@ class LocalStore:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         full = self._full(path)
-        with LocalErrors(full):
+        with LocalErrors(full, writing=True):
             sink = _LocalSink(full)
             try:
                 sink.write(data)
@@ -131,7 +131,7 @@ class LocalStore:
 
     def create(self, path: str) -> Sink:
         full = self._full(path)
-        with LocalErrors(full):
+        with LocalErrors(full, writing=True):
             return _LocalSink(full)
 
     def local_path(self, path: str) -> str | None:
@@ -244,7 +244,7 @@ class _LocalSink(Sink):
         raise AssertionError("unreachable")
 
     def write(self, data: bytes | bytearray | memoryview, /) -> int:
-        with LocalErrors(self._target):
+        with LocalErrors(self._target, writing=True):
             return self._file.write(data)
 
     def tell(self) -> int:
@@ -253,7 +253,7 @@ class _LocalSink(Sink):
     def close(self) -> None:
         if self._file.closed:
             return
-        with LocalErrors(self._target):
+        with LocalErrors(self._target, writing=True):
             try:
                 self._file.close()
                 os.replace(self._staging, self._target)

@@ -62,12 +62,13 @@ def check_is_file(path: str, mode: int) -> None:
 
 
 class LocalErrors:
-    """A block in which errors of the operating system become ours."""
+    """A block in which errors of the operating system become ours; `writing` says what to do about them."""
 
-    __slots__ = ("_path",)
+    __slots__ = ("_path", "_writing")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, writing: bool = False) -> None:
         self._path = path
+        self._writing = writing
 
     def __enter__(self) -> None:
         pass
@@ -76,12 +77,21 @@ class LocalErrors:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, OSError) and not isinstance(error, LanceError | FileExistsError):
-            raise local_error(error, self._path) from error
+            raise local_error(error, self._path, writing=self._writing) from error
 
 
-def local_error(error: OSError, path: str) -> LanceError:
+def local_error(error: OSError, path: str, *, writing: bool = False) -> LanceError:
     """Translates an error of the operating system for a file of a dataset."""
     reason = error.strerror or str(error) or type(error).__name__
+    if writing and (isinstance(error, FileNotFoundError) or error.errno in _NOT_A_FILE):
+        problem = StorageError(
+            f"Cannot create the file: {reason}",
+            path=path,
+            remedy="Check that the path is in a folder in which files can be created, or write to another "
+            "location",
+        )
+        problem.errno = error.errno
+        return problem
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
             "A file of the dataset is missing",
