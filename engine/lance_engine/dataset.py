@@ -180,6 +180,7 @@ class DatasetVersion:
             indices=indices,
             dictionaries=dictionaries,
             read_ahead=read_ahead,
+            stored_rows=True,
         )
 
     def take(

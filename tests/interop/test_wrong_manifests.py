@@ -104,6 +104,25 @@ def test_more_rows_than_the_files_have(tmp_path: Path, version: str) -> None:
     assert set(problems(uri)) == {"The column has 10 rows, but its fragment has 12"}
 
 
+@pytest.mark.parametrize("deleted", ["", "id = 4 OR id = 9 OR id = 12"])
+@pytest.mark.parametrize("rows", [11, 2_000])
+def test_more_rows_than_files_of_0_1_have(tmp_path: Path, rows: int, deleted: str) -> None:
+    uri = written(tmp_path, "legacy", deleted)
+    edit(uri, with_rows(rows))
+    left = [row for row in range(30) if f"id = {row}" not in deleted.split(" OR ")]
+    assert same_rows(uri)["id"].to_pylist() == left
+    ours, theirs = lance_sql.open(uri), lance.dataset(uri)
+    assert ours.scan(limit=5, offset=7).to_table()["id"].to_pylist() == left[7:12]
+    for columns in (["s"], []):
+        expected = theirs.to_table(columns, with_row_id=True)
+        assert ours.scan([*columns, "_rowid"]).to_table()["_rowid"].equals(expected["_rowid"])
+    assert ours.count_rows() == theirs.count_rows() == len(left) + rows - 10
+    for engine in ("duckdb", "datafusion"):
+        found = lance_sql.connect(engine=engine).sql(f"SELECT min(id), max(id), sum(id) FROM '{uri}'").arrow()
+        assert [column[0].as_py() for column in found.columns] == [0, 29, sum(left)]
+    assert set(problems(uri)) == {f"The column has 10 rows, but its fragment has {rows}"}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("fragments", [3, 60])
 def test_single_rows_where_the_manifest_says_more(tmp_path: Path, version: str, fragments: int) -> None:
