@@ -29,7 +29,8 @@ def partitions(
 
     Their scans belong to `run`.
     """
-    wanted = min(count or os.cpu_count() or 1, -(-table.num_rows // _ROWS_PER_PARTITION))
+    rows = table.num_rows if run is None else run.limits.get(table.name, table.num_rows)
+    wanted = min(count or os.cpu_count() or 1, -(-rows // _ROWS_PER_PARTITION))
     splits = table.dataset.splits(max(wanted, 1))
     # A table without rows still needs a partition: a plan without any has no schema to run with.
     return [Partition(table, group, run) for group in _groups(splits, wanted)] or [Partition(table, [], run)]

@@ -37,6 +37,10 @@ class StatementRun:
         self.failure: LanceError | None = None
         #: by the names of tables: what the rows have to pass that the statement needs of them
         self.only: dict[str, Node] = {}
+        #: by the names of tables: how many rows the statement takes at most
+        self.limits: dict[str, int] = {}
+        #: by the names of tables: after how many rows the statement probably has what it needs
+        self.expected: dict[str, int] = {}
         #: the keys that scans give one another
         self.join_keys: JoinKeys | None = None
         self._cancelled = False

@@ -109,7 +109,11 @@ class EngineTable:
             filter = in_total_order(from_arrow(filter, self.filter_schema))
         for plan in () if run is None else self._wanted(run):
             filter = self._narrower(filter, plan)
+        if run is not None and filter is None and self.name in run.limits:
+            options["limit"] = run.limits[self.name]
         scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
+        if run is not None and self.name in run.expected:
+            scanner.expect(run.expected[self.name])
         return TableScan(self, scanner, run, options.get("splits"))
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
@@ -125,7 +129,7 @@ class EngineTable:
     def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
         """What passes `filter`, of an engine, and `narrow`."""
         from lance_engine.expr.build import conjunction
-        from lance_engine.expr.tree import IsNull, columns_of, conjuncts
+        from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, conjuncts
         from lance_engine.scan.plan import FilterPlan
         from lance_engine.scan.scanner import parse_filter
 
@@ -135,12 +139,19 @@ class EngineTable:
             if tree is None:
                 return narrow
             filter = FilterPlan(tree, snapshot)
-        # What passes a test of a column is not null there; kernels test the column once.
-        tested = columns_of(narrow.filter)
+        # What passes a comparison of a column with a constant is not null there; kernels test it once.
+        compared = {
+            child
+            for node in conjuncts(narrow.filter)
+            if isinstance(node, Comparison | In)
+            and all(isinstance(child, Column | Literal) for child in node.children)
+            for child in node.children
+            if isinstance(child, Column)
+        }
         others = [
             node
             for node in conjuncts(filter.filter)
-            if not (isinstance(node, IsNull) and node.negated and columns_of(node) <= tested)
+            if not (isinstance(node, IsNull) and node.negated and node.operand in compared)
         ]
         if not others:
             return narrow

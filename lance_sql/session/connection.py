@@ -28,7 +28,7 @@ from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.searches.statement import Searches
 from lance_sql.session.explanation import Explanation
-from lance_sql.session.first_rows import FirstRowsQuery, column_in_order
+from lance_sql.session.first_rows import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
@@ -37,7 +37,7 @@ from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
-from lance_sql.text.first_rows import first_rows
+from lance_sql.text.first_rows import first_rows, limited
 from lance_sql.text.script import split
 from lance_sql.text.statement import Statement
 
@@ -219,6 +219,7 @@ class Connection:
             query: Query = (
                 self._from_metadata(searches.statement, bound, planned)
                 or self._of_first_rows(searches.statement, bound, planned)
+                or self._of_any_rows(searches.statement, bound, planned)
                 or self._of_joins(bound, planned)
                 or planned
             )
@@ -257,6 +258,17 @@ class Connection:
             nulls_first = not self._engine.nulls_are_last(wanted.descending)
         last_key = self._engine.query(wanted.last_key(nulls_first), None)
         return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
+
+    def _of_any_rows(self, statement: Statement, bound: Bound, query: Query) -> LimitedQuery | None:
+        """What reads few rows where any will do."""
+        wanted = limited(statement)
+        if wanted is None:
+            return None
+        name = next((reference.name for reference in statement.references if reference.certain), "")
+        dataset = bound.datasets.get(name)
+        if dataset is None or not pays_to_limit(dataset, wanted):
+            return None
+        return LimitedQuery(query, name, wanted)
 
     def _of_joins(self, bound: Bound, planned: PlannedQuery) -> JoinedQuery | None:
         """What lets the scans of a join give one another keys."""

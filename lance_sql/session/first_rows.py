@@ -1,8 +1,9 @@
-"""The first rows in the order of a column, without reading the others.
+"""The first rows, without reading the others.
 
-The column is read first, for its value in the last of the rows that are wanted. The statement itself then
-scans only rows that are not behind that value, so that zone maps leave most of a table out and other columns
-are decoded for few rows. The engine still orders and cuts what it gets: rows with equal values are all there.
+Where any rows will do, the scan is told how many. Where a column orders them, that column is read first, for
+its value in the last of the rows that are wanted. The statement itself then scans only rows that are not
+behind that value, so that zone maps leave most of a table out and other columns are decoded for few rows. The
+engine still orders and cuts what it gets: rows with equal values are all there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.base import Convert, Query
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.text.first_rows import FirstRows
+    from lance_sql.text.first_rows import FirstRows, Limited
 
 #: Tables of fewer bytes are read in the time that a second query takes.
 _SMALL_BYTES = 8 << 20
 #: Rows are few as long as they are at most one of so many.
 _SHARE = 20
+#: More rows than these are read as if all were wanted.
+_MOST_ROWS = 100_000
 
 
 class FirstRowsQuery:
@@ -88,6 +91,39 @@ class FirstRowsQuery:
         if at.is_floating(value.type):
             parts.append(build.compare("=", column, Literal(pa.scalar(math.nan, self._field.type))))
         return build.disjunction([*parts, is_null] if self._nulls_first else parts)
+
+
+class LimitedQuery:
+    """`query`, which needs no more than some rows of the table that its engine calls `name`."""
+
+    def __init__(self, query: Query, name: str, wanted: Limited) -> None:
+        self._query = query
+        self._name = name
+        self._wanted = wanted
+
+    def schema(self) -> pa.Schema:
+        return self._query.schema()
+
+    def to_table(self, run: StatementRun) -> pa.Table:
+        self._tell(run)
+        return self._query.to_table(run)
+
+    def converters(self) -> Sequence[Convert | None]:
+        return self._query.converters()
+
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        self._tell(run)
+        return self._query.stream(run)
+
+    def _tell(self, run: StatementRun) -> None:
+        # The engine may test rows itself: then nobody knows how many it has to see.
+        told = run.expected if self._wanted.tested else run.limits
+        told[self._name] = self._wanted.rows
+
+
+def pays_to_limit(dataset: DatasetVersion, wanted: Limited) -> bool:
+    """Whether a scan gains by being told how many rows are wanted."""
+    return wanted.rows <= _MOST_ROWS and wanted.rows < dataset.count_rows()
 
 
 def column_in_order(dataset: DatasetVersion, wanted: FirstRows) -> pa.Field | None:

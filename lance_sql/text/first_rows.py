@@ -1,4 +1,4 @@
-"""Queries for the first rows in the order of a column, read off the tokens: ``ORDER BY x LIMIT 10``."""
+"""Queries for the first rows, of all or in the order of a column, read off the tokens: ``LIMIT 10``."""
 
 from __future__ import annotations
 
@@ -55,17 +55,36 @@ class FirstRows(NamedTuple):
         return f"SELECT {self.key} FROM {self.source} ORDER BY {order} LIMIT 1 OFFSET {self.rows - 1}"
 
 
+class Limited(NamedTuple):
+    """``SELECT ... FROM table [WHERE condition] LIMIT 9 OFFSET 5``, each row of which is a row of the table.
+
+    `rows` is how many rows are asked for, those skipped included; `tested`: not all rows of the table count.
+    """
+
+    rows: int
+    tested: bool
+
+
+def limited(statement: Statement) -> Limited | None:
+    """What a query for any rows of a table says; None for other statements, and where it is not plain."""
+    tokens, words = _words(statement)
+    if not words or words[0] not in ("SELECT", "FROM") or "ORDER" in words:
+        return None
+    if words.count("SELECT") != (words[0] == "SELECT") or not _is_one(words, "FROM", "LIMIT"):
+        return None
+    start, limit = words.index("FROM"), words.index("LIMIT")
+    if start > limit or sorted(table_positions(tokens)) != [start + 1] or not _is_plain(tokens, words):
+        return None
+    source, rows = _source(tokens, words, start + 1, limit), _rows(tokens[limit + 1 :])
+    return None if source is None or not rows else Limited(rows, source[1] < limit)
+
+
 def first_rows(statement: Statement) -> FirstRows | None:
     """What a query for the first rows says; None for every other statement, and where it is not plain."""
-    tokens = list(statement.tokens)
-    while tokens and tokens[-1].text == ";":
-        tokens.pop()
-    words = [token.upper for token in tokens]
-    if not words or words[0] != "SELECT" or "LIMIT" not in words or "ORDER" not in words:
+    tokens, words = _words(statement)
+    if not words or words[0] != "SELECT" or not _is_one(words, "SELECT", "FROM", "ORDER", "LIMIT"):
         return None
-    if any(words.count(word) != 1 for word in ("SELECT", "FROM", "ORDER", "LIMIT")) or not _is_plain(
-        tokens, words
-    ):
+    if not _is_plain(tokens, words):
         return None
     places = sorted(table_positions(tokens))
     start, order, limit = words.index("FROM"), words.index("ORDER"), words.index("LIMIT")
@@ -91,6 +110,18 @@ def first_rows(statement: Statement) -> FirstRows | None:
         statement.original[key_tokens[0].start : key_tokens[-1].end],
         statement.original[tokens[start + 1].start : tokens[order - 1].end],
     )
+
+
+def _words(statement: Statement) -> tuple[list[Token], list[str]]:
+    """The tokens of a statement, and these in upper case."""
+    tokens = list(statement.tokens)
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    return tokens, [token.upper for token in tokens]
+
+
+def _is_one(words: list[str], *once: str) -> bool:
+    return all(words.count(word) == 1 for word in once)
 
 
 def _is_plain(tokens: list[Token], words: list[str]) -> bool:

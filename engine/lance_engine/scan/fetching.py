@@ -155,12 +155,18 @@ def group_fetched_ahead(
     return FragmentBuffers(read_ahead, files, group.evict)
 
 
-def first_rows(coming: Iterable[Planned], limit: int) -> Iterator[Planned]:
-    """As much of a plan as `limit` rows need: just that where all rows count, else little, then more."""
+def first_rows(coming: Iterable[Planned], limit: int, *, is_certain: bool = True) -> Iterator[Planned]:
+    """As much of a plan as `limit` rows need: just that where all rows count, else little, then more.
+
+    If the limit is not certain, all of the plan.
+    """
     rows = max(limit, _FIRST_ROWS)
     for reader, parts in coming:
         for part in parts:
-            if not part.tested and not reader.any_deleted(int(part.ranges[0, 0]), int(part.ranges[-1, 1])):
+            all_count = not part.tested and not reader.any_deleted(
+                int(part.ranges[0, 0]), int(part.ranges[-1, 1])
+            )
+            if is_certain and all_count:
                 yield reader, [_parts(part, limit)[0]]
                 limit -= min(limit, part.rows)
                 if not limit:

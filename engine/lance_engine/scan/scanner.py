@@ -139,6 +139,7 @@ class Scanner:
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
         self._fetching: ReadAhead | None = None
+        self._expected: int | None = None
 
     def _many_rows(self) -> int:
         """How many rows to test at once: more where that takes no memory."""
@@ -191,6 +192,13 @@ class Scanner:
         )
         for _ in ordered_map(read, parts, 2 * num_threads()):
             pass
+
+    def expect(self, rows: int) -> None:
+        """Note that the caller will probably take no more than `rows` rows.
+
+        Of files that are not local little is read at first then, and more and more later.
+        """
+        self._expected = rows
 
     @property
     def threads(self) -> int:
@@ -313,7 +321,7 @@ class Scanner:
         to be counted or decoded.
         """
         # Rows that need no test are counted without reading them, however few.
-        first = MOST_AHEAD if self.limit is None else 1
+        first = MOST_AHEAD if self.limit is None and self._expected is None else 1
         plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics, first)
         limit = None if self.limit is None else self.offset + self.limit
         coming = self._timed(together(plan, self._grouping, self._reader_for, limit), metrics)
@@ -321,6 +329,8 @@ class Scanner:
             if limit is not None:
                 coming = ((reader, self._stored(reader, parts, counted)) for reader, parts in coming)
                 coming = first_rows(coming, limit)
+            elif self._expected is not None:
+                coming = first_rows(coming, self._expected, is_certain=False)
             yield from self._fetched_pieces(coming, metrics, counted)
             return
         for reader, parts in coming:
@@ -359,7 +369,7 @@ class Scanner:
                 return fetched_ahead(read_ahead, turn, wanted, few=few)
 
         few = self.limit is not None
-        first = 1 if few else MOST_AHEAD
+        first = 1 if few or self._expected is not None else MOST_AHEAD
         for (_, (reader, parts)), buffers in ordered_ahead(prepare, enumerate(coming), first):
             for piece in self._cut(reader, parts, counted):
                 if buffers is not None:
