@@ -51,7 +51,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -97,6 +97,10 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 	    tests/spark/test_spark_saving.py tests/spark/test_spark_packed.py tests/spark/test_spark_procedures.py \
 	    -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS); \
 	done
+
+test-sail: $(STAMPS)/dev  ## One program on Sail and on Spark: equal rows
+	@test -d build/sail || $(BIN)/pip install --quiet --no-deps --target build/sail 'pysail==0.7.2' 'pyspark-client==4.1.*'
+	@LANCE_SQL_SAIL=$$PWD/build/sail $(BIN)/python -m pytest -m slow -k sail tests/spark/test_spark_sessions.py $(PYTEST_ARGS)
 
 test-wheel-spark: $(STAMPS)/dev  ## Build a wheel and use it with Spark in a clean environment, with Java but no JDK
 	@$(BIN)/python -m pytest tests/spark/test_spark_jar.py $(PYTEST_ARGS)

@@ -1,6 +1,7 @@
 """``python -m benchmarks.spark_tpch``: all TPC-H queries in Spark, over its own Parquet and over Lance.
 
 Lance is read twice, by path with ``format("lance")`` and as tables of a catalog. Spark writes both formats.
+With ``--sail``, Sail answers (`make test-sail` installs it) and not Spark: it knows no catalog of ours.
 Every query runs once to warm up, when the answers are compared, and then `--repetitions` times over each kind
 of table in turn. Times are medians; the geometric means are of the ratios to Parquet, of the clock and of the
 time of processors, which other work on the machine hardly changes.
@@ -9,10 +10,11 @@ time of processors, which other work on the machine hardly changes.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -38,15 +40,19 @@ def main() -> int:
     options.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor (default 0.1)")
     options.add_argument("--folder", type=Path, default=Path("build/benchmarks"), help="where the data goes")
     options.add_argument("--master", default="local[2]", help="Spark's master (default local[2])")
+    options.add_argument("--sail", action="store_true", help="ask Sail in this process, not Spark")
     options.add_argument("--repetitions", type=int, default=3, help="timed runs of everything (default 3)")
     options.add_argument("--queries", type=int, nargs="+", default=range(1, 23), help="their numbers")
     chosen = options.parse_args()
     folder = chosen.folder.absolute() / f"scale-{chosen.scale}"
     generate(folder / "parquet", chosen.scale)
-    spark = session(chosen.master)
+    new_session = sail_sessions() if chosen.sail else session(chosen.master).newSession
+    spark = new_session()
+    lance_sql.spark.register(spark)
+    at = folder / ("sail-tpch" if chosen.sail else "spark-tpch")
     try:
-        prepare(spark, folder / "parquet", folder / "spark-tpch")
-        kinds = sessions(spark, folder / "spark-tpch")
+        prepare(spark, folder / "parquet", at)
+        kinds = sessions(new_session, at, KINDS[: 2 if chosen.sail or planner_jar() is None else 3])
         return run(kinds, chosen.queries, chosen.repetitions)
     finally:
         spark.stop()
@@ -64,9 +70,23 @@ def prepare(spark: SparkSession, source: Path, folder: Path) -> None:
     done.touch()
 
 
-def sessions(spark: SparkSession, folder: Path) -> dict[str, SparkSession]:
+def sail_sessions() -> Callable[[], SparkSession]:
+    """Makes sessions with a server of Sail that runs until this process ends."""
+    from pysail.spark import SparkConnectServer
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    atexit.register(server.stop)
+    _, port = server.listening_address
+    return lambda: SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+
+
+def sessions(
+    new_session: Callable[[], SparkSession], folder: Path, names: Sequence[str]
+) -> dict[str, SparkSession]:
     """A session for each kind of tables, in which the queries find them by their names."""
-    kinds = {kind: spark.newSession() for kind in KINDS[: 3 if planner_jar() is not None else 2]}
+    kinds = {kind: new_session() for kind in names}
     for kind, at in kinds.items():
         lance_sql.spark.register(at)
         if kind == "Lance catalog":
@@ -87,7 +107,7 @@ def answer(spark: SparkSession, number: int) -> Rows:
 
 def run(kinds: dict[str, SparkSession], numbers: Sequence[int], repetitions: int) -> int:
     console = Console()
-    shown = Table("query", title="TPC-H in Spark, seconds")
+    shown = Table("query", title="TPC-H, seconds")
     for kind in kinds:
         shown.add_column(kind, justify="right")
     for kind in list(kinds)[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -19,6 +20,7 @@ from lance_sql.spark.options import Options
 from lance_sql.spark.reader import LanceReader, schema_of
 from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
+from lance_sql.spark.types import spark_schema
 from lance_sql.spark.workers import settle
 from lance_sql.spark.writer import LanceWriter
 
@@ -40,16 +42,16 @@ class LanceDataSource(DataSource):
         return schema_of(options, options.open())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return LanceReader(Options.parse(self.options), schema)
+        return LanceReader(Options.parse(self.options), _struct(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        return LanceWriter(Options.parse(self.options), schema, overwrite)
+        return LanceWriter(Options.parse(self.options), _struct(schema), overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return LanceStreamReader(Options.parse(self.options), schema)
+        return LanceStreamReader(Options.parse(self.options), _struct(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return LanceStreamWriter(Options.parse(self.options), schema, overwrite)
+        return LanceStreamWriter(Options.parse(self.options), _struct(schema), overwrite)
 
 
 class PlannedDataSource(LanceDataSource):
@@ -74,3 +76,8 @@ class PlannedDataSource(LanceDataSource):
             answer = with_facts(schema_of(options, dataset), dataset)
         settle()
         return answer
+
+
+def _struct(schema: StructType | pa.Schema) -> StructType:
+    """The schema as Spark hands it over; Sail hands over Arrow's."""
+    return spark_schema(schema) if isinstance(schema, pa.Schema) else schema
