@@ -26,6 +26,11 @@ def write(
     none; ``errorifexists`` and ``ignore`` only create it. Spark itself refuses the latter two for data
     sources in Python. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
     """
+    if not isinstance(frame, DataFrame):
+        raise InvalidArgumentError(
+            f"expected a Spark DataFrame, not {type(frame).__name__}",
+            remedy="lance_sql.write writes Arrow tables, and data frames of pandas and Polars",
+        )
     if mode not in _MODES:
         raise InvalidArgumentError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
     ensure_registered(frame.sparkSession)

@@ -1,16 +1,17 @@
 """Mistakes that users make, and the messages that they get; `docs/errors.md` has the table.
 
-Run it to write the table anew: ``python tests/support/mistakes.py``.
+Run it to write the tables anew: ``python tests/support/mistakes.py``. Without Java, those of Spark are kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from lance_sql.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 _BEGIN, _END = "<!-- mistakes: begin -->", "<!-- mistakes: end -->"
+_SPARK_BEGIN, _SPARK_END = "<!-- mistakes in Spark: begin -->", "<!-- mistakes in Spark: end -->"
 
 PYTHON = (
     "lance_sql.open('sale.lance')",
@@ -84,6 +86,16 @@ COMMANDS = (
     "lance-sql cleanup sales.lance --older-than week",
     'lance-sql "SELECT * FROM sales.lance"',
 )
+SPARK = (
+    "spark.read.format('lance').load('sale.lance')",
+    "spark.read.format('lance').load()",
+    "spark.read.format('lance').option('version', 99).load('sales.lance')",
+    "spark.read.format('lance').option('versoin', 1).load('sales.lance')",
+    "lance_sql.spark.write(frame, 'sales.lance')",
+    "lance_sql.spark.write(frame, 'new.lance', mode='apend')",
+    "lance_sql.spark.write(sales, 'new.lance')",
+    "frame.withColumn('colour', frame.id).write.format('lance').mode('append').save('sales.lance')",
+)
 
 
 class Mistake(NamedTuple):
@@ -118,6 +130,26 @@ def mistakes() -> Iterator[Mistake]:
             yield Mistake("command line", text, f"exit code {done.exit_code}", message)
 
 
+def mistakes_in_spark(spark: Any) -> Iterator[Mistake]:
+    """Every mistake of `SPARK`. Its processes have working directories of their own: paths are absolute."""
+    with tempfile.TemporaryDirectory() as folder:
+        sales = pa.table({"id": [1, 2]})
+        lance_sql.write(sales, f"{folder}/sales.lance")
+        names = {"lance_sql": lance_sql, "spark": spark, "frame": spark.range(2), "sales": sales}
+        for text in SPARK:
+            code = re.sub(r"'(\w+\.lance)'", rf"'{folder}/\1'", text)
+            made = _raised("Spark", text, lambda code=code: eval(code, dict(names)), folder)
+            ours = _OF_SPARK.search(made.message)
+            if ours is not None:  # our error is the last of a traceback in that of Spark
+                kind = f"{made.kind.rpartition('.')[2]}, of {ours['kind']}"
+                made = made._replace(kind=kind, message=ours["message"].strip())
+            yield made
+
+
+#: The last line of a traceback, and what Spark adds.
+_OF_SPARK = re.compile(r"^[\w.]*?(?P<kind>\w+Error): (?P<message>.*?)(?:\s*SQLSTATE.*)?\s*\Z", re.MULTILINE)
+
+
 def _raised(where: str, text: str, run: Any, *folders: str) -> Mistake:
     try:
         run()
@@ -147,10 +179,10 @@ def _inside(folder: str) -> Iterator[None]:
         os.chdir(before)
 
 
-def table() -> str:
-    """The table of the page."""
+def table(made: Iterable[Mistake]) -> str:
+    """A table of the page."""
     lines = ["| where | mistake | error | message |", "|---|---|---|---|"]
-    for mistake in mistakes():
+    for mistake in made:
         message = mistake.message.replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>")
         text = mistake.text.replace("|", "\\|")
         lines.append(f"| {mistake.where} | `{text}` | {mistake.kind} | {message} |")
@@ -159,13 +191,32 @@ def table() -> str:
 
 def page(text: str) -> str:
     """The page with its table as it is now."""
-    before, _, rest = text.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    return f"{before}{_BEGIN}\n{table()}\n{_END}{after}"
+    return _replaced(text, _BEGIN, table(mistakes()), _END)
+
+
+def page_for_spark(text: str, spark: Any) -> str:
+    """The page with its table of Spark as it is now."""
+    return _replaced(text, _SPARK_BEGIN, table(mistakes_in_spark(spark)), _SPARK_END)
+
+
+def _replaced(text: str, begin: str, between: str, end: str) -> str:
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{between}\n{end}{rest.partition(end)[2]}"
+
+
+def _write_page() -> None:
+    text = page(PAGE.read_text())
+    import lance_sql.spark
+
+    if lance_sql.spark.java_problem() is None:
+        session = lance_sql.spark.local_session()
+        text = page_for_spark(text, session)
+        session.stop()
+    PAGE.write_text(text)
 
 
 if __name__ == "__main__":
     if "--show" in sys.argv:
-        print(table())
+        print(table(mistakes()))
     else:
-        PAGE.write_text(page(PAGE.read_text()))
+        _write_page()
