@@ -117,7 +117,7 @@ class JoinKeys:
             return [*self._excluding.get(table, ()), *(plan for plan in found if plan is not None)]
 
     def planned(self, table: str) -> None:
-        """The scan of a table is planned anew."""
+        """Called when the scan of a table is planned again: conditions of the plan before are dropped."""
         self._excluding.pop(table, None)
 
     def excluding(self, table: str, plan: FilterPlan) -> None:
@@ -319,7 +319,7 @@ def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion)
 
 
 def integer_bounds(kind: pa.DataType) -> tuple[int, int]:
-    """The least and the largest value of a type of whole numbers, as far as 64 bits with a sign hold them."""
+    """The min and max value of an integer type, limited to the range of signed 64 bits."""
     bits = int(kind.bit_width)
     if pa.types.is_unsigned_integer(kind):
         return 0, min((1 << bits) - 1, (1 << 63) - 1)

@@ -1,4 +1,4 @@
-"""What a sample of rows tells about a condition."""
+"""Selectivity of a condition, estimated from a sample of rows."""
 
 from __future__ import annotations
 

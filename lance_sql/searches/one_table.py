@@ -36,7 +36,7 @@ def only_table(statement: Statement) -> TablePlace | None:
 
 
 def parsed_select(statement: Statement, begin: int) -> Any:
-    """The tree of the query that begins there, None for what is no plain SELECT.
+    """The syntax tree of the query that begins there; None if it is not a plain SELECT.
 
     In it, parameters written ``?`` have their numbers, ``$1``: parts of a query do not say which they are.
     """

@@ -18,7 +18,7 @@ SUFFIX: Final = ".lance"
 
 
 class Places(Protocol):
-    """Names of namespaces are lists of parts; a table is such a list and a name."""
+    """A namespace is identified by a list of parts, and a table by that list and a name."""
 
     def find(self, namespace: list[str], table: str) -> Options | None:
         """How to open a table if it exists; None if none of that name is known."""

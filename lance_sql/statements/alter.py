@@ -76,7 +76,7 @@ def _with_column(action: exp.Expression) -> exp.Expression:
 
 
 def _refuse_known(dataset: SqlDataset, name: str, but: str = "") -> None:
-    """Refuse a name that differs from another only in case, which the engine could not tell apart."""
+    """Refuse a name that differs from another only in case: the engine would confuse them."""
     known = next((one for one in dataset.schema.names if one.lower() == name.lower() and one != but), None)
     if known is not None:
         raise SchemaMismatchError(

@@ -87,7 +87,7 @@ def kmeans_by_faiss(
 
 
 def _repeated(vectors: F32Array, count: int) -> F32Array:
-    """As many centroids as there shall be, of fewer vectors."""
+    """`count` centroids out of fewer vectors."""
     dim = vectors.shape[1]
     filled = np.resize(vectors, (count, dim)) if len(vectors) else np.zeros((count, dim))
     return np.ascontiguousarray(filled, dtype=np.float32)
