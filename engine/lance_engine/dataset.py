@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
+    from lance_engine.schema_tree import Field
     from lance_engine.search.text.query import TextQuery
 
 __all__ = ["DatasetVersion"]
@@ -136,7 +137,7 @@ class DatasetVersion:
 
     def scan(
         self,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str | Field] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         *,
         limit: int | None = None,
@@ -152,7 +153,8 @@ class DatasetVersion:
         """Describe a scan; nothing is read before a method of the result asks for rows.
 
         `columns` are names in the order wanted, ``_rowid`` and ``_rowaddr`` included; None means all data
-        columns, and an empty list batches that only have a row count. `filter` is SQL text, a pyarrow
+        columns, and an empty list batches that only have a row count. A top-level field stands for itself
+        with some of its children left out. `filter` is SQL text, a pyarrow
         expression or a filter tree (or its plan), with the semantics of SQL. `batch_size` bounds the rows of
         a batch, `batch_bytes` its bytes, as far as a single row does not exceed them.
         `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. Rows

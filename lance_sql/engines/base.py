@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
@@ -13,6 +13,11 @@ from lance_engine.plan_picture import PlanNode
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
+
+if TYPE_CHECKING:
+    from lance_engine.scan.scanner import Scanner
+
+    from lance_sql.engines.table import Parts
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -36,7 +41,7 @@ class ScanReport:
     `columns`: asked for, None where the plan does not tell. `pushed`: predicates our scan applies.
     `residual`: predicates over this table that stay with the engine. `decisions`: why, for each that was
     offered to the scan.
-    `read_ahead`: loaded into memory before the statement runs.
+    `read_ahead`: loaded into memory before the statement runs. `scanner`: the scan itself, which was not run.
     """
 
     name: str
@@ -46,6 +51,7 @@ class ScanReport:
     residual: tuple[str, ...]
     decisions: tuple[Decision, ...] = ()
     read_ahead: bool = False
+    scanner: Scanner | None = None
 
 
 #: What makes the Python value of one of pyarrow's; None where they are the same.
@@ -74,8 +80,9 @@ class Query(Protocol):
 
 
 class EnginePlan(NamedTuple):
-    """A plan as text and as trees of steps, and the scans of Lance tables in it."""
+    """A plan as the rows of EXPLAIN, as text and as trees of steps, and the scans of Lance tables in it."""
 
+    rows: pa.Table
     text: str
     trees: tuple[PlanNode, ...]
     scans: list[ScanReport]
@@ -84,9 +91,12 @@ class EnginePlan(NamedTuple):
 class PlannedQuery(Query, Protocol):
     """A statement as an engine planned it."""
 
+    def columns(self) -> list[tuple[str, str]]:
+        """Names and types of the result, as the engine calls them."""
+
     @property
-    def scans(self) -> Mapping[str, int] | None:
-        """How often the statement scans each Lance table, by name; None where the engine does not tell."""
+    def scans(self) -> Mapping[str, int]:
+        """How often the statement scans each Lance table, by name; nothing where the engine does not tell."""
 
 
 @runtime_checkable
@@ -104,8 +114,17 @@ class Engine(Protocol):
     #: held while a statement is planned
     lock: AbstractContextManager[bool]
 
-    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
-        """Make `name` mean `dataset`; what the name meant before is forgotten."""
+    def register(
+        self,
+        name: str,
+        dataset: DatasetVersion,
+        system_columns: Sequence[str],
+        parts: Parts | None = None,
+    ) -> None:
+        """Make `name` mean `dataset`; what the name meant before is forgotten.
+
+        `parts` are in place of whole structs.
+        """
 
     def unregister(self, name: str) -> None:
         """Forget the dataset registered as `name`."""

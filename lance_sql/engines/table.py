@@ -5,7 +5,7 @@ declared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
+    from lance_engine.schema_tree import Field
+
+
+class Parts(NamedTuple):
+    """Structs of the table that statements call `of`, without some of their fields."""
+
+    of: str
+    structs: tuple[Field, ...]
 
 
 class EngineTable:
@@ -30,7 +38,7 @@ class EngineTable:
     to the one it is delivered as. `dictionaries` delivers strings that are stored as dictionaries as such:
     engines then group and compare codes. `narrow_decimals` delivers decimals of up to 18 digits in 64 bits.
     `batch_rows` is how many rows its batches have at most. `total_order` is for engines that order NaN by
-    its sign.
+    its sign. `parts` are in place of whole structs.
     """
 
     def __init__(
@@ -43,14 +51,21 @@ class EngineTable:
         narrow_decimals: bool = False,
         batch_rows: int | None = None,
         total_order: bool = False,
+        parts: Parts | None = None,
     ) -> None:
         self.dataset = dataset
-        self.name = name or dataset.uri
+        self.name = (name or dataset.uri) if parts is None else parts.of
         self._batch_rows = batch_rows
         self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
-        fields = [own.field(index) for index in range(len(own.names))]
+        #: structs of which fields are left out, by their names
+        self.parts = {part.name: part for part in parts.structs} if parts is not None else {}
+        own = pa.schema(
+            [self.parts[field.name].to_arrow() if field.name in self.parts else field for field in own],
+            metadata=own.metadata,
+        )
+        fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
@@ -111,7 +126,8 @@ class EngineTable:
             filter = self._narrower(filter, plan)
         if run is not None and filter is None and self.name in run.limits:
             options["limit"] = run.limits[self.name]
-        scanner = self.dataset.scan(names, filter, dictionaries=self.coded.intersection(names), **options)
+        wanted = [self.parts.get(name, name) for name in names]
+        scanner = self.dataset.scan(wanted, filter, dictionaries=self.coded.intersection(names), **options)
         if run is not None and self.name in run.expected:
             scanner.expect(run.expected[self.name])
         return TableScan(self, scanner, run, options.get("splits"))
@@ -168,7 +184,7 @@ class TableScan:
         run: StatementRun | None,
         splits: Sequence[ScanSplit] | None = None,
     ) -> None:
-        self._scanner = scanner
+        self.scanner = scanner
         self._name = table.name
         self._splits = splits
         self._run = run
@@ -184,12 +200,12 @@ class TableScan:
         convert = (lambda batch: batch.cast(schema)) if self._cast else None
         failed = None if run is None else run.failed
         keys = None if run is None or run.join_keys is None else run.join_keys
-        collector = None if keys is None else keys.collector(self._name, self._scanner, self._splits)
+        collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
         if collector is not None:
             from lance_sql.engines.join_keys import CollectingStream
 
-            return CollectingStream(collector, self._scanner, schema, convert, failed)
-        return ScanStream(self._scanner, schema, convert, failed, () if self._cast else self._narrowed)
+            return CollectingStream(collector, self.scanner, schema, convert, failed)
+        return ScanStream(self.scanner, schema, convert, failed, () if self._cast else self._narrowed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, until the run is cancelled."""
@@ -199,7 +215,7 @@ class TableScan:
             yield from_the_start(batch)
 
     def count(self) -> int:
-        return self._scanner.count()
+        return self.scanner.count()
 
 
 def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -32,11 +32,13 @@ from lance_sql.session.first_rows import FirstRowsQuery, LimitedQuery, column_in
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
+from lance_sql.session.struct_parts import PartTables
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.text.explained import explained_query
 from lance_sql.text.first_rows import first_rows, limited
 from lance_sql.text.script import split
 from lance_sql.text.statement import Statement
@@ -89,6 +91,8 @@ class Connection:
         self._beside: Connection | None = None
         #: whether what queries read counts when the transactions that follow are committed
         self.serializable = False
+        #: datasets without the fields of structs that statements do not use
+        self._parts = PartTables(engine)
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
 
     def cursor(self) -> Connection:
@@ -164,6 +168,10 @@ class Connection:
         self._finish_streams()
         with self._explained(statement):
             rows = answer(self, statement, params)
+        asked = explained_query(statement) if rows is None else None
+        if asked is not None:
+            with self._explained(statement):
+                rows = self.explain(asked.query, params, analyze=asked.analyze).table()
         if rows is None:
             return self.select(statement, params, progress=progress)
         return self._result(Finished(rows), statement, params)
@@ -187,7 +195,7 @@ class Connection:
 
     def known_to_engine(self) -> set[str]:
         """The names under which the engine knows datasets and what describes them."""
-        return self._binding.registered()
+        return self._binding.registered() | self._parts.names()
 
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""
@@ -197,7 +205,7 @@ class Connection:
     def table_names(self) -> list[str]:
         """The names that a statement may use: of datasets, and of the engine's own tables and views."""
         with self._engine.lock:
-            others = set(self._engine.names()) - self._binding.registered()
+            others = set(self._engine.names()) - self.known_to_engine()
         return sorted(others.union(self.catalog.names()))
 
     def select(
@@ -216,17 +224,24 @@ class Connection:
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             planned = self._engine.query(bound.text, searches.parameters)
-            query: Query = (
-                self._from_metadata(searches.statement, bound, planned)
-                or self._of_first_rows(searches.statement, bound, planned)
-                or self._of_any_rows(searches.statement, bound, planned)
-                or self._of_joins(bound, planned)
-                or planned
-            )
+            query: Query | None = self._from_metadata(
+                searches.statement, bound, planned
+            ) or self._of_first_rows(searches.statement, bound, planned)
+            parts = None
+            if query is None:
+                parts = self._parts.instead(searches.statement, bound, lambda: planned, searches.parameters)
+                chosen = planned if parts is None else parts.query
+                query = (
+                    self._of_any_rows(searches.statement, bound, chosen)
+                    or self._of_joins(bound, chosen)
+                    or chosen
+                )
         if searches.tables:
             query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
         self._results.add(result)
+        if parts is not None:
+            weakref.finalize(result, self._parts.release, parts.tables)
         if searches.tables and not searches.is_view:
             weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
@@ -280,7 +295,7 @@ class Connection:
         return JoinedQuery(planned, begin)
 
     def _join_keys(
-        self, bound: Bound, scans: Callable[[], Mapping[str, int] | None]
+        self, bound: Bound, scans: Callable[[], Mapping[str, int]]
     ) -> Callable[[], JoinKeys] | None:
         if len(bound.datasets) < 2:
             return None
@@ -356,9 +371,17 @@ class Connection:
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
             run = self._engine.begin()
-            begin = self._join_keys(bound, lambda: self._engine.query(bound.text, params).scans)
-            run.join_keys = None if begin is None else begin()
-            plan = self._engine.explain(bound.text, params, run, analyze=analyze)
+            # Not planned without need: that would run what is no query.
+            planned = functools.cache(lambda: self._engine.query(bound.text, params))
+            parts = self._parts.instead(statement, bound, planned, params)
+            try:
+                begin = self._join_keys(bound, lambda: (planned() if parts is None else parts.query).scans)
+                run.join_keys = None if begin is None else begin()
+                text = bound.text if parts is None else parts.text
+                plan = self._engine.explain(text, params, run, analyze=analyze)
+            finally:
+                if parts is not None:
+                    self._parts.release(parts.tables)
         return Explanation(
             self.capabilities.name,
             plan.text,
@@ -367,6 +390,7 @@ class Connection:
             tuple(searches.descriptions()),
             plan.trees,
             () if run.join_keys is None else tuple(run.join_keys.descriptions(analyze)),
+            plan.rows,
         )
 
     def register(self, name: str, data: Any) -> None:

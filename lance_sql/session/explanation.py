@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from lance_engine.legible import legible, legible_line, without_secrets
 from lance_engine.plan_picture import PlanNode, PlanPicture, picture
 
 from lance_sql.display.amounts import counted
 from lance_sql.display.plans import plan_html
 from lance_sql.engines.base import ScanReport
+
+if TYPE_CHECKING:
+    from lance_engine.metrics import ScanMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,23 @@ class Explanation:
     trees: tuple[PlanNode, ...] = ()
     #: the keys that scans give one another, and after a run, what became of them
     keys: tuple[str, ...] = ()
+    #: what EXPLAIN says of the plan: two columns of texts
+    rows: pa.Table | None = None
+
+    def table(self) -> pa.Table:
+        """The answer of EXPLAIN: the rows of the engine, and behind them one for each part of ours."""
+        rows = self.rows
+        if rows is None:
+            rows = pa.table({"explain_key": ["physical_plan"], "explain_value": [self.plan]})
+        names = ["lance_scan"] * len(self.scans) + ["lance_keys"] * len(self.keys)
+        names += [name for name, _ in self.searches] + ["lance_read"] * len(self.runs)
+        texts = []
+        for title, details in self._parts():
+            lines = [f"{name:10}{value}" if name else value for name, value in details]
+            shown = lines if title.startswith("Lance search") else [title.split("  ", 1)[1], *lines]
+            texts.append(without_secrets("\n".join(map(legible_line, shown))))
+        told = pa.table([pa.array(names, pa.string()), pa.array(texts, pa.string())], schema=rows.schema)
+        return pa.concat_tables([rows, told])
 
     def __str__(self) -> str:
         lines = []
@@ -59,8 +80,14 @@ class Explanation:
     def _scan_part(self, scan: ScanReport) -> tuple[str, list[tuple[str, str]]]:
         dataset = scan.dataset
         total = len(dataset.schema.names)
-        fragments = counted(len(dataset.snapshot.fragments), "fragment")
-        size = f"{counted(dataset.count_rows(), 'row')}, {fragments}"
+        fragments = dataset.snapshot.fragments
+        size = ", ".join(
+            [
+                counted(dataset.count_rows(), "row"),
+                counted(len(fragments), "fragment"),
+                counted(sum(len(fragment.files) for fragment in fragments), "file"),
+            ]
+        )
         details = []
         if scan.columns is not None:
             columns = f"{', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
@@ -70,6 +97,8 @@ class Explanation:
         for decision in scan.decisions:
             place = "pushed" if decision.pushed else f"left to {self.engine}"
             details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
+        if scan.scanner is not None:
+            details += _left_details(scan.scanner.look_ahead())
         if scan.read_ahead:
             details.append(("ahead", "loaded into memory before the statement runs"))
         return f"Lance scan  {scan.name}  version {dataset.version}, {size}", details
@@ -79,6 +108,19 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return plan_html(str(self))
+
+
+def _left_details(metrics: ScanMetrics) -> list[tuple[str, str]]:
+    """What indices and zone maps leave of a table."""
+    parts = [f"{metrics.rows_left:,} of {metrics.rows:,} rows"]
+    parts.append(f"{metrics.fragments_read:,} of {counted(metrics.fragments, 'fragment')}")
+    if metrics.zones:
+        parts.append(f"{metrics.zones_read:,} of {counted(metrics.zones, 'zone')}")
+    details = [("left", ", ".join(parts))]
+    for use in metrics.indices:
+        covered = f"{use.covered} of {use.fragments} fragments"
+        details.append(("index", f"{use.name} ({use.kind}) for {use.filter}: {covered}"))
+    return details
 
 
 def _run_details(run: dict[str, Any]) -> list[tuple[str, str]]:

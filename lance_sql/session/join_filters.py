@@ -50,24 +50,24 @@ class JoinedQuery:
 def join_keys(
     text: str,
     datasets: Mapping[str, DatasetVersion],
-    scans: Callable[[], Mapping[str, int] | None],
+    scans: Callable[[], Mapping[str, int]],
 ) -> Callable[[], JoinKeys] | None:
     """What holds the keys of a run of a statement, called for each run; None where no scan gives any.
 
     `datasets` are those that the text names. `scans` is asked of queries only: how often the engine scans
-    each of them, None where the text alone tells, because it names nothing else.
+    each of them, which is more often than the text names it where a view does so too.
     """
     if len(datasets) < 2 or all(map(_is_small, datasets.values())):
         return None
     columns = {name: tuple(dataset.storage_schema.names) for name, dataset in datasets.items()}
     if len({name.lower() for name in columns}) < len(columns):
         return None
-    paths, places, names_others = _paths(text, tuple(columns.items()))
+    paths, places = _paths(text, tuple(columns.items()))
     useful = [path for path in paths if _is_useful(path, datasets)]
     if not useful:
         return None
     known = scans()
-    if names_others if known is None else any(known.get(name) != places[name] for name in places):
+    if any(known.get(name) != places[name] for name in places):
         return None
     rows = {
         name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)
@@ -79,7 +79,7 @@ def join_keys(
 @lru_cache(maxsize=64)
 def _paths(
     text: str, tables: tuple[tuple[str, tuple[str, ...]], ...]
-) -> tuple[list[KeyPath], dict[str, int], bool]:
+) -> tuple[list[KeyPath], dict[str, int]]:
     return key_paths(text, dict(tables))
 
 

@@ -20,7 +20,7 @@ def scan_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:
         if metrics is None:  # planned, but never run
             continue
         filter = None if scanner.filter is None else str(scanner.filter)
-        columns = tuple(scanner.schema.names)
+        columns = tuple(scanner.columns)
         known = found.setdefault(
             (name, columns, str(filter)), {"table": name, "columns": list(columns), "filter": filter}
         )

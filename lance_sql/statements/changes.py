@@ -21,7 +21,7 @@ from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
-from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of, duckdb_types
 from lance_sql.text.tokens import quote
 
@@ -37,6 +37,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     if dataset is None:
         return None
     refuse_unheeded(statement)
+    call_by_name(statement, table)
     where, using = statement.args.get("where"), statement.args.get("using")
     returning = statement.args.get("returning")
     if where is None and not using:
@@ -78,6 +79,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     if dataset is None:
         return None
     refuse_unheeded(statement)
+    call_by_name(statement, table)
     schema = dataset.storage_schema
     values = assignments(schema, statement.expressions, name_of(table))
     if not values:

@@ -91,8 +91,10 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
         case "VACUUM" if len(tokens) > 1:
             return upkeep.vacuum(session, tokens)
         case "SHOW":
-            shown = namespaces.show(session, tokens)
-            return upkeep.show(session, tokens) if shown is None else shown
+            for show in (namespaces.show, upkeep.show, upkeep.show_columns):
+                shown = show(session, tokens)
+                if shown is not None:
+                    return shown
         case "CALL":
             return upkeep.call(session, tokens, statement.original)
         case "SUMMARIZE" if not session.capabilities.computes_statements:

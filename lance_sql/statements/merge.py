@@ -22,7 +22,7 @@ from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
-from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of, duckdb_types
 from lance_sql.text.tokens import quote
 
@@ -58,6 +58,7 @@ def merge(
     if dataset is None:
         return None
     refuse_unheeded(statement)
+    call_by_name(statement, statement.this)
     clauses = _clauses(session, statement, dataset.storage_schema, params, by_name)
     text = _query(statement, dataset.storage_schema, clauses)
     schema = dataset.storage_schema

@@ -67,5 +67,20 @@ def name_of(table: exp.Table) -> str:
     return str(table.alias or table.name)
 
 
+def call_by_name(statement: exp.Expression, table: exp.Table) -> None:
+    """Let the expressions of a statement call its table ``ns.t`` by its name alone."""
+    from sqlglot import exp
+
+    parts = [part.name.lower() for part in table.parts]
+    if len(parts) < 2 or table.alias:
+        return
+    for column in statement.find_all(exp.Column):
+        above = [str(column.text(part)).lower() for part in ("catalog", "db", "table")]
+        called = [part for part in above if part]
+        if len(called) > 1 and called == parts[-len(called) :]:
+            column.set("catalog", None)
+            column.set("db", None)
+
+
 def _is_quoted(table: exp.Table) -> bool:
     return bool(table.this.args.get("quoted"))

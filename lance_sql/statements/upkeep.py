@@ -70,6 +70,20 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     return pa.Table.from_pylist([report])
 
 
+def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+    """``SHOW t`` or ``SHOW ns.t`` of a dataset, as DESCRIBE does."""
+    names, dots = tokens[1::2], tokens[2::2]
+    if len(names) != len(dots) + 1 or any(dot.text != "." for dot in dots):
+        return None
+    if any(token.kind not in ("word", "quoted", "string") for token in names):
+        return None
+    name = ".".join(token.value for token in names)
+    quoted = len(names) == 1 and names[0].kind != "word"
+    if session.catalog.open(Reference(name, name, quoted=quoted)) is None:
+        return None
+    return session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
+
+
 def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``SHOW TABLES`` and ``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``; INDEXES is `index_health`."""
     what = tokens[1].upper if len(tokens) > 1 else ""

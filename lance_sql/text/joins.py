@@ -52,10 +52,10 @@ class _Scope:
     is_readable: bool = True
 
 
-def key_paths(text: str, tables: Mapping[str, Collection[str]]) -> tuple[list[KeyPath], dict[str, int], bool]:
+def key_paths(text: str, tables: Mapping[str, Collection[str]]) -> tuple[list[KeyPath], dict[str, int]]:
     """The paths of a statement over some `tables`, which are given with their columns.
 
-    Also, at how many places it names each of these, and whether it names other tables, which may be views.
+    Also, at how many places it names each of these.
     There are no paths where the statement is not understood.
     """
     from sqlglot import errors, exp, parse_one
@@ -63,9 +63,9 @@ def key_paths(text: str, tables: Mapping[str, Collection[str]]) -> tuple[list[Ke
     try:
         tree = parse_one(text, dialect="duckdb")
     except (errors.SqlglotError, RecursionError):
-        return [], {}, False
+        return [], {}
     if not isinstance(tree, exp.Query) or tree.find(exp.TableSample, exp.Pivot, exp.Command) is not None:
-        return [], {}, False
+        return [], {}
     return _Reader(tree, {name.lower(): (name, columns) for name, columns in tables.items()}).paths()
 
 
@@ -79,16 +79,15 @@ class _Reader:
         #: by the identity of a node
         self._occurrences: dict[int, _Occurrence] = {}
         self._scopes: dict[int, _Scope] = {}
-        self._names_others = False
         #: giver and receiver
         self._edges: set[tuple[_Place, _Place]] = set()
 
-    def paths(self) -> tuple[list[KeyPath], dict[str, int], bool]:
+    def paths(self) -> tuple[list[KeyPath], dict[str, int]]:
         from sqlglot import exp
 
         counts = self._count()
         if counts is None:
-            return [], {}, False
+            return [], {}
         for select in self._tree.find_all(exp.Select):  # breadth first: parents come before children
             self._read(select)
         for scope in self._scopes.values():
@@ -111,7 +110,7 @@ class _Reader:
                 )
             ):
                 found.append(KeyPath(giver, key, receiver, column))
-        return found, counts, self._names_others
+        return found, counts
 
     def _count(self) -> dict[str, int] | None:
         """At how many places each table stands; None where that is not how often it is scanned."""
@@ -136,7 +135,6 @@ class _Reader:
             ):
                 if shared:  # a view may hide more
                     return None
-                self._names_others = True
             else:
                 table = self._tables[name][0]
                 self._occurrences[id(node)] = _Occurrence(table, counts.get(table, 0))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -120,6 +120,8 @@ def _read(text: str, tokens: list[Token]) -> _Names:
     tables = table_positions(tokens)
     references: dict[str, Reference] = {}
     edits: list[Edit] = []
+    #: the parts of names such as ns.t, of tables that have no other name in the statement
+    dotted: dict[str, list[str]] = {}
     parameters = 0
     position = 0
     while position < len(tokens):
@@ -133,6 +135,8 @@ def _read(text: str, tokens: list[Token]) -> _Names:
             found = _call(text, tokens, position) or _table(text, tokens, position, position in tables)
         if found is not None:
             reference, consumed, edit = found
+            if edit is not None and edit.replacement.startswith(f"{quote(reference.name)} AS "):
+                dotted[reference.name] = _dotted(tokens, position)
             known = references.get(reference.name)
             if known is None or not known.certain:
                 references[reference.name] = reference
@@ -143,11 +147,32 @@ def _read(text: str, tokens: list[Token]) -> _Names:
     if selects:
         edits = sorted([*edits, *selects], key=lambda edit: (edit.start, edit.end))
     words = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
+    edits += _qualifiers(tokens, dotted, tables)
+    edits.sort(key=lambda edit: edit.start)
     return _Names(
         edits=tuple(edits),
         references=tuple(references.values()),
         system_columns=tuple(column for column in SYSTEM_FIELDS if column in words),
     )
+
+
+def _qualifiers(
+    tokens: list[Token], dotted: Mapping[str, list[str]], tables: Collection[int]
+) -> Iterator[Edit]:
+    """What makes ``t.column`` of ``ns.t.column`` where ``ns.t`` is a table of the statement."""
+    for name, parts in dotted.items():
+        for count in range(len(parts), 1, -1):
+            wanted = [part.lower() for part in parts[-count:]]
+            for position in range(len(tokens) - 2 * count):
+                if position in tables or (position and tokens[position - 1].text == "."):
+                    continue
+                written = tokens[position : position + 2 * count]
+                if [token.value.lower() for token in written[::2]] != wanted:
+                    continue
+                if all(token.text == "." for token in written[1::2]) and all(
+                    token.kind in ("word", "quoted") for token in written[::2]
+                ):
+                    yield Edit(written[0].start, written[-2].end, quote(parts[-1]), name)
 
 
 _Found = tuple[Reference, int, Edit | None]

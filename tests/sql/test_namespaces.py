@@ -93,3 +93,39 @@ def test_execute_of_a_cursor_takes_texts_and_parameters(tmp_path):
     with lance_sql.connect(tmp_path) as session, session.cursor() as cursor:
         assert cursor.execute("SELECT id FROM t WHERE id > ?", [1]).fetchall() == [(2,)]
         assert cursor.execute("DELETE FROM t WHERE id = 1; SELECT count(*) FROM t").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT ns.t.a FROM ns.t ORDER BY ns.t.a", [1, 2, 3]),
+        ("SELECT ns.main.t.a FROM ns.main.t WHERE ns.main.t.b = 'y'", [2]),
+        ("SELECT main.t.a FROM ns.main.t WHERE t.a > 2", [3]),
+        ("SELECT max(NS.T.a) FROM ns.t", [3]),
+        ("SELECT ns.t.a FROM ns.t JOIN ns.other.u AS x ON ns.t.a = x.k", [1]),
+        ("SELECT ns.other.u.k FROM ns.other.u", [1]),
+        ("WITH q AS (SELECT ns.t.a FROM ns.t) SELECT a FROM q WHERE a > 1 ORDER BY a", [2, 3]),
+        ("SELECT x.a FROM ns.t AS x WHERE x.a = (SELECT min(ns.t.a) FROM ns.t)", [1]),
+        ("SHOW ns.t", ["a", "b"]),
+        ("SHOW ns.main.t", ["a", "b"]),
+        ("SHOW ns.other.u", ["k"]),
+        ("DESCRIBE ns.t", ["a", "b"]),
+        ("UPDATE ns.t SET b = 'new' WHERE ns.t.a = 1 RETURNING ns.t.b", ["new"]),
+        ("DELETE FROM ns.t WHERE ns.t.a = 3", [1]),
+        ("DELETE FROM ns.main.t WHERE main.t.a + 0 = 3 AND NS.MAIN.T.b LIKE '%'", [1]),
+    ],
+)
+def test_names_of_several_parts(tmp_path, engine, statement, expected):
+    lance_sql.write(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}), tmp_path / "t.lance")
+    with lance_sql.connect(engine=engine) as session:
+        session.sql(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
+        session.sql("CREATE SCHEMA ns.other")
+        session.sql("CREATE TABLE ns.other.u AS SELECT 1 AS k")
+        assert [row[0] for row in session.sql(statement).fetchall()] == expected
+
+
+def test_a_struct_called_as_a_namespace_is_a_struct(tmp_path):
+    lance_sql.write(pa.table({"ns": [{"t": {"a": 5}}], "a": [1]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        session.sql(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
+        assert session.sql("SELECT ns.t.a AS v FROM t").fetchall() == [(5,)]

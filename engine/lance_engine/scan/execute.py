@@ -25,6 +25,7 @@ from lance_engine.scan.selection import SPARSE_DISTANCE, Selection
 
 if TYPE_CHECKING:
     from lance_engine.scan.filter import FilterSteps, Passing
+    from lance_engine.scan.layout import Names
 
 # Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
 PICKED_DISTANCE = 2
@@ -41,11 +42,15 @@ _TOO_MUCH = (kernels.BatchTooLargeError, GroupUnreadableError)
 
 
 class PieceReader:
-    """Reads pieces as batches of `schema`, or counts their rows; threads may share it."""
+    """Reads pieces as batches of `schema`, which `columns` are read for, or counts their rows.
+
+    Threads may share it.
+    """
 
     def __init__(
         self,
         schema: pa.Schema,
+        columns: Names,
         coded: frozenset[str],
         steps: FilterSteps | None,
         batch_rows: int,
@@ -53,9 +58,11 @@ class PieceReader:
     ) -> None:
         self._schema = schema
         self._names = tuple(schema.names)
+        self._columns = columns
         self._coded = coded
         self._steps = steps
-        self._wanted = frozenset(self._names)
+        #: what a filter reads of these need not be read again
+        self._wanted = frozenset(column for column in columns if isinstance(column, str))
         self._batch_rows = batch_rows
         self._batch_bytes = batch_bytes
         self._texts = frozenset(field.name for field in schema if is_text(field.type) or is_bytes(field.type))
@@ -132,7 +139,7 @@ class PieceReader:
 
     def _whole(self, piece: Piece, metrics: ScanMetrics) -> pa.RecordBatch:
         begin = time.perf_counter()
-        batch = self._projection(piece.reader, self._names).read(piece.selection)
+        batch = self._projection(piece.reader, self._columns).read(piece.selection)
         metrics.add(rows_decoded=piece.selection.count if self._names else 0)
         if self._narrowed and not batch.schema.equals(self._schema):
             batch = batch.cast(self._schema)
@@ -141,8 +148,8 @@ class PieceReader:
         metrics.add_time("read", time.perf_counter() - begin)
         return batch
 
-    def _projection(self, reader: RowsReader, names: tuple[str, ...]) -> Projection:
-        return reader.projection(names, self._coded).narrowed(self._narrowed)
+    def _projection(self, reader: RowsReader, columns: Names) -> Projection:
+        return reader.projection(columns, self._coded).narrowed(self._narrowed)
 
     def _test(self, piece: Piece, metrics: ScanMetrics, wanted: frozenset[str]) -> Passing:
         """The rows that pass, with those of the columns read on the way that are wanted."""
@@ -234,7 +241,8 @@ class PieceReader:
             ]
         for names, distance in groups:
             if names:
-                projection = self._projection(piece.reader, tuple(names))
+                wanted = tuple(c for c, n in zip(self._columns, self._names, strict=True) if n in names)
+                projection = self._projection(piece.reader, wanted)
                 arrays.update(zip(names, read_rows(projection, selection, distance).columns, strict=True))
         return pa.RecordBatch.from_arrays(
             [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema

@@ -49,7 +49,7 @@ def explain(
 ) -> ScanText:
     """The plan that `metrics` counted; with `analyze`, also what running it took."""
     lines = [f"LanceScan {snapshot.uri} version {snapshot.version}"]
-    names = scanner.schema.names
+    names = scanner.columns
     lines.append(f"  columns: {', '.join(names) or '(none)'}")
     if scanner.filter is not None:
         lines.append(f"  filter: {scanner.filter}")
@@ -91,7 +91,7 @@ def _filter_lines(scanner: Scanner, steps: FilterSteps | None) -> list[str]:
     if steps is None:
         return ["  looked up: all of the filter"]
     tested = [str(step.node) for step in steps.ordered()]
-    late = [name for name in scanner.schema.names if name not in steps.names]
+    late = [name for name in scanner.columns if name not in steps.names]
     return [
         f"  tested: {', then '.join(tested)}",
         f"  read first: {', '.join(steps.names) or '(none)'}",

@@ -19,6 +19,7 @@ from lance_engine.scan.selection import I64Array
 
 if TYPE_CHECKING:
     from lance_engine.scan.projection import Projection
+    from lance_engine.schema_tree import Field
 
 # A page is fetched whole unless it is larger than this, or than its share of what may be read ahead.
 _LEAST_UNIT: Final = 256 << 10
@@ -139,7 +140,7 @@ def fetched_ahead(
 
 
 def group_fetched_ahead(
-    read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Sequence[str]
+    read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Sequence[str | Field]
 ) -> FragmentBuffers:
     """Plan to fetch the files of a group with some columns, each as a whole."""
     files = {}

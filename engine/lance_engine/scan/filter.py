@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,11 +24,16 @@ from lance_engine.expr.tree import (
     Node,
     columns_of,
     conjuncts,
+    rebuilt,
     walk,
 )
 from lance_engine.scan.native_tests import native_tests
+from lance_engine.scan.paths import path_text
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
+
+if TYPE_CHECKING:
+    from lance_engine.schema_tree import Schema
 
 # A step reads single rows once the earlier ones left less than this share.
 _FEW_SHARE = 1 / 4
@@ -40,14 +47,17 @@ _PASSING_OTHERWISE = 0.4
 
 
 class Step:
-    """Conditions on the same columns, tested together, and how many rows passed so far."""
+    """Conditions on the same columns, tested together, and how many rows passed so far.
 
-    def __init__(self, nodes: Collection[Node]) -> None:
+    Columns in `paths` are fields of structs, whose nulls only a reader knows.
+    """
+
+    def __init__(self, nodes: Collection[Node], paths: AbstractSet[str]) -> None:
         self.node = conjunction(nodes)
         self.names = tuple(sorted(columns_of(self.node)))
         self.can_fail = any(_can_fail(node) for node in nodes)
         #: the conditions as the kernels test them while decoding, if they can
-        self.native = native_tests(tuple(nodes))
+        self.native = native_tests(tuple(nodes)) if paths.isdisjoint(self.names) else None
         self._cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
@@ -68,18 +78,21 @@ class FilterSteps:
     """The conjuncts of a filter in the order of what they cost and exclude.
 
     Conditions that can fail, such as casts, come last and in the order in which they were written: others may
-    protect them.
+    protect them. Fields of structs are columns of their own here, called by their paths.
     """
 
-    def __init__(self, filter: Node) -> None:
+    def __init__(self, filter: Node, schema: Schema) -> None:
+        own = columns_of(filter)
+        filter = _with_paths(filter, schema)
+        paths = columns_of(filter) - own
         grouped: dict[frozenset[str], list[Node]] = {}
         self._fallible: list[Step] = []
         for node in conjuncts(filter):
             if _can_fail(node):
-                self._fallible.append(Step([node]))
+                self._fallible.append(Step([node], paths))
             else:
                 grouped.setdefault(frozenset(columns_of(node)), []).append(node)
-        self._steps = [Step(nodes) for nodes in grouped.values()]
+        self._steps = [Step(nodes, paths) for nodes in grouped.values()]
         self.names = tuple(sorted(columns_of(filter)))
 
     @property
@@ -184,6 +197,18 @@ class Passing:
         first = int(passes.argmax())
         last = len(passes) - int(passes[::-1].argmax())
         return (first, last) if last - first == self.count else None
+
+
+def _with_paths(filter: Node, schema: Schema) -> Node:
+    """The filter over fields of structs as columns that are read alone."""
+
+    def as_column(node: Node) -> Node:
+        if isinstance(node, Column) and len(node.parts) > 1:
+            path = path_text(schema, node.parts)
+            return node if path is None else Column((path,), node.stored_type)
+        return node
+
+    return rebuilt(filter, as_column)
 
 
 def _can_fail(node: Node) -> bool:

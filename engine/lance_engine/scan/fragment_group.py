@@ -77,7 +77,7 @@ class FragmentGroup(RowsReader):
         """Whether the files are mapped, so that nothing needs to be fetched."""
         return self._snapshot.is_local
 
-    def contents(self, names: Sequence[str], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
+    def contents(self, names: Sequence[str | Field], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
         """The files that hold some columns, each with the first of its rows, of fragments that are not local.
 
         They are fetched as a whole when a column is first read.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_engine.errors import SchemaMismatchError
+from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
@@ -37,6 +37,18 @@ def split_path(path: str) -> list[str]:
         else:
             current += character
     return [*names, current]
+
+
+def path_text(schema: Schema, names: Sequence[str]) -> str | None:
+    """The path to a field of structs as `field_path` reads it; None for names that lead nowhere."""
+    for text in (".".join(names), ".".join(f"`{name}`" for name in names)):
+        try:
+            path = field_path(schema, text)
+        except ColumnNotFoundError:
+            continue
+        if [field.name for field in path] == list(names) and is_struct_path(path):
+            return text
+    return None
 
 
 def narrowed(path: Sequence[Field]) -> Field:
@@ -102,6 +114,32 @@ def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, .
         name if kept is None else _with_only(schema.path(name, [name])[0], kept)
         for name, kept in wanted.items()
     )
+
+
+def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
+    """A struct with only the fields that some paths lead to; None where one leads to no field.
+
+    The case of names does not matter, unless more than one field is called so.
+    """
+    ids: set[int] = set()
+    for path in paths:
+        reached = field
+        for name in path:
+            if reached.logical_type != "struct":
+                break  # what is left of the path is about the value
+            named = [child for child in reached.children if child.name.lower() == name.lower()]
+            if len(named) != 1:
+                return None
+            reached = named[0]
+        ids.add(reached.id)
+    return None if field.id in ids else _with_only(field, ids)
+
+
+def paths_below(field: Field) -> list[str]:
+    """The paths to what a struct has, through structs only."""
+    if field.logical_type != "struct":
+        return [field.name]
+    return [f"{field.name}.{path}" for child in field.children for path in paths_below(child)]
 
 
 def top_level_fields(schema: Schema, names: Iterable[str | Field]) -> list[Field]:

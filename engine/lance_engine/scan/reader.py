@@ -17,6 +17,7 @@ from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns
+from lance_engine.scan.paths import field_path
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import FragmentRows
@@ -174,8 +175,9 @@ class RowsReader(ABC):
         """Whether all pages of a string column have a dictionary."""
         if name in SYSTEM_FIELDS:
             return False
-        field = self.field(name)
-        if field.logical_type not in ("string", "large_string") or not self.is_stored(field):
+        path = field_path(self._snapshot.schema, name)
+        field = path[-1]
+        if len(path) > 1 or field.logical_type not in ("string", "large_string") or not self.is_stored(field):
             return False
         with self.placed():
             built = self.built(field)

@@ -28,7 +28,7 @@ from lance_engine.scan.fetching import (
 )
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
-from lance_engine.scan.paths import arrow_field, field_path
+from lance_engine.scan.paths import arrow_field, field_path, paths_below
 from lance_engine.scan.plan import FilterPlan, Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanPicture
     from lance_engine.scan.explain import ScanText
     from lance_engine.scan.filter import FilterSteps
+    from lance_engine.scan.layout import Names
+    from lance_engine.schema_tree import Field
 
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
 DEFAULT_BATCH_ROWS = 122_880
@@ -71,7 +73,7 @@ class Scanner:
         snapshot: Snapshot,
         reader_for: Callable[[int], FragmentReader],
         *,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str | Field] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         limit: int | None = None,
         offset: int | None = None,
@@ -93,6 +95,7 @@ class Scanner:
         self._snapshot = snapshot
         self._reader_for = reader_for
         names = tuple(snapshot.schema.names if columns is None else columns)
+        self._names: Names = names
         self._coded = frozenset(dictionaries)
         self.schema = projected_schema(snapshot, names, self._coded)
         if isinstance(filter, FilterPlan):
@@ -130,8 +133,8 @@ class Scanner:
             read_together=self._grouping.takes,
         )
         tested = self._plan.filter
-        self._steps = _filter_steps(tested) if tested is not None else None
-        self.reader = PieceReader(self.schema, self._coded, self._steps, self.batch_rows, batch_bytes)
+        self._steps = _filter_steps(tested, snapshot) if tested is not None else None
+        self.reader = PieceReader(self.schema, names, self._coded, self._steps, self.batch_rows, batch_bytes)
         # Threads read many rows at a time of what was fetched for them, and hand them on in batches.
         few = self._is_local or limit is not None
         self._decoded_rows = self.batch_rows if few else max(self.batch_rows, most_rows)
@@ -149,6 +152,13 @@ class Scanner:
             return _TESTED_ROWS
         width = estimated_row_bytes(projected_schema(self._snapshot, self._steps.names))
         return min(_EVALUATED_ROWS, TARGET_BATCH_BYTES // max(1, width))
+
+    @property
+    def columns(self) -> list[str]:
+        """What is read: columns, and the fields of structs that are read in part."""
+        return [
+            path for name in self._names for path in ([name] if isinstance(name, str) else paths_below(name))
+        ]
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -379,12 +389,12 @@ class Scanner:
             if buffers is not None:
                 buffers.end()
 
-    def _group_names(self, parts: Sequence[Part], counted: bool) -> Sequence[str]:
+    def _group_names(self, parts: Sequence[Part], counted: bool) -> Names:
         """The columns that are read of all rows of a group."""
         if parts[0].tested:
             assert self._steps is not None
             return self._steps.names
-        return () if counted else self.schema.names
+        return () if counted else self._names
 
     def _wanted(
         self, reader: RowsReader, parts: Sequence[Part], counted: bool
@@ -395,7 +405,7 @@ class Scanner:
                 assert self._steps is not None
                 yield reader.projection(self._steps.names), part
             elif not counted:
-                yield reader.projection(tuple(self.schema.names), self._coded), part
+                yield reader.projection(self._names, self._coded), part
 
     def stop_fetching(self) -> None:
         """Stop reading ahead: no more rows of the run are needed."""
@@ -423,7 +433,7 @@ class Scanner:
 
     def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
         """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
-        names = tuple(self.schema.names)
+        names = self._names
         is_fetched = isinstance(reader, FragmentGroup) and not reader.is_local
         for part in self._stored(reader, parts, counted):
             if part.tested:
@@ -450,12 +460,16 @@ class Scanner:
         )
 
 
-def projected_schema(snapshot: Snapshot, names: Sequence[str], coded: Collection[str] = ()) -> pa.Schema:
+def projected_schema(
+    snapshot: Snapshot, names: Sequence[str | Field], coded: Collection[str] = ()
+) -> pa.Schema:
     """The Arrow schema of some columns, system columns included; ColumnNotFoundError names a wrong one.
 
     Columns in `coded`, which must be strings, get a dictionary type.
     """
-    fields = [arrow_field(snapshot.schema, name) for name in names]
+    fields = [
+        arrow_field(snapshot.schema, name) if isinstance(name, str) else name.to_arrow() for name in names
+    ]
     for index, field in enumerate(fields):
         if field.name in coded:
             path = field_path(snapshot.schema, field.name)
@@ -473,10 +487,10 @@ def _columns_of(filter: Node) -> Collection[str]:
     return columns_of(filter)
 
 
-def _filter_steps(filter: Node) -> FilterSteps:
+def _filter_steps(filter: Node, snapshot: Snapshot) -> FilterSteps:
     from lance_engine.scan.filter import FilterSteps
 
-    return FilterSteps(filter)
+    return FilterSteps(filter, snapshot.schema)
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:

@@ -69,7 +69,7 @@ def small_sides(
         return []
     with planning.noted() as planned:
         frame = plan(text)
-        scans = [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
+        scans = scanned_tables(frame)
         if len(scans) < 2:
             return []
         frame.execution_plan()
@@ -80,6 +80,11 @@ def small_sides(
             break
         sides.append(side)
     return sides
+
+
+def scanned_tables(frame: Any) -> list[str]:
+    """The tables that a DataFrame scans, as often as it does."""
+    return [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
 
 
 def planned_with_counts(

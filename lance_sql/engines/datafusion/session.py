@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -14,13 +15,19 @@ from datafusion import SessionConfig, SessionContext
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
-from lance_sql.engines.datafusion.materialize import Side, check_budget, planned_with_counts, small_sides
+from lance_sql.engines.datafusion.materialize import (
+    Side,
+    check_budget,
+    planned_with_counts,
+    scanned_tables,
+    small_sides,
+)
 from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
-from lance_sql.engines.table import EngineTable
+from lance_sql.engines.table import EngineTable, Parts
 from lance_sql.engines.table_session import TableSession
 from lance_sql.text.tokens import quote, spellings
 
@@ -57,8 +64,14 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         #: names mean something else while a statement is planned over tables in memory
         self.lock = threading.RLock()
 
-    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
-        known = EngineTable(dataset, name, system_columns, total_order=True)
+    def register(
+        self,
+        name: str,
+        dataset: DatasetVersion,
+        system_columns: Sequence[str],
+        parts: Parts | None = None,
+    ) -> None:
+        known = EngineTable(dataset, name, system_columns, total_order=True, parts=parts)
         table = DataFusionTable(known, self._partitions, self._planning, self._runs)
         self._tables[name] = table
         for spelling in spellings(name):
@@ -124,6 +137,13 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             self._materialize_bytes,
         )
 
+    def scans_of(self, frame: Any) -> Mapping[str, int]:
+        """How often a DataFrame scans each Lance table, by name, in views and subqueries too."""
+        names = {
+            spelling: table.table.name for name, table in self._tables.items() for spelling in spellings(name)
+        }
+        return Counter(names[scanned] for scanned in scanned_tables(frame) if scanned in names)
+
     def begin(self) -> StatementRun:
         return StatementRun()
 
@@ -156,21 +176,24 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             if analyze:
                 frame = self._improved(text, params, "EXPLAIN ANALYZE ")
                 plan = (frame or self._plan("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
-        scans = [
-            ScanReport(
-                name,
-                table.table.dataset,
-                columns,
-                () if predicate is None else (str(predicate),),
-                residual.get(name, ()),
-                read_ahead=name in ahead,
-            )
-            for name, table in self._tables.items()
-            for columns, predicate in planned.get(table, ())
-        ]
+        scans = []
+        for name, table in self._tables.items():
+            for columns, predicate in planned.get(table, ()):
+                scanner = table.table.scan(columns, predicate, run=None).scanner
+                scans.append(
+                    ScanReport(
+                        table.table.name,
+                        table.table.dataset,
+                        tuple(scanner.columns),
+                        () if predicate is None else (str(predicate),),
+                        residual.get(name, ()),
+                        read_ahead=name in ahead,
+                        scanner=scanner,
+                    )
+                )
         kinds, bodies = (column.to_pylist() for column in plan)
         parts = [f"{kind}\n{body}" for kind, body in zip(kinds, bodies, strict=True)]
-        return EnginePlan("\n".join(parts), tree_of_lines(bodies[-1]), scans)
+        return EnginePlan(plan, "\n".join(parts), tree_of_lines(bodies[-1]), scans)
 
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
         pass  # tables of DataFusion change at once
@@ -209,9 +232,6 @@ class DataFusionQuery:
     `improved` plans it again just before it runs, when the planner can be told more; None if it cannot.
     """
 
-    #: known only when it runs
-    scans: Mapping[str, int] | None = None
-
     def __init__(self, engine: DataFusionEngine, frame: Any, improved: Callable[[], Any]) -> None:
         self._engine = engine
         self._frame = frame
@@ -219,6 +239,13 @@ class DataFusionQuery:
 
     def schema(self) -> pa.Schema:
         return pa.schema([]) if self._frame is None else self._frame.schema()
+
+    def columns(self) -> list[tuple[str, str]]:
+        return [(field.name, str(field.type)) for field in self.schema()]
+
+    @property
+    def scans(self) -> Mapping[str, int]:
+        return {} if self._frame is None else self._engine.scans_of(self._frame)
 
     def to_table(self, run: StatementRun) -> pa.Table:
         if self._frame is None:

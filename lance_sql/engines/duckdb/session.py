@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,8 @@ from lance_sql.engines.table_session import TableSession
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+
+    from lance_sql.engines.table import Parts
 
 
 #: Statements of which it is kept what their scans leave, so that they are planned once when they run again.
@@ -62,11 +65,17 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self.call = Interruptible(self.connection.interrupt)
         self.lock = threading.RLock()
 
-    def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
+    def register(
+        self,
+        name: str,
+        dataset: DatasetVersion,
+        system_columns: Sequence[str],
+        parts: Parts | None = None,
+    ) -> None:
         self._counted.clear()
         self._tables.pop(name, None)
         self._others.pop(name, None)
-        scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs)
+        scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, parts=parts)
         with self.running(self.begin()):
             self.connection.register(name, scanned)
         if isinstance(scanned, DuckDBTable):
@@ -106,7 +115,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
         with self.running(self.begin()), self._planning.noted() as planned:
             relation = self.call(lambda: self.connection.sql(text, params=params))
-        scans = {source.table.name: noted.scans for source, noted in planned.items()}
+        scans: Counter[str] = Counter()
+        for scanned, noted in planned.items():
+            scans[scanned.table.name] += noted.scans
         return DuckDBQuery(self, relation, expected, scans)
 
     def _expected(
@@ -161,7 +172,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     described = self._table("EXPLAIN (FORMAT JSON) " + text, params)
                 tree = json.loads(str(described.column(1)[0]))
                 scans = list(self._scans(tree, planned))
-                return EnginePlan(str(plan.column(1)[0]), tree_of_json(tree), scans)
+                return EnginePlan(plan, str(plan.column(1)[0]), tree_of_json(tree), scans)
 
     def _scans(
         self,
@@ -184,18 +195,22 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         residual: tuple[str, ...],
     ) -> Iterator[ScanReport]:
         """DuckDB does not name the source of a scan: its columns and size tell."""
-        columns = _as_tuple(details.get("Projections", ()))
+        projected = _as_tuple(details.get("Projections", ()))
         rows = str(details.get("Estimated Cardinality", ""))
         for scanned, noted in planned.items():
             table = scanned.table
-            if str(scanned.rows()) == rows and set(columns) <= set(table.schema.names):
+            columns = _columns(projected, table.schema.names)
+            if str(scanned.rows()) == rows and columns is not None:
+                decisions = tuple(dict.fromkeys(noted.decisions))
+                scanner = scanned.described(columns, decisions)
                 yield ScanReport(
                     table.name,
                     table.dataset,
-                    columns,
+                    tuple(scanner.columns),
                     _as_tuple(details.get("Filters", ())),
                     residual,
-                    tuple(dict.fromkeys(noted.decisions)),
+                    decisions,
+                    scanner=scanner,
                 )
                 return
 
@@ -220,6 +235,18 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self.call.close()
         if self._owned:
             self.connection.close()
+
+
+def _columns(projected: Sequence[str], names: Sequence[str]) -> list[str] | None:
+    """The columns of a table that a plan projects or has fields of; None if others are among them."""
+    found: dict[str, None] = {}
+    for text in projected:
+        if text not in names:
+            text = max((name for name in names if text.startswith(f"{name}.")), key=len, default="")
+        if not text:
+            return None
+        found[text] = None
+    return list(found)
 
 
 def _as_tuple(value: Any) -> tuple[str, ...]:
@@ -259,6 +286,10 @@ class DuckDBQuery:
         if self._relation is None:
             return pa.schema([])
         return self._engine.call(self._relation.limit(0).to_arrow_table).schema
+
+    def columns(self) -> list[tuple[str, str]]:
+        relation = self._relation
+        return [] if relation is None else list(zip(relation.columns, map(str, relation.types), strict=True))
 
     def to_table(self, run: StatementRun) -> pa.Table:
         if self._relation is None:

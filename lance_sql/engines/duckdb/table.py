@@ -20,11 +20,12 @@ from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
 from lance_sql.engines.duckdb.pushdown import Condition, decide, excludes_for_keys
 from lance_sql.engines.statement_run import Runs
-from lance_sql.engines.table import EngineTable, TableScan
+from lance_sql.engines.table import EngineTable, Parts, TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.plan import FilterPlan
+    from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.engines.plain_dataset import PlainDataset
@@ -164,18 +165,26 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def _scan(self, columns: Sequence[str] | None = None, filter: FilterPlan | None = None) -> TableScan:
         return self.table.scan(columns, filter, run=self._runs.current)
 
+    def described(self, columns: Sequence[str], decisions: Sequence[Decision]) -> Scanner:
+        """A scan of `columns` of the rows that pass the conditions which `decisions` push down; not run."""
+        pushed = {decision.condition for decision in decisions if decision.pushed}
+        known = [offered.condition for offered in self._offered.values() if offered.decision.pushed]
+        chosen = [found for found in known if found is not None and str(found) in pushed]
+        return self.table.scan(columns, self._plan_of(chosen), run=None).scanner
+
     def _filter(self, predicates: Sequence[Any]) -> FilterPlan | None:
         """Accepted predicates as a scan takes them: with what was found of each when it was accepted."""
-        if not predicates:
-            return None
         conditions = []
         for predicate in predicates:
             condition = self._offered_as(predicate).condition
             if condition is None:
                 raise InvalidFilterError(f"This predicate was not pushed down: {predicate.fragment()}")
             conditions.append(condition)
-        if len(conditions) == 1:
-            return conditions[0].plan
+        return self._plan_of(conditions)
+
+    def _plan_of(self, conditions: Sequence[Condition]) -> FilterPlan | None:
+        if len(conditions) < 2:
+            return conditions[0].plan if conditions else None
         from lance_engine.expr.build import conjunction
         from lance_engine.scan.plan import FilterPlan
 
@@ -237,8 +246,12 @@ def source(
     pushdown: Pushdown = "auto",
     planning: Planning | None = None,
     runs: Runs | None = None,
+    parts: Parts | None = None,
 ) -> DuckDBTable | PlainDataset:
-    """What DuckDB scans for `dataset` under a name; LanceError if nobody knows how many rows it has."""
+    """What DuckDB scans for `dataset` under a name; LanceError if nobody knows how many rows it has.
+
+    `parts` are in place of whole structs.
+    """
     # DuckDB asks for the count as soon as it hears the name, and an error would then come as one of its own.
     _ = dataset.snapshot.num_rows
     if not (system_columns or dataset.storage_schema.names):
@@ -256,6 +269,7 @@ def source(
         dictionaries=True,
         narrow_decimals=_HAS_SOURCES,
         batch_rows=_BATCH_ROWS,
+        parts=parts,
     )
     if not _HAS_SOURCES:
         from lance_sql.engines.plain_dataset import PlainDataset  # takes longer to import than a query

@@ -1,0 +1,172 @@
+"""Queries that use a few fields of a struct, over a table that has no others.
+
+Engines ask a scan for whole columns. So where the text of a query uses only some fields of a struct, the
+engine is given the same dataset under another name, whose struct has just these fields: the others are never
+read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+from lance_engine.scan.paths import with_fields
+from lance_engine.scan.width import estimated_row_bytes
+
+from lance_sql.engines.table import Parts
+from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import quote
+from lance_sql.text.used_fields import UsedFields, used_fields
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import DatasetVersion
+    from lance_engine.schema_tree import Field
+
+    from lance_sql.catalog.binding import Bound
+    from lance_sql.engines.base import Engine, Parameters, PlannedQuery
+
+#: Fewer bytes are read in the time that planning a query again takes.
+_LEAST_BYTES: Final = 256 << 10
+#: Tables that nobody uses any more, but the next statement may.
+_KEPT_TABLES: Final = 8
+
+_numbers = itertools.count()
+#: Which fields of which dataset, as a table with which system columns.
+_Key = tuple[int, Parts, tuple[str, ...]]
+
+
+class QueryOfParts(NamedTuple):
+    """A text over tables with a part of their structs, as a query, and the names of these tables."""
+
+    text: str
+    query: PlannedQuery
+    tables: list[str]
+
+
+class PartTables:
+    """Tables of a session with a part of their structs, which queries share that use the same fields."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        #: the newest last; a dataset is kept so that its number stays its own
+        self._tables: OrderedDict[_Key, tuple[str, DatasetVersion]] = OrderedDict()
+        #: how many results may still scan a table, by its name
+        self._users: dict[str, int] = {}
+
+    def names(self) -> set[str]:
+        """The names under which the engine knows them."""
+        return {name for name, _ in self._tables.values()}
+
+    def instead(
+        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
+    ) -> QueryOfParts | None:
+        """A query with the same answer as `planned`; None where it would read no less, and for no queries.
+
+        Its tables are to be given to `release` when nobody can run it any more.
+        """
+        found = self._replaced(statement, bound, planned)
+        if found is None:
+            return None
+        text, names = found
+        other = self._engine.query(text, parameters)
+        if other.columns() != planned().columns():
+            return None
+        for name in names:
+            self._users[name] = self._users.get(name, 0) + 1
+        return QueryOfParts(text, other, names)
+
+    def _replaced(
+        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
+    ) -> tuple[str, list[str]] | None:
+        """The text of a statement over tables with a part of their structs, and the names of these."""
+        datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
+        if not datasets:
+            return None
+        read = statement if bound.text == statement.original else Statement(bound.text)
+        columns = {
+            field.name.lower()
+            for dataset in datasets.values()
+            for field in dataset.snapshot.schema.fields
+            if field.logical_type == "struct"
+        }
+        used = used_fields(read.tokens, datasets, columns)
+        if used is None:
+            return None
+        scans = planned().scans
+        parts = {
+            name: found
+            for name, places in used.places.items()
+            # Views and other names may hide what is scanned.
+            if scans.get(name) == len(places) and (found := _parts(datasets[name], used))
+        }
+        if not parts:
+            return None
+        names = {
+            name: self._table(datasets[name], Parts(name, found), statement.system_columns)
+            for name, found in parts.items()
+        }
+        return _text(read.original, used, names), list(names.values())
+
+    def release(self, names: list[str]) -> None:
+        """A query is gone that scanned these."""
+        for name in names:
+            self._users[name] -= 1
+
+    def _table(self, dataset: DatasetVersion, parts: Parts, system_columns: tuple[str, ...]) -> str:
+        key = (id(dataset), parts, system_columns)
+        known = self._tables.get(key)
+        if known is not None:
+            self._tables.move_to_end(key)
+            return known[0]
+        self._forget_oldest()
+        name = f"lance_parts_{next(_numbers)}"
+        self._engine.register(name, dataset, system_columns, parts)
+        self._tables[key] = name, dataset
+        return name
+
+    def _forget_oldest(self) -> None:
+        unused = [key for key, (name, _) in self._tables.items() if not self._users.get(name)]
+        for key in unused[: max(0, len(unused) - _KEPT_TABLES + 1)]:
+            name, _ = self._tables.pop(key)
+            self._users.pop(name, None)
+            self._engine.unregister(name)
+
+
+def _has_structs(dataset: DatasetVersion) -> bool:
+    return any(field.logical_type == "struct" for field in dataset.snapshot.schema.fields)
+
+
+def _parts(dataset: DatasetVersion, used: UsedFields) -> tuple[Field, ...]:
+    """The structs of which fields are not used, without these, as far as that saves anything."""
+    return tuple(_saving(dataset, used))
+
+
+def _saving(dataset: DatasetVersion, used: UsedFields) -> Iterator[Field]:
+    names = [field.name.lower() for field in dataset.snapshot.schema.fields]
+    for field in dataset.snapshot.schema.fields:
+        paths = used.paths.get(field.name.lower())
+        if field.logical_type != "struct" or paths is None or names.count(field.name.lower()) > 1:
+            continue
+        part = with_fields(field, paths)
+        if part is not None and dataset.count_rows() * (_width(field) - _width(part)) >= _LEAST_BYTES:
+            yield part
+
+
+def _width(field: Field) -> float:
+    return estimated_row_bytes(pa.schema([field.to_arrow()]))
+
+
+def _text(text: str, used: UsedFields, names: Mapping[str, str]) -> str:
+    """The text over other tables in place of some, which are called as before."""
+    pieces, last = [], 0
+    for place, name in sorted(
+        (place, names[table]) for table, places in used.places.items() if table in names for place in places
+    ):
+        written = place.written
+        alias = "" if place.is_named else f" AS {quote(written[1:-1]) if written[0] == chr(39) else written}"
+        pieces += [text[last : place.start], quote(name), alias]
+        last = place.end
+    return "".join([*pieces, text[last:]])

@@ -1,0 +1,171 @@
+"""Which fields of structs a query uses, read off its tokens: ``SELECT st.a FROM t`` needs no other of ``st``.
+
+Every use of a name that is not plainly one of a field counts as a use of the whole column, and where columns
+may be used without being named nothing is found. So a word that is misread costs no more than what could be
+saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from lance_sql.text.statement import is_alias
+from lance_sql.text.tokens import Token, table_positions
+
+#: The names that lead from a column to a field.
+Path = tuple[str, ...]
+
+#: Words that use columns which they do not name, or begin something else than a query.
+_OTHERS: Final = frozenset(
+    {
+        "COLUMNS", "DELETE", "DESCRIBE", "INTO", "NATURAL", "PIVOT", "SHOW", "SUMMARIZE", "TABLE", "UNPACK",
+        "UNPIVOT", "UPDATE",
+    }
+)  # fmt: skip
+#: Functions whose arguments may have FROM between them.
+_WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
+#: What stands around ``*`` where it is no multiplication.
+_BEFORE_STAR: Final = frozenset({"(", ",", ".", "ALL", "BY", "DISTINCT", "SELECT"})
+_BEHIND_STAR: Final = frozenset(
+    {
+        ",", ".", ")", ";", "EXCEPT", "EXCLUDE", "FROM", "ILIKE", "INTERSECT", "LIKE", "NOT", "RENAME",
+        "REPLACE", "SIMILAR", "UNION",
+    }
+)  # fmt: skip
+
+
+class TablePlace(NamedTuple):
+    """Where a table is named, by characters; `is_named` where a name of its own follows."""
+
+    start: int
+    end: int
+    written: str
+    is_named: bool
+
+
+class UsedFields(NamedTuple):
+    """`paths` below columns of which only fields are used, by their names in lower case.
+
+    `places` are those of the tables in question, by their names.
+    """
+
+    paths: dict[str, frozenset[Path]]
+    places: dict[str, list[TablePlace]]
+
+
+def used_fields(tokens: list[Token], tables: Collection[str], columns: Collection[str]) -> UsedFields | None:
+    """What a query uses of `columns`, which are lower-case names, of `tables`.
+
+    None where that is not plain, and where it uses no field of any.
+    """
+    words = [token.upper for token in tokens]
+    mentioned = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
+    if words[:1] not in (["SELECT"], ["WITH"]) or mentioned.isdisjoint(columns):
+        return None
+    if not _OTHERS.isdisjoint(words) or "#" in words or not _selects_by_name(tokens, words):
+        return None
+    places: dict[str, list[TablePlace]] = {}
+    names: set[int] = set()
+    meant = {name.lower() for name in tables}
+    for position in sorted(table_positions(tokens)):
+        token = tokens[position]
+        if token.value not in tables or token.kind not in ("word", "string", "quoted"):
+            continue
+        alias = _alias(tokens, position)
+        names |= {position} if alias is None else {position, alias}
+        last = position if alias is None else alias
+        if last + 1 < len(tokens) and tokens[last + 1].text in ("(", "."):
+            return None
+        if alias is not None:
+            meant.add(tokens[alias].value.lower())
+        places.setdefault(token.value, []).append(
+            TablePlace(token.start, token.end, token.text, alias is not None)
+        )
+    paths = _paths(tokens, names, meant, frozenset(columns))
+    return UsedFields(paths, places) if paths and places else None
+
+
+def _alias(tokens: list[Token], position: int) -> int | None:
+    """Where a table that is named at a place gets a name of its own."""
+    following = position + 1
+    if following < len(tokens) and tokens[following].upper == "AS":
+        return following + 1 if following + 1 < len(tokens) else None
+    return following if following < len(tokens) and is_alias(tokens[following]) else None
+
+
+def _paths(
+    tokens: list[Token], names: Collection[int], tables: Collection[str], columns: Collection[str]
+) -> dict[str, frozenset[Path]]:
+    """The fields that are used of `columns`; nothing if a row of a table may be used as a value."""
+    found: dict[str, set[Path]] = {}
+    whole: set[str] = set()
+    for position, token in enumerate(tokens):
+        if token.kind not in ("word", "quoted") or position in names:
+            continue
+        name = token.value.lower()
+        if name in tables and not _is(tokens, position + 1, "."):
+            return {}
+        if name in columns:
+            path = tuple(_path(tokens, position + 1))
+            if path:
+                found.setdefault(name, set()).add(path)
+            else:
+                whole.add(name)
+    return {name: frozenset(paths) for name, paths in found.items() if name not in whole}
+
+
+def _path(tokens: list[Token], position: int) -> Iterator[str]:
+    """The names in ``.a.b`` and ``['a']['b']`` at a place."""
+    while position + 1 < len(tokens):
+        name = tokens[position + 1]
+        if tokens[position].text == "." and name.kind in ("word", "quoted"):
+            position += 2
+            if _is(tokens, position, "("):  # a function, called as a method
+                return
+        elif tokens[position].text == "[" and name.kind == "string" and _is(tokens, position + 2, "]"):
+            position += 3
+        else:
+            return
+        yield name.value
+
+
+def _is(tokens: list[Token], position: int, text: str) -> bool:
+    return position < len(tokens) and tokens[position].text == text
+
+
+def _selects_by_name(tokens: list[Token], words: list[str]) -> bool:
+    """Whether all that is selected is named: without ``*``, and with a SELECT for each FROM."""
+    selecting = [False]  # for each open bracket: whether a FROM may come
+    for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
+        before = words[position - 1] if position else ""
+        if token.text in ("(", "[", "{"):
+            selecting.append(before in _WITH_FROM)
+        elif token.text in (")", "]", "}"):
+            selecting = selecting[:-1] or [False]
+        elif word == "SELECT":
+            selecting[-1] = True
+        elif before == "(" and word == "DESC":
+            return False
+        elif word == "FROM" and before != "DISTINCT":
+            if not selecting[-1]:
+                return False
+            selecting[-1] = False
+        elif token.text == "*" and not _multiplies(words, position) and not _counts(words, position):
+            return False
+    return True
+
+
+def _counts(words: list[str], position: int) -> bool:
+    """Whether ``*`` is that of ``count(*)``."""
+    around = words[max(position - 2, 0) : position + 2]
+    return around == ["COUNT", "(", "*", ")"]
+
+
+def _multiplies(words: list[str], position: int) -> bool:
+    """Whether ``*`` stands between two values."""
+    before = words[position - 1] if position else ""
+    behind = words[position + 1] if position + 1 < len(words) else ";"
+    if before in _BEFORE_STAR or behind in _BEHIND_STAR:
+        return False
+    return before != ")" or "DISTINCT" not in words or "ON" not in words
