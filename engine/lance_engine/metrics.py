@@ -30,8 +30,6 @@ Touched = tuple[Hashable, int, Iterable[int]]
 class ScanMetrics:
     """One run of a scan. Threads may add to it."""
 
-    pushed: list[str] = field(default_factory=list)
-    """The conditions of the filter, in the order in which they are tested."""
     fragments: int = 0
     fragments_read: int = 0
     zones: int = 0
@@ -68,8 +66,18 @@ class ScanMetrics:
 
     `wait` is the part of the others, also summed over threads, in which bytes had not arrived yet.
     """
+    _pushed: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _touched: list[Callable[[], Iterable[Touched]]] = field(default_factory=list, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @property
+    def pushed(self) -> list[str]:
+        """The filter. Its text, which may be long, is only made for those who ask."""
+        return [] if self._pushed is None else [self._pushed()]
+
+    def filtered_by(self, text: Callable[[], str]) -> None:
+        """Note the filter, by what makes its text."""
+        self._pushed = text
 
     def add(self, **counts: int) -> None:
         with self._lock:
@@ -117,8 +125,8 @@ class ScanMetrics:
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers under the names of the fields; indices as dictionaries."""
-        found = {name: getattr(self, name) for name in self.__slots__ if not name.startswith("_")}
-        found["pushed"] = list(self.pushed)
+        counts = {name: getattr(self, name) for name in self.__slots__ if not name.startswith("_")}
+        found: dict[str, Any] = {"pushed": self.pushed, **counts}
         found["indices"] = [
             {name: getattr(use, name) for name in IndexMetrics.__slots__} for use in self.indices
         ]

@@ -42,6 +42,8 @@ _PASSING_SHARE = 1 / 12
 _FIRST_LOOK = 1 << 14
 #: Keys hardly repeat where so many of them are distinct.
 _MOSTLY_DISTINCT = 0.9
+#: Nothing more is collected where so many times what may pass is expected to pass.
+_SURELY_TOO_MANY = 1.5
 #: Places at which rows of the receiver are looked at: each costs as much as reading thousands in a row.
 _SAMPLED_PLACES = 8
 
@@ -173,8 +175,8 @@ class _Collected:
         self._next_look = _FIRST_LOOK
         self._gone = False
 
-    def add(self, values: pa.Array) -> None:
-        """Keys of rows that are handed over."""
+    def add(self, values: pa.Array, passing_share: float = 0.0) -> None:
+        """Keys of rows that are handed over, as about which share of the table's rows will be."""
         if self._gone:
             return
         if values.null_count:
@@ -188,16 +190,19 @@ class _Collected:
             self._count += len(found)
             if self._count > self._next_look:
                 self._merge()
-                self._gone = self._gone or self._are_too_many()
+                self._gone = self._gone or self._are_too_many(passing_share)
+                if self._gone:
+                    self._waiting = []
                 self._next_look = max(2 * len(self._waiting[0]), self._next_look) if self._waiting else 0
 
-    def _are_too_many(self) -> bool:
+    def _are_too_many(self, passing_share: float = 0.0) -> bool:
         """Whether it can be seen that most rows of a table with these keys will pass.
 
         Keys that do not repeat are those of the table, each with as many rows in another table.
         """
-        distinct = self._count / max(1, self._passed)
-        return distinct > _MOSTLY_DISTINCT and self._passed > self._rows * _PASSING_SHARE
+        if self._count <= _MOSTLY_DISTINCT * self._passed:
+            return False
+        return self._passed > self._rows * _PASSING_SHARE or passing_share > _PASSING_SHARE * _SURELY_TOO_MANY
 
     def _merge(self) -> None:
         import numpy as np
@@ -235,9 +240,9 @@ class _Collector:
         self._places = places
         self._splits = splits
 
-    def add(self, batch: pa.RecordBatch) -> None:
+    def add(self, batch: pa.RecordBatch, passing_share: float) -> None:
         for index, collected in self._places.items():
-            collected.add(batch.column(index))
+            collected.add(batch.column(index), passing_share)
 
     def finished(self) -> None:
         for collected in self._places.values():
@@ -259,7 +264,7 @@ class CollectingStream(ScanStream):
         super().__init__(scanner, schema, convert or _same, failed)
         self._collector = collector
         self._lock = threading.Lock()
-        self._asked = self._taken = 0
+        self._asked = self._taken = self._tested = self._passed = 0
         self._complete = self._told = False
 
     def more(self) -> tuple[list[Any], bool]:
@@ -272,12 +277,21 @@ class CollectingStream(ScanStream):
 
     def read(self, number: int, begin: int, end: int) -> list[pa.RecordBatch]:
         batches = super().read(number, begin, end)
+        share = self._passing_share(sum(map(len, batches)), end - begin)
         for batch in batches:
-            self._collector.add(batch)
+            self._collector.add(batch, share)
         with self._lock:
             self._taken += end - begin
         self._tell()
         return batches
+
+    def _passing_share(self, passed: int, tested: int) -> float:
+        """About which share of the table's rows passes, after so many more rows."""
+        with self._lock:
+            self._passed += passed
+            self._tested += tested
+            left, planned = self._metrics.counts("rows_left", "rows_planned")
+            return self._passed / max(1, self._tested) * left / max(1, planned)
 
     def _tell(self) -> None:
         with self._lock:

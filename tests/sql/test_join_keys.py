@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
+import datafusion
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.tasks import in_background
 
 import lance_sql
+from lance_sql.engines import join_keys
+from lance_sql.session import join_filters
 from lance_sql.text.joins import KeyPath, key_paths
 
 COLUMNS = {"a": ["k", "x"], "b": ["k", "y", "st"], "c": ["k", "z"]}
@@ -145,3 +153,74 @@ def test_explaining_runs_nothing(shop):
         connection.sql("CREATE TEMP TABLE kept (part BIGINT)")
         connection.explain("INSERT INTO kept SELECT part FROM sales JOIN parts ON part = id WHERE kind = 7")
         assert connection.sql("SELECT count(*) FROM kept").fetchall() == [(0,)]
+
+
+def bounded(run):
+    """What `run` returns, which must not take forever."""
+    task = in_background(run, "bounded")
+    assert task.wait(120), "the statement did not end"
+    return task.result()
+
+
+ONE_THREAD = [
+    TEXT,
+    "SELECT count(*) FROM sales a JOIN sales b ON a.part = b.part JOIN parts ON b.part = id WHERE id = 7",
+    "SELECT count(*) FROM parts p JOIN parts q ON p.id = q.id JOIN sales ON part = p.id WHERE p.kind = 7",
+    "SELECT count(*) FROM sales WHERE part IN (SELECT id FROM parts WHERE kind = 7 AND EXISTS"
+    " (SELECT * FROM sales s WHERE s.part = id))",
+    "SELECT count(*) FROM (SELECT part FROM sales JOIN parts ON part = id WHERE kind = 7) s"
+    " JOIN parts ON part = id AND kind = 7",
+]
+
+
+@pytest.mark.parametrize("text", ONE_THREAD)
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_scans_wait_for_no_others_on_one_thread(shop, engine, text, monkeypatch):
+    context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1))
+    own = duckdb.connect(config={"threads": 1})
+    session = {"duckdb": own} if engine == "duckdb" else {"datafusion": context}
+    with lance_sql.connect(shop, **session) as connection:
+        found = bounded(lambda: connection.sql(text).fetchall())
+        monkeypatch.setattr(join_filters, "join_keys", lambda *_: None)
+        assert found == connection.sql(text).fetchall()
+    own.close()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_what_ends_early_frees_its_keys(shop, engine, monkeypatch):
+    made = []
+    begin = join_keys.JoinKeys.__init__
+
+    def noted(keys, *arguments):
+        begin(keys, *arguments)
+        made.append(weakref.ref(keys))
+
+    monkeypatch.setattr(join_keys.JoinKeys, "__init__", noted)
+    text = "SELECT part, note FROM sales JOIN parts ON part = id WHERE kind = 7"
+    with lance_sql.connect(shop, engine=engine) as connection:
+
+        def first():
+            return len(connection.sql(f"{text} LIMIT 3").fetchall())
+
+        def abandoned():
+            with connection.sql(text).reader() as reader:
+                return reader.read_next_batch().num_rows
+
+        assert bounded(first) == 3
+        assert bounded(abandoned)
+        assert bounded(lambda: connection.sql(text).arrow().num_rows) > 3
+    gc.collect()
+    assert len(made) >= 3
+    assert [keys for keys in made if keys() is not None] == []
+
+
+def test_collecting_ends_as_soon_as_most_rows_pass(shop, monkeypatch):
+    monkeypatch.setattr(join_keys, "_FIRST_LOOK", 256)
+    monkeypatch.setattr(join_keys, "_PASSING_SHARE", 1 / 12)
+    collected = join_keys._Collected(1 << 20, 100_000)
+    for begin in range(0, 50_000, 100):
+        collected.add(pa.array(range(begin, begin + 100)), passing_share=0.5)
+    assert collected._passed < 1000
+    assert not collected._waiting
+    collected.finished(None)
+    assert collected.keys() is None

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "bindings/bindings.hpp"
 #include "bindings/leaf_types.hpp"
@@ -169,8 +170,22 @@ std::vector<std::string> to_strings(const std::vector<nb::bytes>& all) {
   return strings;
 }
 
+nb::bytes passing(const ValueTest& test, const nb::bytes& values, uint32_t width) {
+  const LeafType type{.kind = LeafKind::kFixed, .width = width, .dims = {}};
+  if (!width || values.size() % width || !test.tests_fixed() || !test.fits(type))
+    throw std::invalid_argument("values of another width than the test's");
+  Bits bits;
+  {
+    nb::gil_scoped_release nogil;
+    test.test_fixed(static_cast<const uint8_t*>(values.data()), values.size() / width, bits);
+  }
+  return nb::bytes(bits.data(), bytes_for_bits(bits.length()));
+}
+
 void bind_tests(nb::module_& m) {
-  nb::class_<ValueTest>(m, "ValueTest");
+  nb::class_<ValueTest>(m, "ValueTest")
+      .def("passing", &passing, "values"_a, "width"_a,
+           "Whether each of some fixed-width values passes, as a bitmap.");
   m.def(
       "integer_range_test",
       [](unsigned bits, bool is_signed, const nb::bytes& low, const nb::bytes& high, bool negate) {

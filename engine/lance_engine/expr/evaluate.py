@@ -20,6 +20,7 @@ from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
 from lance_engine.expr.functions import OWN
+from lance_engine.expr.membership import MANY, members
 from lance_engine.expr.total_order import is_negative_nan, total_key
 from lance_engine.expr.tree import (
     And,
@@ -219,11 +220,17 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
         found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
     else:
-        if at.is_floating(held.type):
-            # is_in compares bits, and -0.0 equals 0.0.
+        if at.is_float16(held.type):
             values, held = _single(values), _single(held)
-            held = pa.concat_arrays([held, pc.negate(held.filter(pc.equal(held, scalar(0.0, held.type))))])
-        found = pc.is_in(values, value_set=held)
+        test = members(node, held) if len(held) >= MANY else None
+        if test is not None:
+            found = test(values)
+        else:
+            if at.is_floating(held.type):
+                # is_in compares bits, and -0.0 equals 0.0.
+                zeros = held.filter(pc.equal(held, scalar(0.0, held.type)))
+                held = pa.concat_arrays([held, pc.negate(zeros)])
+            found = pc.is_in(values, value_set=held)
         if values.null_count:
             found = pc.if_else(values.is_valid(), found, _UNKNOWN)
     return pc.if_else(found, True, _UNKNOWN) if node.has_null else found

@@ -18,6 +18,7 @@ import pyarrow.types as at
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError
+from lance_engine.expr.membership import text_hashes
 from lance_engine.expr.statistics import ZoneMatch
 from lance_engine.expr.tree import And, Column, Comparison, In, Literal, Node, Or
 from lance_engine.expr.value_types import is_bytes, is_text
@@ -204,15 +205,8 @@ def _has_nan(values: pa.Array) -> bool:
 def _hashes(values: pa.Array) -> U64Array:
     """The hash of each value; there are no nulls."""
     kind = values.type
-    if at.is_binary(kind) or at.is_string(kind) or at.is_large_string(kind):
-        values = values.cast(pa.large_binary())
-    if at.is_large_binary(values.type):
-        ends = np.frombuffer(values.buffers()[1], dtype=np.int64) if len(values) else np.zeros(1, np.int64)
-        raw = values.buffers()[2]
-        data = np.frombuffer(raw, dtype=np.uint8) if raw is not None else np.zeros(0, np.uint8)
-        return kernels.xxhash64(
-            data, np.ascontiguousarray(ends[values.offset : values.offset + len(values) + 1])
-        )
+    if is_text(kind) or is_bytes(kind):
+        return text_hashes(values)
     width = kind.bit_width // 8
     if at.is_temporal(kind):
         values = values.view(pa.int32() if width == 4 else pa.int64())

@@ -323,7 +323,7 @@ class Scanner:
         metrics = self._metrics = ScanMetrics()
         metrics.add_time("plan", self._plan_seconds)
         if self.filter is not None:
-            metrics.pushed = [str(self.filter)]
+            metrics.filtered_by(self.filter.__str__)
         return metrics
 
     def pieces(self, metrics: ScanMetrics, counted: bool = False) -> Iterator[Piece]:

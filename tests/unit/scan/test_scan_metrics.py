@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from lance_engine.dataset import DatasetVersion
+from lance_engine.expr.tree import In
 from lance_engine.io.memory import MemoryStore
 from lance_engine.scan.stream import ScanStream
 from lance_engine.write.dataset import write_dataset
@@ -147,3 +149,16 @@ def test_batches_keep_to_their_bounds(dataset: DatasetVersion) -> None:
     ]
     with pytest.raises(ValueError, match="batch_bytes"):
         dataset.scan(batch_bytes=0)
+
+
+def test_the_text_of_a_filter_is_made_for_those_who_ask(
+    dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    text = In.list_text
+    monkeypatch.setattr(In, "list_text", lambda node: asked.append(1) or text(node))
+    scan = dataset.scan(columns=["at"], filter=pc.field("at").isin(pa.array(range(0, 10_000, 2))))
+    assert scan.to_table().num_rows == 5000
+    assert not asked
+    assert scan.metrics is not None
+    assert scan.metrics.pushed[0].startswith("at IN (0, 2, 4")
