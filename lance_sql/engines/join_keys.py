@@ -38,6 +38,9 @@ _MOST_LOOKED_UP = 10_000
 _REMOTE_SHARE = 1 / 64
 #: What may pass, at most, for testing and picking rows to be faster than reading all.
 _PASSING_SHARE = 1 / 12
+#: The same for the keys of tables that have not so many times fewer rows, whose scans take as long.
+_FEW_PASSING_SHARE = 1 / 256
+_MUCH_LARGER = 8
 #: After so many keys it is looked for the first time whether there will be too many.
 _FIRST_LOOK = 1 << 14
 #: Keys hardly repeat where so many of them are distinct.
@@ -104,10 +107,8 @@ class JoinKeys:
         with self._lock:
             found = {}
             for key in sorted(keys):
-                most = max(
-                    self._rows[path.receiver] for path in self.paths if (path.giver, path.key) == (table, key)
-                )
-                most = min(_MOST_KEYS, int(most * _PASSING_SHARE))
+                receivers = {path.receiver for path in self.paths if (path.giver, path.key) == (table, key)}
+                most = max(_most_keys(self._rows[table], self._rows[receiver]) for receiver in receivers)
                 place = self._collected.setdefault((table, key), _Collected(most, self._rows[table]))
                 found[columns.index(key)] = place
         return _Collector(found, splits)
@@ -172,7 +173,7 @@ class _Collected:
         self._lock = threading.Lock()
         self._waiting: list[npt.NDArray[np.int64]] = []
         self._count = self._passed = 0
-        self._next_look = _FIRST_LOOK
+        self._next_look = min(_FIRST_LOOK, most)
         self._gone = False
 
     def add(self, values: pa.Array, passing_share: float = 0.0) -> None:
@@ -299,6 +300,12 @@ class CollectingStream(ScanStream):
                 return
             self._told = True
         self._collector.finished()
+
+
+def _most_keys(given: int, received: int) -> int:
+    """How many keys of a table of so many rows are worth testing in another."""
+    share = _PASSING_SHARE if given * _MUCH_LARGER <= received else _FEW_PASSING_SHARE
+    return min(_MOST_KEYS, int(received * share))
 
 
 def _same(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -224,3 +224,9 @@ def test_collecting_ends_as_soon_as_most_rows_pass(shop, monkeypatch):
     assert not collected._waiting
     collected.finished(None)
     assert collected.keys() is None
+
+
+def test_tables_that_are_nearly_as_large_give_few_keys():
+    assert join_keys._most_keys(1_000, 120_000) == 10_000
+    assert join_keys._most_keys(30_000, 128_000) == 500
+    assert join_keys._most_keys(10**9, 10**12) == 1 << 20

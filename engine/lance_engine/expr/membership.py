@@ -29,7 +29,7 @@ _prepared: WeakKeyDictionary[In, Members | None] = WeakKeyDictionary()
 
 
 def members(node: In, held: pa.Array) -> Members | None:
-    """What tests for the values `held` of a node; None for types that pyarrow has to test."""
+    """A test for the values `held` of a node; None for types that pyarrow has to test."""
     if node not in _prepared:
         _prepared[node] = _prepare(held)
     return _prepared[node]
@@ -57,7 +57,7 @@ class _Numbers:
 
 
 class _Texts:
-    """Hashes, distinct ones for all of the list, tell which of its entries a value can be."""
+    """By hash: those of the list are distinct, so that a value is compared with one entry at most."""
 
     def __init__(self, held: pa.Array) -> None:
         hashes = text_hashes(held)
