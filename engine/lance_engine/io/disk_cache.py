@@ -2,7 +2,8 @@
 
 Each file has a folder, named by a hash of where it is, its path and its size. Each range is a file in it,
 named ``<offset>-<length>``, that holds the bytes and then one CRC-32 per block. A range appears by a rename,
-complete; checksums say what a machine that lost power left of it. The time at which a file of the cache was
+complete; checksums say what a machine that lost power left of it. A process tests each block when it first
+reads it. The time at which a file of the cache was
 last modified is when it was last used.
 """
 
@@ -27,6 +28,8 @@ DEFAULT_BYTES: Final = 10 << 30
 _LAYOUT: Final = "lance-ranges-1"
 _BLOCK: Final = 64 << 10
 _LONG: Final = 256 << 10
+# Of so many ranges a process knows which blocks it has tested.
+_TESTED_RANGES: Final = 1 << 16
 # What a small file takes on disk.
 _LEAST: Final = 4 << 10
 # After how many new bytes, as a part of the limit, the folder is looked through, and what is left then.
@@ -67,6 +70,8 @@ class DiskCache:
         self._lock = threading.Lock()
         # Folder -> when it changed last, and the ranges in it.
         self._known: dict[str, tuple[int, list[tuple[int, int]]]] = {}
+        # Range -> which file had that name, and for each of its blocks whether it was tested.
+        self._tested: dict[str, tuple[int, bytearray]] = {}
         self._unseen = limit  # the current size is unknown
         self._counts = DiskCacheStatistics()
 
@@ -167,29 +172,51 @@ class DiskCache:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError:
             return None
-        length = min(last * _BLOCK, size) - first * _BLOCK
-        # Long ranges go into memory that is used again.
-        data = kernels.new_buffer(length).data if length >= _LONG else memoryview(bytearray(length))
         try:
             status = os.fstat(descriptor)
-            found = os.preadv(descriptor, [data], first * _BLOCK)
-            sums = os.pread(descriptor, (last - first) * 4, size + first * 4)
+            blocks = -(-size // _BLOCK)
+            if status.st_size != size + 4 * blocks:
+                raise OSError("not the range of its name")
+            tested = self._blocks_tested(path, status.st_ino, blocks)
+            is_tested = tested.find(0, first, last) < 0
+            low, high = (
+                (begin - start, end - start) if is_tested else (first * _BLOCK, min(last * _BLOCK, size))
+            )
+            # Long ranges go into memory that is used again.
+            data = (
+                kernels.new_buffer(high - low).data
+                if high - low >= _LONG
+                else memoryview(bytearray(high - low))
+            )
+            found = os.preadv(descriptor, [data], low)
+            sums = b"" if is_tested else os.pread(descriptor, (last - first) * 4, size + first * 4)
             if time.time() - status.st_mtime > _USED_AGAIN:
                 with contextlib.suppress(OSError):
                     os.utime(descriptor)
         except OSError:
-            found, sums = -1, b""
-        finally:
-            os.close(descriptor)
-        if found != length or _checksums(data) != sums:
             self._drop(path)
             return None
-        from_block = begin - start - first * _BLOCK
-        return data[from_block : from_block + end - begin]
+        finally:
+            os.close(descriptor)
+        if found != high - low or not (is_tested or _checksums(data) == sums):
+            self._drop(path)
+            return None
+        tested[first:last] = bytes([1]) * (last - first)
+        return data[begin - start - low : end - start - low]
+
+    def _blocks_tested(self, path: str, inode: int, blocks: int) -> bytearray:
+        """For each block of a range whether this process has found its checksum right; to be written to."""
+        known = self._tested.get(path)
+        if known is None or known[0] != inode:
+            if len(self._tested) >= _TESTED_RANGES:
+                self._tested.clear()
+            known = self._tested[path] = (inode, bytearray(blocks))
+        return known[1]
 
     def _drop(self, path: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(path)
+        self._tested.pop(path, None)
         with self._lock:
             self._counts = _plus(self._counts, damaged=1)
 

@@ -126,6 +126,48 @@ def test_damage_is_a_miss(store: MemoryStore, cache: DiskCache, harm: str) -> No
     assert cache.statistics.damaged == 1
 
 
+def test_a_process_tests_each_block_once(
+    store: MemoryStore, cache: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CachedStore(store, "here", cache).read_tail("data/a", len(CONTENT))
+    tested: list[int] = []
+    module = sys.modules[DiskCache.__module__]
+    checksums = module._checksums
+
+    def counted(data: memoryview) -> bytes:
+        tested.append(len(data))
+        return checksums(data)
+
+    monkeypatch.setattr(module, "_checksums", counted)
+    cached = CachedStore(store, "here", cache)
+    cached.expect_size("data/a", len(CONTENT))
+    block = 64 << 10
+    for offset, length, blocks in [
+        (10, 20, [block]),
+        (5, block - 5, []),
+        (block - 1, block, [2 * block]),
+        (block - 1, block + 1, []),
+        (0, len(CONTENT), [len(CONTENT)]),
+        (0, len(CONTENT), []),
+        (len(CONTENT) - 1, 1, []),
+    ]:
+        tested.clear()
+        assert cached.read("data/a", offset, length) == CONTENT[offset : offset + length]
+        assert tested == blocks, (offset, length)
+    # Another process has tested nothing; what was damaged since is another file here as well.
+    other = CachedStore(store, "here", DiskCache(cache.directory, cache.limit))
+    tested.clear()
+    assert other.read("data/a", 0, len(CONTENT)) == CONTENT
+    (file,) = _files(cache)
+    replaced = bytearray(file.read_bytes())
+    replaced[70_000] ^= 1
+    damaged = file.with_suffix(".new")
+    damaged.write_bytes(replaced)
+    damaged.replace(file)
+    assert cached.read("data/a", 0, len(CONTENT)) == CONTENT
+    assert cache.statistics.damaged == 1
+
+
 def test_what_was_not_used_for_long_makes_room(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path, 1 << 20)
     for number in range(40):
