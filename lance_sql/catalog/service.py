@@ -14,6 +14,10 @@ from lance_sql.errors import PackageNotInstalledError
 #: Between the levels of the name of a namespace.
 DELIMITER = "$"
 
+# The longest answer of a REST server, and how much of it is read, and maybe unpacked, at a time.
+_MOST_BYTES = 64 << 20
+_PART_BYTES = 64 << 10
+
 
 class ServiceNamespace:
     """A namespace of a service: its tables are in the schema ``main``, its own namespaces are schemas."""
@@ -140,6 +144,8 @@ class RestClient:
         api = rest.ApiClient(configuration)
         for name, value in headers.items():
             api.set_default_header(name, value)
+        sender: Any = api.rest_client
+        sender.request = _bounded(sender.request, endpoint)
         self._namespaces, self._tables = rest.NamespaceApi(api), rest.TableApi(api)
 
     def list_namespaces(self, request: Any) -> Any:
@@ -162,6 +168,25 @@ class RestClient:
 
     def deregister_table(self, request: Any) -> Any:
         return self._tables.deregister_table(_name(request), request, DELIMITER)
+
+
+def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
+    """`send`, which does not read more of an answer than one may have."""
+
+    def bounded(*arguments: Any, **options: Any) -> Any:
+        answer = send(*arguments, **options)
+        content = bytearray()
+        for part in answer.response.stream(_PART_BYTES, decode_content=True):
+            content += part
+            if len(content) > _MOST_BYTES:
+                answer.response.close()
+                raise StorageError(
+                    f"the namespace gave an answer of more than {_MOST_BYTES >> 20} MB", path=endpoint
+                )
+        answer.data = bytes(content)
+        return answer
+
+    return bounded
 
 
 def _name(request: Any) -> str:

@@ -15,6 +15,8 @@ import lance_sql
 class _Handler(BaseHTTPRequestHandler):
     body = b""
     elsewhere: str | None = None
+    #: where answers are endless: how often the body was sent
+    repeats = 0
     seen: list[dict[str, str]]
 
     def do_POST(self) -> None:
@@ -27,9 +29,16 @@ class _Handler(BaseHTTPRequestHandler):
         if self.elsewhere is not None:
             self.send_header("Location", f"{self.elsewhere}{self.path}")
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(self.body)))
+        self.send_header("Content-Length", str(len(self.body) if not self.repeats else 3 << 30))
         self.end_headers()
         self.wfile.write(self.body)
+        while self.repeats:
+            try:
+                self.wfile.write(self.body)
+            except OSError:
+                self.close_connection = True
+                return
+            type(self).repeats += 1
 
     def log_message(self, *_: object) -> None:
         pass
@@ -73,6 +82,14 @@ def test_nonsense(servers: list[tuple[str, type[_Handler]]], body: bytes) -> Non
             with pytest.raises(LanceError) as caught:
                 session.sql(statement).arrow()
             assert "secret" not in str(caught.value)
+
+
+def test_an_endless_answer(servers: list[tuple[str, type[_Handler]]]) -> None:
+    (address, handler), _ = servers
+    handler.body, handler.repeats = b" " * (1 << 20), 1
+    with attached(address) as session, pytest.raises(LanceError, match="an answer of more than 64 MB"):
+        session.sql("SHOW TABLES FROM ns").arrow()
+    assert handler.repeats < 200
 
 
 def test_another_host_gets_no_credentials(servers: list[tuple[str, type[_Handler]]]) -> None:
