@@ -21,6 +21,8 @@ from lance_engine.expr.value_types import is_bytes, is_text
 
 #: From so many values on, a list is hashed once.
 MANY = 256
+#: The same for texts: pyarrow is quicker with shorter lists of them.
+MANY_TEXTS = 32_768
 
 #: Whether each value of an array is in a list; slots of nulls hold anything.
 Members = Callable[[pa.Array], pa.BooleanArray]
@@ -38,7 +40,7 @@ def members(node: In, held: pa.Array) -> Members | None:
 def _prepare(held: pa.Array) -> Members | None:
     kind = held.type
     if is_text(kind) or is_bytes(kind):
-        return _Texts(held) if _are_distinct(text_hashes(held)) else None
+        return _Texts(held) if len(held) >= MANY_TEXTS and _are_distinct(text_hashes(held)) else None
     is_number = at.is_integer(kind) or at.is_temporal(kind) or at.is_float32(kind) or at.is_float64(kind)
     return _Numbers(held) if is_number and not at.is_interval(kind) else None
 

@@ -43,6 +43,7 @@ MAKERS = {
 @pytest.mark.parametrize("kind", MAKERS)
 def test_long_lists_have_the_members_that_pyarrow_finds(kind, monkeypatch):
     monkeypatch.setattr("lance_engine.expr.evaluate.MANY", 20)
+    monkeypatch.setattr(membership, "MANY_TEXTS", 20)
     make = MAKERS[kind]
     held = make([3 * value for value in range(COUNT)]).unique()
     values = make([(7 * value) % (4 * COUNT) for value in range(COUNT)])
@@ -70,6 +71,7 @@ def test_texts_with_the_same_hash_are_told_apart(monkeypatch):
         return np.array([len(value or b"") for value in values.to_pylist()], np.uint64)
 
     monkeypatch.setattr(membership, "text_hashes", hashes)
+    monkeypatch.setattr(membership, "MANY_TEXTS", membership.MANY)
     distinct = pa.array(["x" * length for length in range(membership.MANY)])
     alike = pa.array([f"{value:08}" for value in range(membership.MANY)])
     for held in (distinct, alike):
@@ -86,6 +88,7 @@ def test_a_list_is_hashed_once(kind, monkeypatch):
     monkeypatch.setattr(
         membership, "_prepare", lambda held, prepare=membership._prepare: made.append(held) or prepare(held)
     )
+    monkeypatch.setattr(membership, "MANY_TEXTS", COUNT)
     monkeypatch.setattr(pc, "is_in", None)
     values = MAKERS[kind](range(COUNT))
     node = In(Column(("a",), values.type), values)
