@@ -7,7 +7,10 @@ from typing import Any
 
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.text.from_first import without_select
+from lance_sql.text.query_start import query_position
 from lance_sql.text.searches import Expression, SearchCall
+from lance_sql.text.tokens import tokenize
 
 _MARK = "__search__"
 _LATERAL = re.compile(r"\blateral\s*$", re.IGNORECASE)
@@ -39,7 +42,7 @@ def query_of_vectors(text: str, call: SearchCall, expression: Expression) -> str
     from sqlglot.errors import SqlglotError
 
     before = _LATERAL.sub(" ", text[: call.start])  # the parser knows the word before functions only
-    marked = f"{before}{_MARK}{text[call.end :]}"
+    marked = _as_select(f"{before}{_MARK}{text[call.end :]}")
     try:
         tree = parse_one(marked, dialect="duckdb")
         wanted = parse_one(f"SELECT {expression.text}", dialect="duckdb").expressions[0]
@@ -81,6 +84,16 @@ def in_place_of(expression: Expression, name: str, after_lateral: bool) -> str:
     """What stands for the call when the answers for all vectors are the table `name`."""
     rows = f'(SELECT * EXCLUDE ("{SEARCHED}") FROM "{name}" WHERE "{SEARCHED}" = {expression.text})'
     return rows if after_lateral else f"LATERAL {rows}"
+
+
+def _as_select(text: str) -> str:
+    """The query that a statement explains, with its SELECT: the parser reads no others."""
+    tokens = tokenize(text)
+    position = query_position(tokens)
+    begin = tokens[position].start if position < len(tokens) else 0
+    for place in sorted(without_select(tokens), reverse=True):
+        text = f"{text[:place]}SELECT * {text[place:]}"
+    return text[begin:]
 
 
 def _sources(select: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from lance_sql.searches.nearest_first import Found, mentions_distance, nearest_f
 from lance_sql.searches.parameters import SearchParameters
 from lance_sql.searches.plain import PlainSearch, plain_search
 from lance_sql.searches.prefilter import condition_of
+from lance_sql.text.query_start import is_only_explained, runs_when_asked
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
 from lance_sql.text.statement import Statement, is_alias
@@ -75,9 +76,10 @@ class Searches:
         self.statement, self.parameters = statement, parameters
         #: whether the statement makes a view, whose searches are asked for long after
         self.is_view = _makes_view(statement)
-        words = [token.upper for token in statement.tokens[:2]]
         #: whether the engine only explains the statement
-        self.is_explained = words[:1] == ["EXPLAIN"] and words[1:] != ["ANALYZE"]
+        self.is_explained = is_only_explained(statement.tokens)
+        #: whether the engine may run the statement as soon as it gets it
+        self.runs_at_once = not self.is_explained and not runs_when_asked(statement.tokens)
         self._pending: list[Callable[[], object]] = []
         # The computed column in whose order the only search answers, if there is one.
         self._order: str | None = None

@@ -215,7 +215,7 @@ class Connection:
         statement = Statement.of(text)
         with self._explained(statement):
             searches = Searches(self.searching, statement, params)
-            if searches.is_view:
+            if searches.runs_at_once:
                 searches.prepare()
         plain = searches.plain() if self.capabilities.computes_statements else None
         if plain is not None:

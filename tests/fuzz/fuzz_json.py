@@ -1,4 +1,4 @@
-"""Targets of JSON columns: binary values to text, and text to binary values."""
+"""Targets of JSON columns: binary values to text, text to binary values, and documents to tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from fuzz_loop import Target
 from fuzz_mutation import mutate_bytes
 from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text, stored_json
-from lance_engine.errors import SchemaMismatchError
+from lance_engine.errors import CorruptFileError, InvalidSearchError, SchemaMismatchError
+from lance_engine.index.inverted.analysis import Analysis
+from lance_engine.index.inverted.json_documents import JsonAnalyzer
 from lance_engine.schema_tree import Schema
 
 TEXTS = [
@@ -28,6 +30,14 @@ TEXTS = [
     '{"\\u0000": "ünïcödé", "k1": "v1", "k2": "v2", "k3": ["a", "b"]}',
     "[" * 40 + "]" * 40,
     "[" + ", ".join(map(str, range(70))) + "]",
+]
+#: Documents of full text, and a query.
+DOCUMENTS = [
+    '{"title": "The quick brown fox", "n": 7, "tags": ["red fox", "", null], "in": {"a.b": {"c,d": -0.0}}}',
+    '{"k": 12345678901234567890123, "x": 1e-400, "y": NaN, "z": [Infinity, true]}',
+    '{"a": "\\ud83d", "\\ud800": "\\udc00 x"}',
+    "[" * 900 + "]" * 900,
+    "title,str,quick brown;n,number,7;in.a,bool,true;,null,null",
 ]
 PIECES = [
     b"[",
@@ -109,6 +119,56 @@ def _number(digits: str) -> int | float:
     return number if -(2**63) <= number < 2**64 else float(digits)
 
 
+#: Each string is one token, as other values are; and words of strings are.
+_WHOLE = Analysis(
+    base_tokenizer="raw",
+    max_token_length=None,
+    lower_case=False,
+    stem=False,
+    remove_stop_words=False,
+    ascii_folding=False,
+    lance_tokenizer="json",
+)
+_WORDS = Analysis(lance_tokenizer="json")
+_KINDS = (b"str", b"number", b"bool", b"null")
+
+
+def _leaves(text: str) -> int:
+    """How many values of a document are not containers."""
+    count, left = 0, [json.loads(text)]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
+        else:
+            count += 1
+    return count
+
+
+def read_document(input: JsonValue) -> str:
+    """Documents are tokens of some kind, one for each value where strings are not cut; so are queries."""
+    try:
+        text = input.data.decode()
+    except UnicodeDecodeError:
+        return ""
+    with suppress(InvalidSearchError):
+        JsonAnalyzer(_WORDS).tokens(text)
+    documents = pa.array([None, "[1]", text, "{}"])
+    try:
+        for analysis in (_WHOLE, _WORDS):
+            analyzer = JsonAnalyzer(analysis)
+            found = [token for token, _ in analyzer.native.tokens(analyzer.split(documents))]
+            for token in found:
+                token.decode()
+                if not any(b"," + kind + b"," in token for kind in _KINDS):
+                    return f"{token!r} is a token"
+            if analysis is _WHOLE and len(found) != 1 + _leaves(text):
+                return f"{len(found)} tokens: {found}"
+    except CorruptFileError:
+        return ""
+    return ""
+
+
 TARGETS = [
     Target(
         "JSON: binary",
@@ -117,4 +177,10 @@ TARGETS = [
         load=JsonValue,
     ),
     Target("JSON: text", lambda: [JsonValue(text.encode()) for text in TEXTS], read_text, load=JsonValue),
+    Target(
+        "JSON: documents",
+        lambda: [JsonValue(text.encode()) for text in (*TEXTS, *DOCUMENTS)],
+        read_document,
+        load=JsonValue,
+    ),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.errors import DatasetNotFoundError, UnsupportedFeatureError
+from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, UnsupportedFeatureError
 
 import lance_sql
 
@@ -111,7 +111,7 @@ def test_an_index_made_in_sql_is_searched(path: str, tmp_path: Path) -> None:
     found = session.sql(search.format(""), query).fetchall()
     exact = session.sql(search.format(", metric := 'cosine', use_index := false"), query).fetchall()
     assert [row for row, _ in found] == [row for row, _ in exact]
-    with pytest.raises(UnsupportedFeatureError, match="nonsense"):
+    with pytest.raises(InvalidArgumentError, match="nonsense"):
         session.sql("CREATE INDEX other ON copied USING ivf_flat (v) WITH (nonsense = 7)")
 
 
@@ -271,3 +271,31 @@ def test_vectors_of_a_table_that_means_another_version_meanwhile(tmp_path):
         lance_sql.open(path).delete("id = 2")
         assert asked.fetchall() == [(0, 0), (1, 1), (3, 3)]
         assert session.sql(query).fetchall() == [(0, 0), (1, 1), (3, 3)]
+
+
+def _of_every_vector(path: str) -> str:
+    call = f"lance_vector_search('{path}', 'v', q.v, k := 2)"
+    return f"SELECT q.id, r.id AS found FROM '{path}' q, LATERAL {call} r WHERE q.id < 3"
+
+
+@pytest.mark.parametrize("before", ["EXPLAIN", "explain analyze", "/* of */ EXPLAIN ANALYZE"])
+def test_explained_searches_for_the_vectors_of_a_table(
+    session: lance_sql.Connection, path: str, before: str
+) -> None:
+    plan = str(session.sql(f"{before} {_of_every_vector(path)}").fetchall())
+    assert "join" in plan.lower()
+    assert "exact     500 rows" in plan
+
+
+def test_statements_that_run_at_once_search_for_the_vectors_of_a_table(
+    session: lance_sql.Connection, path: str, tmp_path: Path
+) -> None:
+    query = _of_every_vector(path)
+    found = sorted(session.sql(query).fetchall())
+    assert len(found) == 6
+    session.sql(f"CREATE TABLE kept AS {query}")
+    session.sql(f"COPY ({query}) TO '{tmp_path / 'kept.parquet'}'")
+    assert sorted(session.sql("SELECT * FROM kept").fetchall()) == found
+    assert sorted(session.sql(f"SELECT * FROM '{tmp_path / 'kept.parquet'}'").fetchall()) == found
+    whole = query.replace("SELECT q.id, r.id AS found ", "")
+    assert len(session.sql(whole).fetchall()) == 6

@@ -38,9 +38,7 @@ class JsonAnalyzer:
 
     def split(self, texts: pa.Array) -> kernels.Tokens:
         """The tokens of documents."""
-        return self._native(
-            [[] if text is None else list(self._of_document(text)) for text in texts.to_pylist()]
-        )
+        return self._native([[] if text is None else self._of_document(text) for text in texts.to_pylist()])
 
     def tokens(self, text: str) -> list[Token]:
         """The tokens of a query: triplets as documents have them, with ``;`` between them."""
@@ -69,12 +67,12 @@ class JsonAnalyzer:
         self.native.resolve([*fresh])
         return found
 
-    def _of_document(self, text: str) -> Iterator[bytes]:
+    def _of_document(self, text: str) -> list[bytes]:
         try:
             document = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+            return list(self._of(document, ""))
         except (ValueError, RecursionError) as error:
             raise CorruptFileError("A JSON document cannot be parsed") from error
-        yield from self._of(document, "")
 
     def _of(self, value: Any, path: str) -> Iterator[bytes]:
         if isinstance(value, dict):

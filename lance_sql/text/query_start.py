@@ -1,0 +1,45 @@
+"""Statements that run later or not at all, and where the query begins that a statement is about."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lance_sql.text.tokens import Token, closing
+
+_WORDS: Final = frozenset({"ANALYZE", "DESC", "DESCRIBE", "EXPLAIN", "SUMMARIZE", "VERBOSE"})
+_OPTIONS: Final = frozenset({"ANALYZE", "FORMAT", "VERBOSE"})
+_QUERIES: Final = frozenset({"(", "FROM", "SELECT", "TABLE", "VALUES"})
+_CHANGES: Final = frozenset({"DELETE", "INSERT", "MERGE", "UPDATE"})
+
+
+def query_position(tokens: list[Token]) -> int:
+    """The place in `tokens` behind ``EXPLAIN (ANALYZE, FORMAT JSON)`` and what is like it."""
+    position = 0
+    while position < len(tokens):
+        following = tokens[position + 1].upper if position + 1 < len(tokens) else ""
+        if tokens[position].upper in _WORDS:
+            position += 1
+        elif position and tokens[position].upper == "FORMAT":
+            position += 2
+        elif position and tokens[position].text == "(" and following in _OPTIONS:
+            end = closing(tokens, position)
+            if end is None:
+                return position
+            position = end + 1
+        else:
+            break
+    return position
+
+
+def is_only_explained(tokens: list[Token]) -> bool:
+    """Whether an engine explains the statement and does not run it."""
+    before = [token.upper for token in tokens[: query_position(tokens)]]
+    return before[:1] == ["EXPLAIN"] and "ANALYZE" not in before
+
+
+def runs_when_asked(tokens: list[Token]) -> bool:
+    """Whether an engine may run the statement when its rows are asked for: it is a query."""
+    words = [token.upper or token.text for token in tokens]
+    if words[:1] == ["WITH"]:
+        return not _CHANGES & {*words}
+    return bool(words) and (words[0] in _QUERIES or tokens[0].text in _QUERIES)
