@@ -20,7 +20,7 @@ from lance_sql.cli.app import app
 from lance_sql.report.page import report_page
 from lance_sql.report.zones import zone_pictures
 
-VOID = {"meta", "br", "img", "input", "link"}
+VOID = {"meta", "br", "wbr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
