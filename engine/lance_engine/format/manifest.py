@@ -238,6 +238,12 @@ def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
         message = table_pb2.Manifest.FromString(stored)
     except DecodeError as error:
         raise CorruptFileError("The schema of the manifest cannot be parsed") from error
+    for stored_field in message.fields:
+        if stored_field.id < 0:
+            # Files list the ids of their columns: without one, no file can hold the values.
+            raise CorruptFileError(
+                f"Field '{stored_field.name}' has the id {stored_field.id}; ids start at 0"
+            )
     return schema_from_messages(message.fields, dict(metadata))
 
 

@@ -226,6 +226,8 @@ def test_damaged_schemas_are_corrupt() -> None:
         parse((0, 0))
     with pytest.raises(CorruptFileError, match="the id 1"):
         parse((1, -1), (1, -1))
+    with pytest.raises(CorruptFileError, match="'f-1' has the id -1"):
+        parse((0, -1), (-1, 0))
     with pytest.raises(CorruptFileError, match="deep"):
         parse(*((number, number - 1) for number in range(200)))
 
