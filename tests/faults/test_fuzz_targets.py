@@ -9,6 +9,8 @@ import fuzz_layouts
 import fuzz_parsers
 import fuzz_searches
 import fuzz_tables
+import fuzz_vectors
+import fuzz_words
 import pytest
 from fuzz_corpus import CORPUS, MOST_BYTES, corpus, folder
 from fuzz_loop import Target
@@ -20,6 +22,8 @@ TARGETS = [
     *fuzz_searches.TARGETS,
     *fuzz_json.TARGETS,
     *fuzz_parsers.TARGETS,
+    *fuzz_vectors.TARGETS,
+    *fuzz_words.TARGETS,
 ]
 #: Those whose inputs are kept.
 KEPT = [target for target in TARGETS if target.load]

@@ -73,8 +73,11 @@ def targets() -> dict[str, Target]:
     import fuzz_random
     import fuzz_searches
     import fuzz_tables
+    import fuzz_vectors
+    import fuzz_words
 
-    modules = (fuzz_layouts, fuzz_tables, fuzz_searches, fuzz_json, fuzz_parsers, fuzz_random)
+    searching = (fuzz_searches, fuzz_vectors, fuzz_words)
+    modules = (fuzz_layouts, fuzz_tables, *searching, fuzz_json, fuzz_parsers, fuzz_random)
     return {target.name: target for module in modules for target in module.TARGETS}
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import lance
 import numpy as np
@@ -20,8 +23,15 @@ from lance_engine.write.dataset import write_dataset
 
 ROWS, DIM = 300, 8
 VECTOR_KINDS = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ", "IVF_HNSW_FLAT", "IVF_HNSW_SQ", "IVF_HNSW_PQ")
-#: Versions of inverted indices: of ours, and of pylance's.
-TEXT_VERSIONS = ("ours", "pylance")
+#: Options that give files of other layouts.
+VARIANTS = {
+    "IVF_PQ 4 bits": {"num_sub_vectors": 4, "num_bits": 4},
+    "IVF_RQ 1 bit": {"num_bits": 1},
+    "IVF_RQ 7 bits": {"num_bits": 7},
+    "IVF_HNSW_SQ cosine": {"metric": "cosine"},
+}
+#: Inverted indices: of ours, and of pylance's in all versions of the format.
+TEXT_VERSIONS = ("ours", "pylance", "pylance 1", "pylance 2", "pylance 3", "n-grams", "lists")
 FILTERS = {
     "label_list": (
         "array_has(tags, 't3')",
@@ -52,9 +62,11 @@ def _points() -> pa.Array:
     return pa.StructArray.from_arrays(sides, fields=[pa.field(name, pa.float64(), False) for name in "xy"])
 
 
-def _vector_index(kind: str, folder: str) -> None:
+def _vector_index(name: str, folder: str) -> None:
     table = pa.table({"id": range(ROWS), "v": _vectors()})
-    options = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
+    kind = name.split()[0]
+    options: dict[str, Any] = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
+    options |= VARIANTS.get(name, {})
     if kind in ("IVF_RQ", "IVF_HNSW_PQ"):  # these we only read
         options |= {"num_bits": 8} if kind == "IVF_HNSW_PQ" else {}
         lance.write_dataset(table, folder).create_index("v", kind, num_partitions=2, **options)
@@ -62,11 +74,22 @@ def _vector_index(kind: str, folder: str) -> None:
     DatasetVersion(write_dataset(table, folder)).create_index("v", kind, num_partitions=1, **options)
 
 
+def _bits_index(folder: str) -> None:
+    values = np.random.default_rng(0).integers(0, 256, ROWS * DIM, dtype=np.uint8)
+    table = pa.table({"id": range(ROWS), "v": pa.FixedSizeListArray.from_arrays(pa.array(values), DIM)})
+    DatasetVersion(write_dataset(table, folder)).create_index("v", "IVF_FLAT", num_partitions=1)
+
+
 def _text_index(by: str, folder: str) -> None:
-    table = pa.table({"id": range(ROWS), "text": _texts()})
-    if by == "ours":
-        DatasetVersion(write_dataset(table, folder)).create_index("text", "INVERTED", with_position=True)
-    else:
+    texts = [None if text is None else [text, text[:9]] for text in _texts()] if by == "lists" else _texts()
+    table = pa.table({"id": range(ROWS), "text": texts})
+    if not by.startswith("pylance"):
+        options = {"base_tokenizer": "ngram"} if by == "n-grams" else {}
+        plain = DatasetVersion(write_dataset(table, folder))
+        plain.create_index("text", "INVERTED", with_position=True, **options)
+        return
+    version = by.partition(" ")[2]
+    with patch.dict(os.environ, {"LANCE_FTS_FORMAT_VERSION": version} if version else {}):
         lance.write_dataset(table, folder).create_scalar_index("text", "INVERTED", with_position=True)
 
 
@@ -90,13 +113,21 @@ def _scalar_index(kind: str, folder: str) -> None:
         DatasetVersion.open(folder).create_index(name, kind)
 
 
-MAKERS.update({f"vector {kind}": partial(_vector_index, kind) for kind in VECTOR_KINDS})
+MAKERS.update({f"vector {kind}": partial(_vector_index, kind) for kind in (*VECTOR_KINDS, *VARIANTS)})
+MAKERS["vector bits"] = _bits_index
 MAKERS.update({f"words {by}": partial(_text_index, by) for by in TEXT_VERSIONS})
 MAKERS.update({f"finder {kind}": partial(_scalar_index, kind) for kind in FILTERS})
 
 
 def _nearest(dataset: DatasetVersion, number: int) -> str:
-    query = np.random.default_rng(number).normal(size=DIM).astype(np.float32)
+    return _found(dataset, np.random.default_rng(number).normal(size=DIM).astype(np.float32), number)
+
+
+def _nearest_by_bits(dataset: DatasetVersion, number: int) -> str:
+    return _found(dataset, np.random.default_rng(number).integers(0, 256, DIM, dtype=np.uint8), number)
+
+
+def _found(dataset: DatasetVersion, query: np.ndarray, number: int) -> str:
     options = ({}, {"refine_factor": 2}, {"nprobes": 1, "ef": 500}, {"filter": "id > 250"})[number % 4]
     k = (1, 10, 400)[number % 3]
     found = allowed(lambda: dataset.nearest("v", query, k, columns=["id"], **options))
@@ -147,7 +178,8 @@ def _target(table: str, read: Callable[[DatasetVersion, int], str], native: bool
 
 
 TARGETS = [
-    *(_target(f"vector {kind}", _nearest, True) for kind in VECTOR_KINDS),
+    *(_target(f"vector {kind}", _nearest, True) for kind in (*VECTOR_KINDS, *VARIANTS)),
+    _target("vector bits", _nearest_by_bits, True),
     *(_target(f"words {by}", _words, True) for by in TEXT_VERSIONS),
     *(_target(f"finder {kind}", partial(_filtered, kind), False) for kind in FILTERS),
 ]

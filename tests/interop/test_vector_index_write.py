@@ -173,3 +173,19 @@ def test_indices_on_lists_of_vectors_are_left_alone(tmp_path):
     assert found.equals(ds.nearest("v", clustered(2, seed=4), 5, "cosine", columns=["id"], use_index=False))
     with pytest.raises(UnsupportedTypeError):
         ds.create_index("v", "IVF_FLAT", name="other")
+
+
+@pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
+@pytest.mark.parametrize("values", ["equal", "few", "on a line"])
+def test_graphs_lead_to_every_row(tmp_path, kind, values):
+    """Copies of a vector link to each other and nothing else unless more is done for the others."""
+    path = str(tmp_path / "t")
+    rows = 1500
+    number = {"equal": np.zeros(rows), "few": np.arange(rows) % 3, "on a line": np.arange(rows)}[values]
+    vectors = np.repeat(number[:, None], 8, axis=1).astype(np.float32)
+    ds = lance_sql.write(vector_table(vectors), path).create_index("v", kind, num_partitions=1)
+    query = vectors[7]
+    found = ds.nearest("v", query, rows, columns=["id"], nprobes=1, ef=rows)
+    assert sorted(found["id"].to_pylist()) == [*range(rows)]
+    theirs = found_by_pylance(lance.dataset(path), query, rows, nprobes=1, ef=rows)
+    assert sorted(theirs["id"].to_pylist()) == [*range(rows)]

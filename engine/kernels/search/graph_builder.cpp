@@ -7,10 +7,11 @@
 #include <future>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 
+#include "search/graph_links.hpp"
+#include "search/graph_repair.hpp"
 #include "search/top_k.hpp"
 
 namespace lance {
@@ -18,67 +19,6 @@ namespace {
 
 // Nodes whose links share a lock.
 constexpr size_t kGuards = 4096;
-
-// As compact as in files: graphs have dozens of them for each row.
-struct Link {
-  float distance;
-  uint32_t row;
-};
-
-// The links of all nodes in one piece of memory, with room for the most that each may have.
-class Links {
- public:
-  // `levels`: the highest level of each row, up to which it is a node.
-  Links(const std::vector<uint8_t>& levels, size_t neighbours)
-      : neighbours_(neighbours), rows_(levels.size()) {
-    uppers_.reserve(rows_);
-    size_t uppers = 0;
-    for (const uint8_t level : levels) {
-      uppers_.push_back(static_cast<uint32_t>(uppers));
-      uppers += level;
-    }
-    if (uppers > UINT32_MAX) throw std::invalid_argument("a graph with too many nodes");
-    links_.resize((2 * rows_ + uppers) * neighbours_);
-    counts_.resize(rows_ + uppers);
-  }
-
-  size_t most(uint32_t level) const { return neighbours_ * (level == 0 ? 2 : 1); }
-
-  std::span<const Link> of(uint32_t level, uint32_t row) const {
-    return {links_.data() + begin(level, row), counts_[node(level, row)]};
-  }
-
-  // False where there is no room for another one.
-  bool add(uint32_t level, uint32_t row, Link link) {
-    uint32_t& count = counts_[node(level, row)];
-    if (count == most(level)) return false;
-    links_[begin(level, row) + count++] = link;
-    return true;
-  }
-
-  // `chosen` are at most as many as there is room for.
-  void replace(uint32_t level, uint32_t row, const std::vector<Neighbour>& chosen) {
-    Link* out = links_.data() + begin(level, row);
-    for (const Neighbour& link : chosen) *out++ = {link.distance, static_cast<uint32_t>(link.row)};
-    counts_[node(level, row)] = static_cast<uint32_t>(chosen.size());
-  }
-
-  size_t count() const { return std::accumulate(counts_.begin(), counts_.end(), size_t{0}); }
-  size_t nodes() const { return counts_.size(); }
-
- private:
-  size_t node(uint32_t level, uint32_t row) const {
-    return level == 0 ? row : rows_ + uppers_[row] + level - 1;
-  }
-  size_t begin(uint32_t level, uint32_t row) const {
-    return level == 0 ? 2 * row * neighbours_ : (rows_ + node(level, row)) * neighbours_;
-  }
-
-  size_t neighbours_, rows_;
-  std::vector<uint32_t> uppers_;  // of the rows before, the number of nodes above level 0
-  std::vector<Link> links_;
-  std::vector<uint32_t> counts_;
-};
 
 std::vector<uint8_t> random_levels(size_t rows, const GraphOptions& options) {
   std::mt19937_64 random(42);
@@ -123,6 +63,7 @@ class Builder {
       work();
     }
     if (failure) std::rethrow_exception(failure);
+    connect_all_rows();
     return collected();
   }
 
@@ -160,6 +101,14 @@ class Builder {
         connect(row, level, graph_.selected(starts, graph_.options_.neighbours));
       }
       if (own > top) graph_.entry_ = row;
+    }
+
+    // The rows nearest to one on level 0 among those that the entry leads to, nearest first.
+    std::vector<Neighbour> near(uint32_t row) {
+      current_ = row;
+      float distance;
+      graph_.distances_to(row, &graph_.entry_, 1, &distance);
+      return candidates(row, 0, {{distance, graph_.entry_}});
     }
 
    private:
@@ -244,6 +193,18 @@ class Builder {
     std::vector<float> found_;
     std::vector<Neighbour> crowded_;
   };
+
+  void connect_all_rows() {
+    Inserter inserter(*this);
+    GraphRepair repair(
+        links_, rows_, entry_, [&](uint32_t row) { return inserter.near(row); },
+        [&](uint32_t from, uint32_t to) {
+          float distance;
+          distances_to(from, &to, 1, &distance);
+          return distance;
+        });
+    repair.run();
+  }
 
   std::mutex& guard(uint32_t row) { return guards_[row % kGuards]; }
 

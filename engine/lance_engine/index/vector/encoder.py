@@ -222,19 +222,26 @@ class ProductCoder(Coder):
 def usable(
     vectors: npt.NDArray[Any], valid: npt.NDArray[np.uint8] | None, metric: Metric
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The vectors that an index takes, of length 1 for cosine, and which those are: finite ones."""
+    """The vectors that an index takes, of length 1 for cosine, and which those are: finite ones.
+
+    Finite also as single-precision numbers, which is what distances are.
+    """
     if metric is Metric.HAMMING:
         kept = np.ones(len(vectors), dtype=np.bool_)
     else:
         kept = np.isfinite(vectors).all(axis=1)
+        if metric is not Metric.COSINE and vectors.dtype == np.float64:
+            kept &= (np.abs(vectors) <= np.finfo(np.float32).max).all(axis=1)
     if valid is not None:
         kept &= valid != 0
     vectors = vectors if kept.all() else vectors[kept]
     if metric is Metric.COSINE and len(vectors):
-        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
-        directed = lengths > 0
+        # By the largest element first: squares of the others neither overflow nor vanish then.
+        largest = np.abs(vectors).max(axis=1).astype(np.float64)
+        directed = largest > 0
         kept[np.flatnonzero(kept)[~directed]] = False
-        vectors = (vectors[directed] / lengths[directed, None]).astype(vectors.dtype)
+        scaled = vectors[directed] / largest[directed, None]
+        vectors = (scaled / np.linalg.norm(scaled, axis=1)[:, None]).astype(vectors.dtype)
     return vectors, kept
 
 
