@@ -182,7 +182,6 @@ class DatasetVersion:
             indices=indices,
             dictionaries=dictionaries,
             read_ahead=read_ahead,
-            stored_rows=True,
         )
 
     def take(

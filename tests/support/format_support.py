@@ -44,8 +44,8 @@ full scan, a range of rows and single rows. The answers had to be equal to the d
   below the tables quote it.
 
 Version 0.1 does not store nulls: read is what pylance reads of it. Files of this version are not written.
-Where a manifest claims more rows than files of version 0.1 have, scans give the rows of the files, as
-pylance does, and `verify` says so.
+Where a manifest claims more or fewer rows than files of version 0.1 have, the rows of the files count, in
+scans (as in pylance), counts and look-ups of single rows; `verify` says so.
 """
 
 CLOSING = """\

@@ -18,6 +18,8 @@ from lance_engine.format.unknown import unknown_fields
 
 # A column that no field refers to any more.
 TOMBSTONE = -2
+# The version of files from before the 2.x container.
+LEGACY = "0.1"
 # Columns that hold row lineage too large for the manifest.
 SPILLED_ROW_IDS = -3
 SPILLED_CREATED_AT = -4
@@ -46,7 +48,7 @@ class DataFile:
         """The format version as users write it: "2.1", or "0.1" for everything before the 2.x container."""
         if (self.major_version, self.minor_version) == (0, 3):
             return "2.0"
-        return f"{self.major_version}.{self.minor_version}" if self.major_version else "0.1"
+        return f"{self.major_version}.{self.minor_version}" if self.major_version else LEGACY
 
 
 class DeletionKind(IntEnum):

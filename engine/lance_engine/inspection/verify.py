@@ -167,7 +167,7 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, recorded: Fragment, 
 def _check_row_count(snapshot: Snapshot, fragment: Fragment, recorded: Fragment) -> None:
     """The rows of the files; a writer that does not know them records 0.
 
-    Where rows are missing in the files, the checks of columns say so.
+    Where rows are missing in files that are not believed, the checks of columns say so.
     """
     rows = stored_rows(snapshot, fragment)
     if rows is None or not recorded.physical_rows or rows < fragment.physical_rows:

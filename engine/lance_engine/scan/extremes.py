@@ -59,7 +59,7 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
     # What zones without exact bounds hold matters only where these reach beyond what is known.
     splits = [split for split, low, high in unsure if _may_extend(found, low, high)]
     if splits:
-        scan = Scanner(snapshot, reader_for, columns=[column], splits=splits, stored_rows=True)
+        scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
         bounds = [pa.array(list(found), kind)]
         for batch in scan.to_batches():
             values = batch.column(0)

@@ -16,7 +16,7 @@ from lance_engine.errors import CorruptFileError, LanceError, Placed
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.scan.blobs import BlobReader
-from lance_engine.scan.layout import Names, layout_of
+from lance_engine.scan.layout import layout_of
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import ROW_CREATED_AT, ROW_ID, ROW_NUMBERS
 from lance_engine.scan.touched import FragmentRows
@@ -60,15 +60,6 @@ class FragmentReader(RowsReader):
     @property
     def rows(self) -> int:
         return self.fragment.physical_rows
-
-    def stored_rows(self, names: Names) -> int:
-        files = self.fragment.files
-        if any(file.storage_version != "0.1" for file in files) or not self.projection(names).is_short:
-            return self.rows
-        with self.placed():
-            counts = {self._legacy_rows(number) for number in range(len(files))}
-        # Files that disagree are damaged: reading says so.
-        return min(self.rows, *counts) if len(counts) == 1 else self.rows
 
     @property
     def fragment_rows(self) -> FragmentRows:
@@ -149,11 +140,6 @@ class FragmentReader(RowsReader):
         if isinstance(file, FileReader):
             raise CorruptFileError("The column is stored in different file versions", path=file.path)
         return file
-
-    def _legacy_rows(self, number: int) -> int:
-        file = self.file(number)
-        assert not isinstance(file, FileReader)
-        return file.metadata.rows
 
     def holds(self, leaf: Field) -> bool:
         """Whether the column of a leaf exists in the files; if not, all its values are null."""

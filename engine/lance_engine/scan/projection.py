@@ -121,11 +121,6 @@ class Projection:
         found = self._decoders
         return found.columns if found.is_plain and found.is_local and found.short is None else None
 
-    @property
-    def is_short(self) -> bool:
-        """Whether a column has fewer rows than the fragment."""
-        return self._decoders.short is not None
-
     def narrowed(self, names: Collection[str]) -> Projection:
         """The same, with the decimals of these columns in 64 bits, if decoding is all that is needed."""
         if not names or not self._decoders.is_plain:

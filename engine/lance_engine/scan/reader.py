@@ -55,10 +55,6 @@ class RowsReader(ABC):
     def rows(self) -> int:
         """Physical rows, deleted ones included."""
 
-    def stored_rows(self, names: Names) -> int:
-        """How many rows there are to scan of these columns, where files rather than the manifest say so."""
-        return self.rows
-
     @property
     @abstractmethod
     def fragment_rows(self) -> FragmentRows:

@@ -84,9 +84,7 @@ class Scanner:
         indices: bool = True,
         dictionaries: Collection[str] = (),
         read_ahead: int | None = None,
-        stored_rows: bool = False,
     ) -> None:
-        """With `stored_rows`, rows that the manifest claims and files of version 0.1 lack are left out."""
         if (batch_size is not None and batch_size < 1) or (batch_bytes is not None and batch_bytes < 1):
             raise InvalidArgumentError("batch_size and batch_bytes must be at least 1")
         if (limit is not None and limit < 0) or (offset is not None and offset < 0):
@@ -115,7 +113,6 @@ class Scanner:
         #: bytes of files that are in flight or wait to be decoded
         self._fetch_ahead = ahead - self.read_ahead
         self._splits = splits
-        self._stored_rows = stored_rows
         self._batch_bytes = batch_bytes
         self.row_bytes = max(1, estimated_row_bytes(self.schema))
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
@@ -337,7 +334,6 @@ class Scanner:
         coming = self._timed(together(plan, self._grouping, self._reader_for, limit), metrics)
         if not self._is_local:
             if limit is not None:
-                coming = ((reader, self._stored(reader, parts, counted)) for reader, parts in coming)
                 coming = first_rows(coming, limit)
             elif self._expected is not None:
                 coming = first_rows(coming, self._expected, is_certain=False)
@@ -400,7 +396,7 @@ class Scanner:
         self, reader: RowsReader, parts: Sequence[Part], counted: bool
     ) -> Iterator[tuple[Projection, Part]]:
         """The columns that are read of all rows of parts."""
-        for part in self._stored(reader, parts, counted):
+        for part in parts:
             if part.tested:
                 assert self._steps is not None
                 yield reader.projection(self._steps.names), part
@@ -412,30 +408,11 @@ class Scanner:
         if self._fetching is not None:
             self._fetching.close()
 
-    def _stored(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> list[Part]:
-        """The parts without the rows that no file has, where these are to be left out."""
-        if not self._stored_rows:
-            return list(parts)
-        found = []
-        for part in parts:
-            if counted and not part.tested:
-                found.append(part)
-                continue
-            assert self._steps is not None or not part.tested
-            tested = self._steps.names if self._steps is not None and part.tested else ()
-            rows = reader.stored_rows(tested if counted else (*self.schema.names, *tested))
-            if part.ranges[-1, 1] > rows:
-                ranges = np.minimum(part.ranges, rows)
-                part = part._replace(ranges=ranges[ranges[:, 0] < ranges[:, 1]])
-            if len(part.ranges):
-                found.append(part)
-        return found
-
     def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
         """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
         names = self._names
         is_fetched = isinstance(reader, FragmentGroup) and not reader.is_local
-        for part in self._stored(reader, parts, counted):
+        for part in parts:
             if part.tested:
                 yield from pieces(reader, part, self._tested_rows, None)
             elif counted:

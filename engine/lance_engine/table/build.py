@@ -14,7 +14,7 @@ from lance_engine.errors import (
     IncompatibleChangeError,
     UnsupportedFeatureError,
 )
-from lance_engine.format.fragment import TOMBSTONE, DataFile, Fragment
+from lance_engine.format.fragment import LEGACY, TOMBSTONE, DataFile, Fragment
 from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.index_section import replace_indices, retain_indices
 from lance_engine.format.manifest import Manifest, WriterVersion
@@ -40,7 +40,6 @@ from lance_engine.table.features import STABLE_ROW_IDS, derived_flags
 from lance_engine.table.index_coverage import after_replacement, after_rewrite, after_update
 
 DEFAULT_STORAGE_VERSION: Final = "2.1"
-_LEGACY: Final = "0.1"
 _MAX_FRAGMENT_ID: Final = 2**32 - 1
 
 
@@ -175,7 +174,7 @@ def _change_indices(base: Manifest, section: bytes | None, operation: CreateInde
 
 def _append(base: Manifest, operation: Append) -> Manifest:
     for version in _file_versions(operation.fragments):
-        if (version == _LEGACY) != (base.storage_version == _LEGACY):
+        if (version == LEGACY) != (base.storage_version == LEGACY):
             raise UnsupportedFeatureError(
                 f"Cannot add files of version {version} to a dataset of version {base.storage_version}",
                 remedy="Write files with the version of the dataset",

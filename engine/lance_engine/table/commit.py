@@ -165,8 +165,6 @@ class _Attempt:
             return StoredVersion(read.manifest, read.index_section, None)
         stored = read_version(self._store, scheme.path(version), version)
         check_ids(stored.manifest.fragments, version)
-        if stored.manifest.writer_version is not None:
-            return stored
         # What early writers recorded would be believed once we are the writer.
         counted = with_row_counts(self._snapshot(stored.manifest, stored.index_section))
         return dataclasses.replace(stored, manifest=counted.manifest)

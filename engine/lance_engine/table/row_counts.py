@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lance_engine.errors import CorruptFileError, LanceError
-from lance_engine.format.fragment import Fragment
+from lance_engine.fetch import ordered_ahead
+from lance_engine.format.fragment import LEGACY, Fragment
 from lance_engine.format.fragment_list import FragmentList, fragment_ids
 from lance_engine.table.snapshot import Snapshot
 
@@ -33,10 +34,27 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
         )
     # Early writers, which did not say who they are, recorded wrong numbers.
     trusted = snapshot.manifest.writer_version is not None
-    if trusted and _all_rows_known(fragments):
+    if trusted and _all_rows_known(fragments) and not _is_legacy(snapshot):
         return snapshot
-    counted = tuple(_counted(snapshot, fragment, trusted=trusted) for fragment in fragments)
+
+    def count(fragment: Fragment) -> Fragment:
+        return _counted(snapshot, fragment, trusted=trusted)
+
+    if snapshot.is_local:
+        counted = tuple(map(count, fragments))
+    else:
+        counted = tuple(new for _, new in ordered_ahead(count, iter(fragments)))
+    if all(new is old for new, old in zip(counted, fragments, strict=True)):
+        return snapshot
     return snapshot.with_fragments(counted)
+
+
+def _is_legacy(snapshot: Snapshot) -> bool:
+    """Whether the files are of version 0.1, whose rows all count, whatever the manifest says."""
+    if snapshot.manifest.storage_version not in (None, LEGACY):
+        return False
+    first = snapshot.fragments[:1]
+    return any(file.storage_version == LEGACY for fragment in first for file in fragment.files)
 
 
 def _all_rows_known(fragments: Sequence[Fragment]) -> bool:
@@ -46,7 +64,8 @@ def _all_rows_known(fragments: Sequence[Fragment]) -> bool:
 
 
 def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragment:
-    if not fragment.files or (trusted and fragment.physical_rows):
+    legacy = any(file.storage_version == LEGACY for file in fragment.files)
+    if not fragment.files or (trusted and fragment.physical_rows and not legacy):
         return fragment
     try:
         rows = stored_rows(snapshot, fragment)
@@ -64,6 +83,8 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
     deletion = fragment.deletion_file
     if deletion is not None and not trusted:
         deletion = dataclasses.replace(deletion, num_deleted_rows=None)
+    elif rows == fragment.physical_rows:
+        return fragment
     return dataclasses.replace(fragment, physical_rows=rows, deletion_file=deletion)
 
 
@@ -75,7 +96,7 @@ def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
 
     for file in fragment.files:
         store, path = snapshot.data_file_location(file)
-        if file.storage_version == "0.1":
+        if file.storage_version == LEGACY:
             return LegacyFile(store, path, file.fields).metadata.rows
         # The first column of a file belongs to a top-level field: its items are the rows.
         if 0 in file.column_indices:
