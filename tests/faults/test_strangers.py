@@ -319,12 +319,14 @@ def test_absurd_counts_are_not_believed(tmp_path: Path) -> None:
     opened = dataset(tmp_path / "t.lance")
     path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
     manifest, section, transaction = parse_manifest_file(path.read_bytes())
-    fragments = tuple(dataclasses.replace(fragment, physical_rows=2**60) for fragment in manifest.fragments)
+    many = manifest.fragments[0], dataclasses.replace(manifest.fragments[0], id=2**32 - 1)
+    fragments = tuple(dataclasses.replace(fragment, physical_rows=2**64 - 1) for fragment in many)
     changed = dataclasses.replace(manifest, fragments=fragments)
     path.write_bytes(serialize_manifest_file(changed, index_section=section, transaction=transaction))
     for use in (
         lambda: lance_sql.open(opened.uri).count_rows(),
         lambda: lance_sql.sql(f"SELECT count(*) FROM '{opened.uri}'").fetchall(),
+        lambda: opened.inspect.versions(),
     ):
         with pytest.raises(CorruptFileError, match="rows"):
             use()

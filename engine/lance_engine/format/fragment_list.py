@@ -23,6 +23,10 @@ _Part: TypeAlias = tuple[bytes, U64Array]
 _DELETIONS: Final = np.uint64(1)
 _SPILLED: Final = np.uint64(2)
 
+# What row addresses can tell apart.
+_LARGEST_ID: Final = np.uint64(2**32 - 1)
+_MOST_ROWS: Final = np.uint64(2**32)
+
 
 class FragmentList(Sequence[Fragment]):
     """The fragments of a manifest, each converted when it is first requested.
@@ -41,6 +45,8 @@ class FragmentList(Sequence[Fragment]):
         self._fragments: list[Fragment | None] = [None] * len(self.ids)
         # What is not in the manifest that was parsed, see `changed`.
         self.added: tuple[Fragment, ...] = ()
+        for place in np.flatnonzero((self.ids > _LARGEST_ID) | (self._rows > _MOST_ROWS)).tolist():
+            _ = self[place]  # raises: totals below count on fragments within the address space
 
     @property
     def ids(self) -> U64Array:
@@ -97,10 +103,6 @@ class FragmentList(Sequence[Fragment]):
     def physical_rows(self) -> int:
         """The number of rows, deleted ones included; of fragments that do not record theirs, 0."""
         return int(sum(self._rows.tolist()))
-
-    def most_rows(self) -> int:
-        """The number of rows of the largest fragment."""
-        return int(self._rows.max(initial=0))
 
     def live_rows(self) -> int | None:
         """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""

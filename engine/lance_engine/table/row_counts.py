@@ -13,25 +13,14 @@ from lance_engine.format.fragment import LEGACY, Fragment
 from lance_engine.format.fragment_list import FragmentList, fragment_ids
 from lance_engine.table.snapshot import Snapshot
 
-# Offsets of rows are half of their addresses.
-_MOST_ROWS: Final = 2**32
-# The ids of fragments are the other half.
+# The ids of fragments are half of the addresses of rows.
 _MOST_IDS: Final = 2**32
 
 
 def with_row_counts(snapshot: Snapshot) -> Snapshot:
-    """The snapshot itself, or one in which every fragment has its number of rows and its own id.
-
-    CorruptFileError for more rows than the addresses of rows can tell apart.
-    """
+    """The snapshot itself, or one in which every fragment has its number of rows and its own id."""
     snapshot = _with_own_ids(snapshot)
     fragments = snapshot.fragments
-    if isinstance(fragments, FragmentList) and fragments.most_rows() > _MOST_ROWS:
-        raise CorruptFileError(
-            f"A fragment claims to have {fragments.most_rows():,} rows",
-            path=snapshot.uri,
-            version=snapshot.version,
-        )
     # Early writers, which did not say who they are, recorded wrong numbers.
     trusted = snapshot.manifest.writer_version is not None
     if trusted and _all_rows_known(fragments) and not _is_legacy(snapshot):
