@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
 
-# Longer requests are made one by one.
-_SHORT: Final = 64 << 10
+# Requests that are made by one call have at most so many bytes together.
+_GROUP_BYTES: Final = 16 << 20
 
 # What is known of the stores below a root.
 _models: dict[str, TransferModel] = {}
@@ -123,16 +123,22 @@ class Fetcher:
         ]
 
     def _grouped(self, requests: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
-        """Short requests that follow each other together, if the store can do that and there are many."""
+        """Requests that follow each other together, if the store can do that: each call costs processor time.
+
+        Where one of a group fails, all of it is read again: a group has few bytes, or is one request.
+        """
         most = min(ranges_at_once(self._store), self.most // 4)
-        if most < 2 or len(requests) <= most:
+        if most < 2:
             return [[request] for request in requests]
         groups: list[list[tuple[int, int]]] = []
+        in_group = 0
         for request in requests:
-            if groups and len(groups[-1]) < most and max(request[1], groups[-1][-1][1]) <= _SHORT:
+            in_group += request[1]
+            if groups and len(groups[-1]) < most and in_group <= _GROUP_BYTES:
                 groups[-1].append(request)
             else:
                 groups.append([request])
+                in_group = request[1]
         return list(groups)
 
     def _read_group(

@@ -125,17 +125,17 @@ class CachedStore:
             self._cache.add(self._file(path, size), size - len(data), data)
         return data, size
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         size = self._sizes.get(path)
         if size is None or not _never_changes(path):
             return self._store.read_ranges(path, ranges)
         file = self._file(path, size)
-        found: dict[tuple[int, int], bytes] = {}
+        found: dict[tuple[int, int], Buffer] = {}
         for offset, length in ranges:
             held = self._cache.read(file, offset, length)
             if held is not None:
                 count_cached(1, length)
-                found[offset, length] = bytes(held)
+                found[offset, length] = held
         missing = [span for span in dict.fromkeys(ranges) if span not in found]
         if missing:
             for span, data in zip(missing, self._store.read_ranges(path, missing), strict=True):

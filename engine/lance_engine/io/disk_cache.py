@@ -3,14 +3,15 @@
 Each file has a folder, named by a hash of where it is, its path and its size. Each range is a file in it,
 named ``<offset>-<length>``, that holds the bytes and then one CRC-32 per block. A range appears by a rename,
 complete; checksums say what a machine that lost power left of it. A process tests each block when it first
-reads it. The time at which a file of the cache was
-last modified is when it was last used.
+reads it; from then on it maps long ranges into memory. The time at which a file of the cache was last
+modified is when it was last used.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import os
 import struct
 import threading
@@ -177,8 +178,13 @@ class DiskCache:
             blocks = -(-size // _BLOCK)
             if status.st_size != size + 4 * blocks:
                 raise OSError("not the range of its name")
+            if time.time() - status.st_mtime > _USED_AGAIN:
+                with contextlib.suppress(OSError):
+                    os.utime(descriptor)
             tested = self._blocks_tested(path, status.st_ino, blocks)
             is_tested = tested.find(0, first, last) < 0
+            if is_tested and end - begin >= _LONG:
+                return _mapped(descriptor, begin - start, end - begin)
             low, high = (
                 (begin - start, end - start) if is_tested else (first * _BLOCK, min(last * _BLOCK, size))
             )
@@ -190,9 +196,6 @@ class DiskCache:
             )
             found = os.preadv(descriptor, [data], low)
             sums = b"" if is_tested else os.pread(descriptor, (last - first) * 4, size + first * 4)
-            if time.time() - status.st_mtime > _USED_AGAIN:
-                with contextlib.suppress(OSError):
-                    os.utime(descriptor)
         except OSError:
             self._drop(path)
             return None
@@ -244,6 +247,14 @@ class DiskCache:
                 with contextlib.suppress(OSError):
                     os.rmdir(os.path.dirname(path))
         self._known.clear()
+
+
+def _mapped(descriptor: int, offset: int, length: int) -> memoryview:
+    """Bytes of a file without a copy. Files of the cache are removed or replaced, but never change."""
+    begin = offset - offset % mmap.ALLOCATIONGRANULARITY
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+    mapping = mmap.mmap(descriptor, offset + length - begin, flags=flags, prot=mmap.PROT_READ, offset=begin)
+    return memoryview(mapping)[offset - begin :]
 
 
 def _checksums(data: memoryview) -> bytes:

@@ -123,7 +123,7 @@ class ExternallyCommittedStore:
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self._files.read_tail(path, length)
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         return self._files.read_ranges(path, ranges)
 
     def modified(self, path: str) -> datetime.datetime | None:

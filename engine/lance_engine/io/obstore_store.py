@@ -112,7 +112,7 @@ class ObstoreStore:
     def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
         """See `lance_engine.io.store.read_buffer`: pieces are copied and returned as they arrive."""
         if length < _LEAST_BUFFER or offset < 0:
-            return self.read(path, offset, length)
+            return self.read_ranges(path, [(offset, length)])[0]
         key = self._key(path)
 
         def attempt(here: Client, number: int) -> memoryview:
@@ -156,25 +156,27 @@ class ObstoreStore:
             data = self._read_rest(path, 0)
             return data[max(0, len(data) - length) :], len(data)
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        key = self._key(path)
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         wanted = [span for span in dict.fromkeys(ranges) if span[1]]
+        for offset, length in wanted:
+            checked_range(path, offset + length, offset, length)
+        if not wanted:
+            return [b""] * len(ranges)
+        key = self._key(path)
+        starts, lengths = [offset for offset, _ in wanted], [length for _, length in wanted]
 
-        def attempt(here: Client, number: int) -> list[bytes]:
-            answers = here.library.get_ranges(
-                here.store(number),
-                key,
-                starts=[offset for offset, _ in wanted],
-                lengths=[length for _, length in wanted],
-                coalesce=0,
-            )
+        def attempt(here: Client, number: int) -> Sequence[Buffer]:
+            store = here.store(number)
+            if len(wanted) == 1:
+                answers = [here.library.get_range(store, key, start=starts[0], length=lengths[0])]
+            else:
+                answers = here.library.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)
             for span, data in zip(wanted, answers, strict=True):
                 if len(data) != span[1]:
                     self._explain_short(here, number, path, *span)
-            return [bytes(data) for data in answers]
+            return [memoryview(data) for data in answers]
 
-        if not wanted:
-            return [b""] * len(ranges)
+        found: Sequence[Buffer]
         try:
             found = self._run("read", path, attempt, _beyond_the_end(path), once=len(wanted) > 1)
         except StorageUnavailableError:
@@ -182,7 +184,9 @@ class ObstoreStore:
                 raise
             # Where one of them failed, the others must not fail with it again.
             with ThreadPoolExecutor(len(wanted), thread_name_prefix="lance-again") as threads:
-                found = list(threads.map(partial(self.read, path), *zip(*wanted, strict=True)))
+                found = list(threads.map(partial(self.read, path), starts, lengths))
+        if len(wanted) == len(ranges):
+            return found
         by_span = dict(zip(wanted, found, strict=True))
         return [by_span.get(span, b"") for span in ranges]
 

@@ -6,7 +6,15 @@ import datetime
 from collections.abc import Hashable, Sequence
 
 from lance_engine.io.manifest_names import VERSIONS
-from lance_engine.io.store import Sink, Store, checked_range, delete_quietly, identity_of, max_in_flight_of
+from lance_engine.io.store import (
+    Buffer,
+    Sink,
+    Store,
+    checked_range,
+    delete_quietly,
+    identity_of,
+    max_in_flight_of,
+)
 
 #: Folders whose files only the committing writer should see.
 _PRIVATE = (f"{VERSIONS}/", "_transactions/")
@@ -69,7 +77,7 @@ class StagedStore:
         data = self._own(path)
         return self.base.read_tail(path, length) if data is None else (data[-length:], len(data))
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         if self._own(path) is None:
             return self.base.read_ranges(path, ranges)
         return [self.read(path, offset, length) for offset, length in ranges]

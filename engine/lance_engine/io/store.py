@@ -88,7 +88,7 @@ class Store(Protocol):
         """The last `length` bytes, all of a shorter file, and its size; one request where possible."""
         ...
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         """Several (offset, length) ranges of one file, in the requested order."""
         ...
 
@@ -136,7 +136,7 @@ def max_in_flight_of(store: Store) -> int | None:
 
 
 def ranges_at_once(store: Store) -> int:
-    """How many short ranges `read_ranges` fetches side by side, which costs less than threads."""
+    """How many ranges `read_ranges` fetches side by side, which costs less than threads."""
     found: int = getattr(store, "ranges_at_once", 1)
     return found
 

@@ -67,7 +67,7 @@ class SubStore:
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         return self.base.read_tail(self._full(path), length)
 
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         return self.base.read_ranges(self._full(path), ranges)
 
     def list(self, prefix: str) -> list[str]:

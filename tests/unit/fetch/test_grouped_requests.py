@@ -1,4 +1,4 @@
-"""Short requests are made together where the store can do that, within the limit of requests in flight."""
+"""Requests are made together where the store can do that, within the limit of requests in flight."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GroupingStore(MemoryStore):
         return found
 
 
-def test_many_short_ranges_are_asked_for_in_groups() -> None:
+def test_many_ranges_are_asked_for_in_groups() -> None:
     store = GroupingStore()
     ranges = [(n * 1000, 100 + n) for n in range(203)]
     metrics = ScanMetrics()
@@ -50,13 +50,24 @@ def test_many_short_ranges_are_asked_for_in_groups() -> None:
     assert store.most_under_way <= store.max_in_flight
 
 
-def test_few_ranges_and_long_ones_are_asked_for_alone() -> None:
+def test_few_ranges_are_asked_for_in_one_call_and_long_ones_alone() -> None:
     store = GroupingStore()
     few = [(n * 1000, 100) for n in range(8)]
     assert Fetcher(store).read("file", few) == [DATA[begin : begin + 100] for begin, _ in few]
-    long = [(n * 70_000, 65 << 10) for n in range(12)]
-    assert Fetcher(store).read("file", long) == [DATA[begin : begin + length] for begin, length in long]
+    assert store.groups == [8]
+    store.groups.clear()
+    Fetcher(store).read("file", [(0, 100)])
     assert not store.groups
+
+
+def test_what_has_to_be_read_again_after_a_failure_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a group all ranges are read again if one fails."""
+    monkeypatch.setattr(fetcher, "_GROUP_BYTES", 200 << 10)
+    store = GroupingStore()
+    ranges = [(n * 70_000, 65 << 10) for n in range(12)]
+    found = Fetcher(store).read("file", ranges)
+    assert found == [DATA[begin : begin + length] for begin, length in ranges]
+    assert sorted(store.groups) == 4 * [3]
 
 
 def test_no_more_than_twice_the_bytes_are_read_to_save_requests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import stat
@@ -282,3 +283,18 @@ def test_wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("LANCE_SQL_CACHE_BYTES", "many")
     with pytest.raises(UnsupportedFeatureError, match="LANCE_SQL_CACHE_BYTES"):
         disk_cache.disk_cache()
+
+
+def test_long_ranges_are_mapped_once_they_are_tested(cache: DiskCache) -> None:
+    content = os.urandom(1 << 20)
+    cache.add("f", 1000, content)
+    begin, length = 5000, 600_000
+    for _ in range(2):
+        found = cache.read("f", 1000 + begin, length)
+        assert found == content[begin : begin + length]
+    assert found is not None
+    assert isinstance(found.obj, mmap.mmap)
+    # What is mapped stays readable when the file makes room for others.
+    (file,) = _files(cache)
+    file.unlink()
+    assert found == content[begin : begin + length]
