@@ -25,6 +25,7 @@ from lance_engine.scan.width import estimated_row_bytes
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
 from lance_sql.engines.table import from_the_start
+from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
 
 #: Bytes of a statement's tables that are read before it runs, unless the session says otherwise.
@@ -94,7 +95,26 @@ def planned_with_counts(
     if not sides:
         return None
     with _in_memory(context, sides):
+        text = semi_joins_first(text, _tables(sides), lambda query: _is_query(query, plan))
         return plan(prefix + text) if _needs_no_more(plan(text), sides) else None
+
+
+def _tables(sides: Sequence[Side]) -> dict[str, JoinedTable]:
+    """The tables in memory as a text may name them."""
+    return {
+        spelling: JoinedTable(side.table.schema.names, side.table.table.num_rows)
+        for side in sides
+        for spelling in spellings(side.name)
+    }
+
+
+def _is_query(text: str, plan: Callable[[str], Any]) -> bool:
+    """Whether `text` can be planned on its own."""
+    try:
+        plan(text)
+    except Exception:  # DataFusion has no class of its own
+        return False
+    return True
 
 
 def _sides(

@@ -39,8 +39,9 @@ _HAS_SOURCES = ArrowScanSource is not object
 
 Pushdown = Literal["auto", "all", "none"]
 
-#: Eight of DuckDB's vectors: what a thread has decoded is still in its cache when another one reads it.
-_BATCH_ROWS = 16_384
+#: Rows of a batch: 32 of DuckDB's vectors, so that its threads seldom wait for one another; of a small table
+#: fewer, so that there are enough batches for all of them, but no less than eight vectors.
+_BATCH_ROWS, _LEAST_BATCH_ROWS, _BATCHES = 65_536, 16_384, 16
 #: Predicates of a table whose decision is kept, and of how many of these what indices found.
 _KEPT_DECISIONS, _KEPT_PLANS = 256, 8
 
@@ -268,7 +269,7 @@ def source(
         declared_type,
         dictionaries=True,
         narrow_decimals=_HAS_SOURCES,
-        batch_rows=_BATCH_ROWS,
+        batch_rows=min(max(dataset.count_rows() // _BATCHES, _LEAST_BATCH_ROWS), _BATCH_ROWS),
         parts=parts,
     )
     if not _HAS_SOURCES:
