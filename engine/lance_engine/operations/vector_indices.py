@@ -76,11 +76,14 @@ def _writer(
     snapshot: Snapshot, covering: Covering[VectorSegment], reporter: Reporter
 ) -> _VectorWriter | None:
     opened = covering.open()
-    encoder = None if opened is None else encoder_of(opened, covering.segment.details)
     path = snapshot.schema.paths_by_id().get(covering.segment.fields[0])
-    if encoder is None or path is None:
+    if opened is None or path is None:
         return None
-    return _VectorWriter(snapshot, covering.segment.name, vector_column(snapshot, path), encoder, reporter)
+    place = vector_column(snapshot, path)
+    encoder = encoder_of(opened, covering.segment.details, place.value_type)
+    if encoder is None:
+        return None
+    return _VectorWriter(snapshot, covering.segment.name, place, encoder, reporter)
 
 
 VECTOR_INDICES: Final = SearchedIndices(VECTORS, _writer)

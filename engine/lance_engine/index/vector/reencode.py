@@ -18,8 +18,11 @@ from lance_engine.index.vector.segment import VectorSegment
 from lance_engine.index.vector.sq import ScalarCodec
 
 
-def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
-    """The encoder for rows as a segment stores them; None if its kind is not written."""
+def encoder_of(segment: VectorSegment, details: bytes, value_type: pa.DataType) -> Encoder | None:
+    """The encoder for rows as a segment stores them; None if its kind is not written.
+
+    `value_type`: that of the column, which codes do not tell, but centroids have.
+    """
     if segment.kind not in KINDS:
         return None
     codec = segment.codec
@@ -27,7 +30,7 @@ def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
     options = VectorOptions(
         kind=segment.kind,
         metric=segment.metric,
-        value_type=codec.item if isinstance(codec, FlatCodec) else pa.float32(),
+        value_type=codec.item if isinstance(codec, FlatCodec) else value_type,
         dim=segment.dim,
         partitions=len(segment.centroids),
         parts=codec.parts if isinstance(codec, ProductCodec) else 0,
@@ -50,7 +53,7 @@ def encoder_of(segment: VectorSegment, details: bytes) -> Encoder | None:
 
 def same_codes(segment: VectorSegment, encoder: Encoder) -> bool:
     """Whether a segment has the partitions and codes of an encoder."""
-    other = encoder_of(segment, b"")
+    other = encoder_of(segment, b"", encoder.options.value_type)
     if other is None or segment.metric is not encoder.options.metric:
         return False
     return (
