@@ -73,6 +73,12 @@ class Catalog:
             if isinstance(known, SqlDataset) and known.uri == dataset.uri:
                 self._registered[name] = dataset
 
+    def require_removable(self, dataset: SqlDataset, name: str) -> None:
+        """ExternalAccessError if the dataset must not be removed as the table `name`."""
+        found = self.attached.split(name) if name not in self._registered else None
+        if found is not None:
+            found[0].require_removable(dataset.uri)
+
     def dropped(self, dataset: SqlDataset, name: str = "") -> None:
         """The dataset is gone, which was the table `name`, or has another name."""
         found = self.attached.split(name) if name and name not in self._registered else None

@@ -40,6 +40,9 @@ class Namespace(Protocol):
     def place(self, schema: str, table: str) -> Place:
         """Where a new table of that name belongs."""
 
+    def require_removable(self, location: str) -> None:
+        """ExternalAccessError if what is at a location must not be removed as one of the tables."""
+
     def dropped(self, schema: str, table: str) -> None:
         """The dataset of a table was removed."""
 
@@ -80,6 +83,9 @@ class DirectoryNamespace:
 
     def place(self, schema: str, table: str) -> Place:
         return Place(join(self._folder(schema), f"{table}{SUFFIX}"), self._options)
+
+    def require_removable(self, location: str) -> None:
+        """All tables are below the directory."""
 
     def dropped(self, schema: str, table: str) -> None:
         """Nothing else knows of the table."""

@@ -9,6 +9,7 @@ from typing import Any
 from lance_engine.errors import LanceError, StorageError, UnsupportedFeatureError
 
 from lance_sql.catalog.namespaces import MAIN, Place
+from lance_sql.catalog.service_places import note_made, options_for_place, require_removable
 from lance_sql.errors import PackageNotInstalledError
 
 #: Between the levels of the name of a namespace.
@@ -64,7 +65,12 @@ class ServiceNamespace:
 
         request = names.DeclareTableRequest(id=[*self._id(schema), table], vend_credentials=True)
         with self._called():
-            return self._place(self._client.declare_table(request), f"{schema}.{table}")
+            place = self._place(self._client.declare_table(request), f"{schema}.{table}")
+        note_made(place.location)
+        return place
+
+    def require_removable(self, location: str) -> None:
+        require_removable(self.source, location, self._options)
 
     def dropped(self, schema: str, table: str) -> None:
         import lance_namespace as names
@@ -96,8 +102,8 @@ class ServiceNamespace:
                 path=f"{self.source} {table}",
                 remedy="Use a table whose versions are where its files are",
             )
-        options = {**(self._options or {}), **(found.storage_options or {})}
-        return Place(found.location, options or None)
+        options = options_for_place(self.source, found.location, self._options, found.storage_options)
+        return Place(found.location, options)
 
     def _pages(self, page: Callable[[str | None], Any], field: str) -> Iterator[str]:
         token = None

@@ -151,6 +151,7 @@ def _drop(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | N
     dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
+    places(options).require_removable(command["namespace"], dataset.uri)
     drop_dataset(dataset.snapshot)
     places(options).dropped(command["namespace"], command["table"])
     return None

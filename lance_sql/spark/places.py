@@ -26,6 +26,9 @@ class Places(Protocol):
     def new(self, namespace: list[str], table: str) -> Options:
         """How to write a table that does not exist yet."""
 
+    def require_removable(self, namespace: list[str], location: str) -> None:
+        """ExternalAccessError if what is at a location must not be removed as one of the tables."""
+
     def dropped(self, namespace: list[str], table: str) -> None:
         """The dataset of a table was removed."""
 
@@ -65,6 +68,9 @@ class DirectoryPlaces:
             raise UnsupportedFeatureError(f"{table!r} cannot be the name of a table", path=self._options.path)
         path = f"{self._folder(namespace)}/{table.removesuffix(SUFFIX)}{SUFFIX}"
         return _at(self._options, path, self._options.storage_options)
+
+    def require_removable(self, namespace: list[str], location: str) -> None:
+        """All tables are below the folder."""
 
     def dropped(self, namespace: list[str], table: str) -> None:
         """Nothing else knows of the table."""
@@ -129,6 +135,9 @@ class ServicePlaces:
 
     def new(self, namespace: list[str], table: str) -> Options:
         return self._options_of(self._namespace(namespace).place(MAIN, table))
+
+    def require_removable(self, namespace: list[str], location: str) -> None:
+        self._namespace(namespace).require_removable(location)
 
     def dropped(self, namespace: list[str], table: str) -> None:
         self._namespace(namespace).dropped(MAIN, table)

@@ -16,7 +16,7 @@ from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
-from lance_sql.statements.targets import find
+from lance_sql.statements.targets import dotted, find
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import DEFAULT_KEY, declared_schema, with_default
 
@@ -95,6 +95,7 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
         session.catalog.renew(changed)
         return done()
     refuse_in_transaction(session, "RENAME TO")
+    session.catalog.require_removable(dataset, dotted(statement.this))
     name = action.this.name
     rename_dataset(dataset.snapshot, name if name.endswith(".lance") else f"{name}.lance")
     session.catalog.dropped(dataset)

@@ -130,6 +130,9 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
             )
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is not None:
+            session.catalog.require_removable(dataset, dotted(table))
+    for table, dataset in zip(statement.args["tables"], datasets, strict=True):
+        if dataset is not None:
             drop_dataset(dataset.snapshot)
             session.catalog.dropped(dataset, dotted(table))
     return done()

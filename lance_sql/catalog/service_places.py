@@ -1,0 +1,86 @@
+"""Which places a service of namespaces may name: it is not believed more than the manifest of a dataset."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from lance_engine.errors import ExternalAccessError, LanceError
+from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, is_below, local_folder
+from lance_engine.legible import without_secrets
+
+_BUCKETS: Final = ("s3", "s3a", "s3+ddb", "gs", "gcs", "az", "abfs", "abfss", "adl")
+
+#: folders on the local disk that this process made for tables of services, which it may remove again
+_made: set[str] = set()
+
+
+def options_for_place(
+    source: str, location: str, options: Mapping[str, Any] | None, given: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The storage options for a table that the service at `source` says is at `location`.
+
+    `options` are those of the session, `given` those that the service adds. ExternalAccessError for a place
+    that the service may not name: another one than a bucket, or the disk that it shares with us.
+    """
+    if "\0" in location:
+        raise LanceError(f"the namespace says that a table is at {location!r}", path=source)
+    access = external_access(options)
+    # What may be reached is for the caller to say.
+    added = {name: value for name, value in (given or {}).items() if name.lower() != ALLOW_EXTERNAL}
+    allowed = access.everything
+    for prefix, own in access.prefixes.items():
+        if is_below(prefix, location):
+            allowed, options = True, {**(options or {}), **own}
+            break
+    if not allowed and not (access.same_store and _is_same_store(source, location)):
+        raise _refused(source, f"names '{without_secrets(location)}' as the place of a table", location)
+    kept = dict(options or {})
+    if any("endpoint" in name.lower() or "proxy" in name.lower() for name in added):
+        # Credentials of the session are not for a server that somebody else chose.
+        kept = {name: value for name, value in kept.items() if name == ALLOW_EXTERNAL}
+    return {**kept, **added} or None
+
+
+def note_made(location: str) -> None:
+    """Remember that a table of a service will be made at a place where nothing is."""
+    folder = local_folder(location)
+    if folder is not None and not os.path.lexists(folder):
+        _made.add(os.path.realpath(folder))
+
+
+def require_removable(source: str, location: str, options: Mapping[str, Any] | None) -> None:
+    """ExternalAccessError for a folder on the local disk that only the service says is one of its tables."""
+    folder = local_folder(location)
+    if folder is None or os.path.realpath(folder) in _made:
+        return
+    access = external_access(options)
+    if not access.everything and not any(is_below(prefix, location) for prefix in access.prefixes):
+        raise _refused(source, f"says that the table to remove is '{location}' on this disk", location)
+
+
+def _is_same_store(source: str, location: str) -> bool:
+    if local_folder(location) is not None:
+        return _is_this_machine(source)
+    return location.partition("://")[0].lower() in _BUCKETS
+
+
+def _is_this_machine(source: str) -> bool:
+    host = urlsplit(source).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _refused(source: str, what: str, location: str) -> ExternalAccessError:
+    shown = without_secrets(location).partition("?")[0]
+    return ExternalAccessError(
+        f"the namespace {what}",
+        path=without_secrets(source),
+        remedy=f"If you trust it, pass allow_external=['{shown.rpartition('/')[0] or shown}'] (a list of "
+        f"locations) or allow_external='all'",
+    )
