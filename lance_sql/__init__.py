@@ -69,7 +69,9 @@ def __getattr__(name: str) -> Any:
         module_name, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'lance_sql' has no attribute {name!r}") from None
-    module = importlib.import_module(module_name)
+    from lance_engine.interrupts import load
+
+    module = load(module_name)
     value = module if attribute is None else getattr(module, attribute)
     globals()[name] = value
     return value

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.interrupts import load
 from lance_engine.io.external_access import AllowExternal, with_external_access
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def open(
     (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a list of the places
     allowed; as a dictionary with storage options of their own. Anything else is an `ExternalAccessError`.
     """
+    load("lance_sql.dataset")
     from lance_sql.dataset import Dataset
 
     return Dataset.open(
@@ -99,6 +101,8 @@ def write(
     Raises `InvalidArgumentError` for data of another kind, `SchemaMismatchError` and `UnsupportedTypeError`
     for data that does not fit. After an error nothing of the new version is visible.
     """
+    load("lance_sql.dataset")
+    load("lance_engine.write.dataset")
     from lance_engine.write.dataset import write_dataset
     from lance_engine.write.files import is_dataset_path
 
@@ -139,6 +143,7 @@ def sql(
     `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call has a session of its
     own: use `connect` to keep tables and views between statements.
     """
+    load("lance_sql.session.variables")
     from lance_sql.session.variables import execute
     from lance_sql.text.script import split
 
@@ -169,6 +174,7 @@ def connect(
     does it learn how large they are and build its hash tables of them. `allow_external` is that of `open`,
     for all datasets of the session.
     """
+    load("lance_sql.session.connection")
     from lance_sql.session.connection import Connection
 
     if duckdb is not None or datafusion is not None:

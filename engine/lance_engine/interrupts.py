@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import TypeVar
 
 from lance_engine.tasks import in_background
@@ -22,14 +23,23 @@ def interruptible(compute: Callable[[], T]) -> T:
     return in_background(compute, "lance computation").result()
 
 
-def load(module: str) -> None:
-    """Import a large library as a whole, before an import statement names it.
+def load(module: str) -> ModuleType:
+    """Import a module as a whole, with all that it imports, before an import statement names it.
 
-    A module whose import is interrupted stays half imported as long as the process lives.
+    A library whose import is interrupted stays half imported as long as the process lives. Here another
+    thread, which no signal reaches, completes what the interrupted one waited for.
     """
-    if module not in _loaded:
-        interruptible(lambda: importlib.import_module(module))
-        _loaded.add(module)
+    found = _loaded.get(module)
+    if found is None:
+        found = _loaded[module] = interruptible(lambda: _import(module))
+    return found
 
 
-_loaded: set[str] = set()
+def _import(module: str) -> ModuleType:
+    # Threads that import modules of each other at the same time would see them half imported.
+    with _importing:
+        return importlib.import_module(module)
+
+
+_importing = threading.RLock()
+_loaded: dict[str, ModuleType] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from lance_engine.interrupts import load
@@ -27,7 +26,7 @@ def start(engine: Any, **options: Any) -> Engine:
         if engine == name or session_class == session_name:
             try:
                 load(name)
-                module = importlib.import_module(module_name)
+                module = load(module_name)
             except ImportError as error:
                 raise EngineNotInstalledError(
                     f"cannot import the SQL engine {name!r}: {error}",
