@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import threading
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType, ModuleType
 from typing import TypeVar
 
 from lance_engine.tasks import in_background
@@ -26,20 +28,38 @@ def interruptible(compute: Callable[[], T]) -> T:
 def load(module: str) -> ModuleType:
     """Import a module as a whole, with all that it imports, before an import statement names it.
 
-    A library whose import is interrupted stays half imported as long as the process lives. Here another
-    thread, which no signal reaches, completes what the interrupted one waited for.
+    A library whose import is interrupted stays half imported as long as the process lives. Ctrl-C therefore
+    waits until the import has ended.
     """
     found = _loaded.get(module)
     if found is None:
-        found = _loaded[module] = interruptible(lambda: _import(module))
+        with _interrupted_later():
+            found = _loaded[module] = importlib.import_module(module)
     return found
 
 
-def _import(module: str) -> ModuleType:
-    # Threads that import modules of each other at the same time would see them half imported.
-    with _importing:
-        return importlib.import_module(module)
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Call the handler of Ctrl-C at the end, where it was called meanwhile."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen: list[tuple[int, FrameType | None]] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        seen.append((number, frame))
+
+    try:
+        with suppress(ValueError):  # in interpreters that are not the main one
+            signal.signal(signal.SIGINT, remember)
+        yield
+    finally:
+        # A library may have a handler of its own since.
+        if signal.getsignal(signal.SIGINT) is remember:
+            signal.signal(signal.SIGINT, handler)
+        if seen:
+            handler(*seen[-1])
 
 
-_importing = threading.RLock()
 _loaded: dict[str, ModuleType] = {}

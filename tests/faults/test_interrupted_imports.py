@@ -61,7 +61,7 @@ def child(work):
 
 def interrupted(point):
     try:
-        counted("first", point)
+        counted(f"first{point}", point)
         outcome = "not interrupted"
     except KeyboardInterrupt:
         outcome = "interrupted"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained, codes
 from lance_engine.io.storage_options import fsspec_options, max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range, not_atomic
+from lance_engine.legible import without_secrets
 
 # File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
 # fsspec does by default, looking first and writing then, loses commits.
@@ -40,13 +43,13 @@ class FsspecStore:
             ) from error
         self._uri = uri.rstrip("/")
         self._given = dict(storage_options or {})
-        options = fsspec_options(scheme, storage_options or {})
+        address, options = _without_user(self._uri, fsspec_options(scheme, storage_options or {}))
         if scheme in _PACKAGES:
             # Other processes write as well: what was listed before is not an answer.
             options.setdefault("use_listings_cache", False)
         try:
             with self._explained():
-                self._fs, root = fsspec.core.url_to_fs(self._uri, **options)
+                self._fs, root = fsspec.core.url_to_fs(address, **options)
         except (ImportError, ValueError) as error:
             remedy = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else ""
             raise UnsupportedFeatureError(f"Unsupported path: {error}", path=uri, remedy=remedy) from error
@@ -64,7 +67,7 @@ class FsspecStore:
         return max_in_flight(self._given)
 
     def __repr__(self) -> str:
-        return f"FsspecStore({self._uri!r})"
+        return f"FsspecStore({without_secrets(self._uri)!r})"
 
     def size(self, path: str) -> int:
         with self._explained():
@@ -183,6 +186,17 @@ class FsspecStore:
         # Object stores have no folders; asking them to make one can create buckets.
         if not self._protocols & CONDITIONAL_PUT:
             self._fs.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
+
+
+def _without_user(uri: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The address of a web server without the user and password in it, which its file system would log."""
+    parts = urlsplit(uri)
+    user, at, host = parts.netloc.rpartition("@")
+    if parts.scheme.lower() not in ("http", "https") or not at:
+        return uri, options
+    basic = base64.b64encode(":".join(unquote(part) for part in (*user.split(":", 1), "")[:2]).encode())
+    headers = {"Authorization": f"Basic {basic.decode()}", **(options.get("headers") or {})}
+    return parts._replace(netloc=host).geturl(), {**options, "headers": headers}
 
 
 @contextlib.contextmanager

@@ -38,6 +38,12 @@ def object_store(uri: str, options: Mapping[str, Any]) -> ObstoreStore | None:
     bucket, _, root = location.partition("/")
     container, at, host = bucket.partition("@")
     if at:
+        if cloud_of(scheme.lower()) != "az":
+            raise UnsupportedFeatureError(
+                "The path of a bucket cannot have a user and a password",
+                path=uri,
+                remedy="Pass credentials as storage options",
+            )
         # abfss://container@account.dfs.core.windows.net/path
         bucket = container
         options = {"azure_storage_account_name": host.partition(".")[0], **options}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -63,6 +65,39 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+class _AsksForAPassword(_Handler):
+    def do_GET(self) -> None:
+        if self.headers.get("Authorization") == f"Basic {base64.b64encode(b'me:hunter2@x').decode()}":
+            super().do_GET()
+        else:
+            self.send_error(401)
+
+
+@pytest.mark.parametrize("address", [_AsksForAPassword], indirect=True)
+def test_the_password_of_a_url_is_in_no_log(
+    address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_dataset(TABLE, tmp_path / "t.lance")
+    host = address.partition("://")[2]
+    with caplog.at_level(logging.DEBUG, ""):
+        remote = DatasetVersion.open(f"http://me:hunter2%40x@{host}/t.lance")
+        assert remote.scan(["s"], filter="id = 500").to_table().to_pylist() == [{"s": "s500"}]
+        assert "hunter2" not in repr(remote.snapshot.store)
+        # What is opened again by its location is opened with the password.
+        assert DatasetVersion.open(remote.uri).count_rows() == 1000
+        with pytest.raises(DatasetNotFoundError):
+            DatasetVersion.open(f"http://me:hunter2%40x@{host}/nothing.lance")
+    assert any(record.name.startswith("fsspec") for record in caplog.records)
+    assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_passwords_in_the_path_of_a_bucket(scheme: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="cannot have a user and a password") as caught:
+        open_store(f"{scheme}://me:hunter2@bucket/t.lance")
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_dataset_is_read(address: str, tmp_path: Path) -> None:
