@@ -1,0 +1,90 @@
+"""A column of every type that datasets have, for the table of types in docs/sql-engines.md."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+#: What the engines call each type; the tests compare it with what they say.
+RECORDED: Final = Path(__file__).parents[2] / "queries" / "conformance" / "column_types.csv"
+
+_MOMENT: Final = datetime.datetime(2024, 2, 29, 12, 30, 15)
+_TIME: Final = datetime.time(12, 30, 15)
+
+
+def _columns() -> list[pa.Array]:
+    """Two values and a null of every type."""
+    whole = [1, None, 2]
+    return [
+        pa.array([True, None, False]),
+        *[pa.array(whole, kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())],
+        *[pa.array(whole, kind) for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())],
+        *[
+            pa.array([0.5, None, 2.0], pa.float32()).cast(kind)
+            for kind in (pa.float16(), pa.float32(), pa.float64())
+        ],
+        pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(10, 2)),
+        pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(38, 2)),
+        *[pa.array(["a", None, "äö"], kind) for kind in (pa.string(), pa.large_string())],
+        *[pa.array([b"a", None, b"\x00\xff"], kind) for kind in (pa.binary(), pa.large_binary())],
+        pa.array([b"ab", None, b"cd"], pa.binary(2)),
+        *[
+            pa.array([_MOMENT.date(), None, datetime.date(1969, 1, 1)], kind)
+            for kind in (pa.date32(), pa.date64())
+        ],
+        *[
+            pa.array([_TIME, None, datetime.time(0)], kind)
+            for kind in (pa.time32("s"), pa.time32("ms"), pa.time64("us"))
+        ],
+        *[
+            pa.array([_MOMENT, None, datetime.datetime(1969, 1, 1)], pa.timestamp(unit))
+            for unit in ("s", "ms", "us", "ns")
+        ],
+        pa.array([_MOMENT.replace(tzinfo=datetime.UTC), None, None], pa.timestamp("us", "UTC")),
+        pa.array([datetime.timedelta(seconds=1), None, datetime.timedelta(days=2)], pa.duration("us")),
+        pa.array([[1, None], None, []], pa.list_(pa.int64())),
+        pa.array([[1, None], None, []], pa.large_list(pa.int64())),
+        pa.array([[0.5, 1.0], None, [2.0, 4.0]], pa.list_(pa.float32(), 2)),
+        pa.array(
+            [{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}],
+            pa.struct([("a", pa.int64()), ("b", pa.string())]),
+        ),
+        pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+        pa.array(["x", None, "x"]).dictionary_encode(),
+    ]
+
+
+#: The columns by the names of their types.
+COLUMNS: Final = {str(column.type): column for column in _columns()}
+
+
+def table() -> pa.Table:
+    """All columns, c0 and so on, behind the number of the row."""
+    return pa.table(
+        {"id": range(3)} | {f"c{number}": column for number, column in enumerate(COLUMNS.values())}
+    )
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Type -> engine -> what the engine calls it."""
+    with RECORDED.open(newline="") as file:
+        return {row.pop("type"): row for row in csv.DictReader(file)}
+
+
+def plain(value: object) -> object:
+    """One Python value for equal ones, whichever class an engine's rows have."""
+    if isinstance(value, dict) and set(value) == {"key", "value"}:  # a map of DuckDB
+        return sorted(zip(value["key"], value["value"], strict=True))
+    if isinstance(value, dict):
+        return sorted((key, plain(field)) for key, field in value.items())
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    if isinstance(value, list | tuple):
+        items = [plain(item) for item in value]
+        return [tuple(item) if isinstance(item, list) else item for item in items]
+    return bytes(value) if isinstance(value, bytearray) else value
