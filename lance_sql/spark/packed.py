@@ -1,4 +1,6 @@
-"""Rows packed for the planner in the JVM, which reads them in place as columns; see PackedColumn.java.
+"""Rows packed for the planner in the JVM, which reads them in place as columns, or by it, to be written.
+
+PackedColumn.java reads what `pack` makes, and PackedRows.java makes what `unpack` reads.
 
 A batch becomes one binary value. First comes the number of rows, then for every column three places, from the
 beginning of the value: of the validity bitmap (0 if there are no nulls), of the values, and of the bytes of
@@ -10,17 +12,19 @@ digits 8 bytes. Texts and binaries have one offset of 4 bytes more than rows, co
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.errors import CorruptFileError
 
 # Decimals of more digits do not fit into 8 bytes.
 _LONG_DIGITS: Final = 18
 # One value of Spark holds less than 2 GiB.
 _MAX_BYTES: Final = 1 << 28
+_LENGTH_BYTES: Final = 8
 
 
 def pack(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -39,6 +43,57 @@ def pack(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays(
         [pa.Array.from_buffers(pa.binary(), 1, [None, ends, value])], schema=schema
     )
+
+
+def unpack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a stream of packed values, each after its number of bytes, which comes in pieces."""
+    rest = pa.py_buffer(b"")
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        arrived = _joined(batch.column(0))
+        if rest.size:
+            arrived = pa.py_buffer(b"".join([rest, arrived]))
+        place = 0
+        while arrived.size - place >= _LENGTH_BYTES:
+            size = int.from_bytes(arrived.slice(place, _LENGTH_BYTES), "little")
+            if arrived.size - place - _LENGTH_BYTES < size:
+                break
+            yield _unpacked(arrived.slice(place + _LENGTH_BYTES, size), schema)
+            place += _LENGTH_BYTES + size
+        rest = arrived.slice(place)
+    if rest.size:
+        raise CorruptFileError(f"Spark's task ended with {rest.size} bytes of incomplete rows")
+
+
+def _joined(pieces: pa.Array) -> pa.Buffer:
+    """The bytes of all values, which follow each other."""
+    _, ends, data = pieces.buffers()
+    kind = np.int64 if at.is_large_binary(pieces.type) else np.int32
+    offsets = np.frombuffer(ends, kind)[pieces.offset : pieces.offset + len(pieces) + 1]
+    return data.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+
+def _unpacked(value: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    rows, *places = np.frombuffer(value, np.int64, 1 + 3 * len(schema)).tolist()
+    columns = [_column(value, rows, field.type, places[3 * i : 3 * i + 3]) for i, field in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(value: pa.Buffer, rows: int, kind: pa.DataType, places: list[int]) -> pa.Array:
+    validity, values, data = places
+    valid = value.slice(validity, (rows + 7) // 8) if validity else None
+    if at.is_string(kind) or at.is_binary(kind):
+        ends = value.slice(values, 4 * (rows + 1))
+        return pa.Array.from_buffers(kind, rows, [valid, ends, value.slice(data)])
+    if at.is_boolean(kind):
+        return pa.Array.from_buffers(pa.uint8(), rows, [valid, value.slice(values, rows)]).cast(kind)
+    if at.is_decimal(kind) and kind.precision <= _LONG_DIGITS:
+        wide = np.empty((rows, 2), np.int64)
+        wide[:, 0] = np.frombuffer(value, np.int64, rows, values)
+        wide[:, 1] = wide[:, 0] >> 63
+        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(wide)])
+    return pa.Array.from_buffers(kind, rows, [valid, value.slice(values, rows * kind.bit_width // 8)])
 
 
 class _Pack:

@@ -61,6 +61,24 @@ def plan_splits(dataset: DatasetVersion, options: Options) -> PlannedSplits:
     )
 
 
+def share_of_rows(snapshot: Snapshot, share: int, shares: int) -> list[ScanSplit]:
+    """One of `shares` ranges of the stored rows, of about equal size."""
+    rows = snapshot.physical_rows
+    first, last = (
+        min(rows, _aligned(rows * number / shares)) if number else 0 for number in (share, share + 1)
+    )
+    if share + 1 == shares:
+        last = rows
+    splits = []
+    before = 0
+    for fragment in snapshot.fragments:
+        start, stop = max(first - before, 0), min(last - before, fragment.physical_rows)
+        if start < stop:
+            splits.append(ScanSplit(fragment.id, start, stop))
+        before += fragment.physical_rows
+    return splits
+
+
 def _first_rows(snapshot: Snapshot, splits: Sequence[ScanSplit], limit: int) -> list[ScanSplit]:
     """The first fragments, up to the one in which `limit` rows that are not deleted are complete."""
     kept: list[ScanSplit] = []

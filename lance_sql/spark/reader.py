@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
@@ -27,7 +27,7 @@ from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import pack
-from lance_sql.spark.partitions import plan_splits
+from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
@@ -53,6 +53,13 @@ class SplitPartition(InputPartition):
 
     splits: list[ScanSplit]
     version: int
+
+
+@dataclasses.dataclass
+class SharePartition(InputPartition):
+    """A share of the rows of a small table, and what a query asks of it; SharedReads.java makes these."""
+
+    told: str
 
 
 @dataclasses.dataclass
@@ -98,17 +105,38 @@ class LanceReader(DataSourceReader):
                 yield to_spark(batch, arrow_schema(self._schema))
         elif isinstance(partition, SplitPartition):  # Spark makes one up where none exists: an empty dataset
             yield from read_splits(self._options, self._schema, partition)
+        elif isinstance(partition, SharePartition):
+            yield from self._share(json.loads(partition.told))
+
+    def _share(self, told: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        query = told["query"]
+        limit = query.get("limit")
+        options = dataclasses.replace(
+            self._options,
+            pushed_filters=query.get("pushed_filters"),
+            limit=None if limit is None else int(limit),
+        )
+        dataset = options.open()
+        splits = share_of_rows(dataset.snapshot, told["share"], told["shares"])
+        schema = StructType.fromJson(json.loads(told["columns"]))
+        yield from _read(dataset, options, schema, splits)
 
 
 def read_splits(options: Options, schema: StructType, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
     """In a task: the rows of a partition that pass the filter, as `schema` wants them."""
-    target = arrow_schema(schema)
     dataset = dataclasses.replace(options, version=partition.version).open()
+    return _read(dataset, options, schema, partition.splits)
+
+
+def _read(
+    dataset: DatasetVersion, options: Options, schema: StructType, splits: Sequence[ScanSplit]
+) -> Iterator[pa.RecordBatch]:
+    target = arrow_schema(schema)
     scanner = dataset.scan(
         columns=schema.names,
         filter=row_filter(options, dataset.snapshot),
         limit=options.limit,
-        splits=partition.splits,
+        splits=splits,
         batch_size=options.batch_size or DEFAULT_BATCH_ROWS,
     )
     for batch in scanner.to_batches():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
 from lance_sql.spark.types import spark_schema
 from lance_sql.spark.workers import settle
-from lance_sql.spark.writer import LanceWriter
+from lance_sql.spark.writer import LanceWriter, PackedWriter
 
 #: What users name the data source, and the name of its Python part for the planner in the JVM.
 FORMAT: Final = "lance"
@@ -65,6 +66,8 @@ class PlannedDataSource(LanceDataSource):
         options = Options.parse(self.options)
         if options.changed_version is not None:
             return RowChangesWriter(options, schema)
+        if options.packed is not None:
+            return PackedWriter(options, StructType.fromJson(json.loads(options.packed)), overwrite)
         return super().writer(schema, overwrite)
 
     def schema(self) -> StructType:

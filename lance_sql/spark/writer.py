@@ -10,6 +10,8 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.job import WriteJob, WrittenFragments
 from lance_sql.spark.options import Options
+from lance_sql.spark.packed import unpack
+from lance_sql.spark.versions import arrow_schema
 from lance_sql.spark.workers import settle
 
 
@@ -31,3 +33,14 @@ class LanceWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         self._job.discard()
+
+
+class PackedWriter(LanceWriter):
+    """The same for rows that the planner in the JVM packs."""
+
+    def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
+        super().__init__(options, schema, overwrite)
+        self._schema = schema
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
+        return super().write(unpack(iterator, arrow_schema(self._schema)))

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from lance_engine.errors import CorruptFileError
 from pyspark.sql import SparkSession
 
 import lance_sql
 from lance_sql.spark import packed, table, write
-from lance_sql.spark.packed import pack
+from lance_sql.spark.packed import pack, unpack
 
 TARGET = pa.schema([pa.field("packed", pa.binary(), nullable=False)])
 ROWS = 5000
@@ -67,29 +69,59 @@ def test_large_batches_are_packed_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     assert [n for part in parts for n in unpacked(part, batch)["n"]] == list(range(1000))
 
 
+@pytest.mark.parametrize(("piece", "pieces"), [(8, 1), (64, 1000), (4096, 3), (1 << 20, 10)])
+def test_packed_rows_that_come_in_pieces(piece: int, pieces: int) -> None:
+    """Spark cuts the stream of packed rows anywhere."""
+    numbers = pa.array([None if i % 7 == 3 else i for i in range(1000)], pa.int64())
+    columns = {
+        "n": numbers,
+        "small": numbers.cast(pa.int16()),
+        "text": pa.array([None if i % 5 == 4 else "ü" * (i % 40) for i in range(1000)]),
+        "flag": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(1000)]),
+        "price": pc.negate(numbers.cast(pa.decimal128(19, 0)).cast(pa.decimal128(18, 0))),
+        "large": pc.negate(numbers.cast(pa.decimal128(38, 0))),
+    }
+    table = pa.table(columns)
+    parts = [pa.record_batch(part.to_pydict(), table.schema) for part in table.to_batches(max_chunksize=300)]
+    values = [value for part in parts for value in values_of(part)]
+    stream = b"".join(len(value).to_bytes(8, "little") + value for value in values)
+    cut = [stream[i : i + piece] for i in range(0, len(stream), piece)]
+    batches = [
+        pa.record_batch([pa.array(cut[i : i + pieces], pa.binary())], ["packed"])
+        for i in range(0, len(cut), pieces)
+    ]
+    assert pa.Table.from_batches(unpack(iter(batches), table.schema)) == table
+    short = pa.record_batch([pa.array([stream[:-1]], pa.binary())], ["packed"])
+    with pytest.raises(CorruptFileError, match="incomplete rows"):
+        list(unpack([short], table.schema))
+
+
+#: Types with values of them.
+KINDS = {
+    "boolean": "id % 2 = 0",
+    "tinyint": "id % 100 - 50",
+    "smallint": "-id",
+    "int": "id * 100000",
+    "bigint": "-id * 10000000000",
+    "float": "id / 3",
+    "double": "-id / 7",
+    "decimal(7,2)": "-id * 1.01",
+    "decimal(18,6)": "id * 123456.789012",
+    "decimal(19,0)": "-id * 1000000000000000",
+    "decimal(38,10)": "-id * 1234567890123456789.25",
+    "string": "concat('ä', repeat('x', int(id % 30)))",
+    "binary": "concat('b', id)",
+    "date": "date_add(DATE'1900-01-01', int(id * 20))",
+    "timestamp": "timestamp_seconds(-id * 100003)",
+    "timestamp_ntz": "timestamp_ntz'1960-01-01 00:00:00.000001' + make_dt_interval(int(id))",
+    "interval day to second": "make_dt_interval(0, int(-id), 1)",
+}
+
+
 @needs_planner
 def test_columns_of_all_types_with_nulls_between(spark: SparkSession, tmp_path: Path) -> None:
-    kinds = {
-        "boolean": "id % 2 = 0",
-        "tinyint": "id % 100 - 50",
-        "smallint": "-id",
-        "int": "id * 100000",
-        "bigint": "-id * 10000000000",
-        "float": "id / 3",
-        "double": "-id / 7",
-        "decimal(7,2)": "-id * 1.01",
-        "decimal(18,6)": "id * 123456.789012",
-        "decimal(19,0)": "-id * 1000000000000000",
-        "decimal(38,10)": "-id * 1234567890123456789.25",
-        "string": "concat('ä', repeat('x', int(id % 30)))",
-        "binary": "concat('b', id)",
-        "date": "date_add(DATE'1900-01-01', int(id * 20))",
-        "timestamp": "timestamp_seconds(-id * 100003)",
-        "timestamp_ntz": "timestamp_ntz'1960-01-01 00:00:00.000001' + make_dt_interval(int(id))",
-        "interval day to second": "make_dt_interval(0, int(-id), 1)",
-    }
     columns = ["id", "array(id) AS nested"]
-    for number, (kind, value) in enumerate(kinds.items()):
+    for number, (kind, value) in enumerate(KINDS.items()):
         typed = f"cast({value} AS {kind})"
         columns += [f"{typed} AS c{number}", f"if(id % {number + 2} = 1, null, {typed}) AS n{number}"]
     frame = spark.range(ROWS).coalesce(1).selectExpr(*columns)
@@ -106,6 +138,51 @@ def test_columns_of_all_types_with_nulls_between(spark: SparkSession, tmp_path: 
     assert some == frame.where(condition).select(flat).orderBy("id").collect()
     # Nested columns come as rows.
     assert back.orderBy("id").collect() == frame.orderBy("id").collect()
+
+
+@needs_planner
+@pytest.mark.parametrize("batch", [1, 10_000])
+def test_all_types_are_written_packed(spark: SparkSession, tmp_path: Path, batch: int) -> None:
+    columns = ["id"]
+    for number, (kind, value) in enumerate(KINDS.items()):
+        typed = f"cast({value} AS {kind})"
+        columns += [f"{typed} AS c{number}", f"if(id % {number + 2} = 1, null, {typed}) AS n{number}"]
+    frame = spark.range(ROWS).coalesce(1).selectExpr(*columns, "cast(null AS string) AS nothing")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", batch)
+    try:
+        write(frame, tmp_path / "t.lance")
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    got = lance_sql.open(tmp_path / "t.lance").scan().to_table().sort_by("id")
+    wanted = frame.orderBy("id").toArrow()
+    assert got.cast(wanted.schema) == wanted
+
+
+@needs_planner
+def test_small_tables_are_read_in_shares(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    rows = 140_000
+    lance_sql.write(
+        pa.table({"i": range(rows), "k": [i % 100 for i in range(rows)]}), path, max_rows_per_file=50_000
+    )
+    lance_sql.open(path).delete("k = 7 OR i < 10")
+    frame = table(spark, str(path))
+    left = [i for i in range(10, rows) if i % 100 != 7]
+    assert frame.rdd.getNumPartitions() == 2
+    for condition in ("i > 0", "i >= 70000 AND k < 5", "i = 139999", "i < 0", "i % 7 = 0 AND k = 3"):
+        wanted = [
+            i
+            for i in left
+            if eval(condition.replace("AND", "and").replace(" = ", " == "), {"i": i, "k": i % 100})
+        ]
+        assert sorted(row.i for row in frame.where(condition).select("i").collect()) == wanted
+    assert frame.count() == len(left)
+    assert [row.i for row in frame.select("i").limit(3).collect()] == [10, 11, 12]
+    assert frame.where("k = 9").limit(5).count() == 5
+    # Pinned to its version, whatever happens to the table.
+    lance_sql.open(path).delete("k = 8")
+    assert frame.where("k = 8").count() == sum(i % 100 == 8 for i in left)
+    assert table(spark, str(path)).where("k = 8").count() == 0
 
 
 @needs_planner

@@ -10,7 +10,7 @@ import pytest
 
 import lance_sql
 from lance_sql.spark.options import Options
-from lance_sql.spark.partitions import PlannedSplits, plan_splits
+from lance_sql.spark.partitions import PlannedSplits, plan_splits, share_of_rows
 from lance_sql.spark.reader import LanceReader, SplitPartition
 from lance_sql.spark.types import spark_schema
 
@@ -63,6 +63,16 @@ def test_a_filter_leaves_out_what_zones_rule_out(mixed: Path) -> None:
     plan = planned(mixed, filter=f"i >= {LARGE + SMALL} AND i < {LARGE + 3 * SMALL}")
     assert str(plan) == "1 tasks for 10000 of 140000 rows in 2 of 9 fragments"
     assert planned(mixed, filter="i < 0").partitions == []
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 4, 50])
+def test_shares_hold_every_row_once_and_in_order(mixed: Path, shares: int) -> None:
+    dataset = lance_sql.open(mixed)
+    splits = [share_of_rows(dataset.snapshot, share, shares) for share in range(shares)]
+    read = [dataset.scan(columns=["i"], splits=part).to_table()["i"].to_pylist() for part in splits]
+    assert [i for part in read for i in part] == list(range(LARGE + SMALL * SMALL_FRAGMENTS))
+    if shares < 5:
+        assert min(map(len, read)) > 0.8 * max(map(len, read))
 
 
 def test_few_rows_are_one_task_and_none_is_none(tmp_path: Path) -> None:

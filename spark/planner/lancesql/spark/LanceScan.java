@@ -30,11 +30,16 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A scan by the Python reader, with statistics and with what was pushed down in its description. */
 final class LanceScan implements Scan, SupportsReportStatistics {
+  /** What is asked of Python: options of all queries and of this one; tasks are 0 if it has to plan them. */
+  record Asked(
+      CaseInsensitiveStringMap options, Map<String, String> query, SharedReads reads, int tasks) {}
+
   private final StructType columns;
   private final StructType required;
   private final TableFacts facts;
   private final CaseInsensitiveStringMap given;
   private final CaseInsensitiveStringMap options;
+  private final Asked asked;
   private final boolean packed;
   private final Scan reader;
   private final List<Filter> pushed;
@@ -45,14 +50,15 @@ final class LanceScan implements Scan, SupportsReportStatistics {
       StructType required,
       TableFacts facts,
       CaseInsensitiveStringMap given,
-      CaseInsensitiveStringMap options,
+      Asked asked,
       List<Filter> pushed,
       int limit) {
     this.columns = columns;
     this.required = required;
     this.facts = facts;
     this.given = given;
-    this.options = options;
+    this.asked = asked;
+    this.options = PythonSource.with(asked.options(), asked.query());
     this.packed = !required.isEmpty() && PackedColumn.holds(required);
     this.reader =
         packed
@@ -80,7 +86,14 @@ final class LanceScan implements Scan, SupportsReportStatistics {
 
   @Override
   public Batch toBatch() {
-    return packed ? new PackedBatch(List.of(options, required), reader.toBatch(), required) : reader.toBatch();
+    if (!packed) {
+      return reader.toBatch();
+    }
+    Batch python =
+        asked.tasks() > 0
+            ? asked.reads().batch(asked.options(), required, asked.query(), asked.tasks())
+            : reader.toBatch();
+    return new PackedBatch(List.of(options, required), python, required);
   }
 
   @Override

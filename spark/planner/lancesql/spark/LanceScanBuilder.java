@@ -46,15 +46,18 @@ final class LanceScanBuilder
   private final StructType columns;
   private final TableFacts facts;
   private final CaseInsensitiveStringMap options;
+  private final SharedReads reads;
   private final List<Filter> pushed = new ArrayList<>();
   private StructType required;
   private int limit = -1;
   private int counts;
 
-  LanceScanBuilder(StructType columns, TableFacts facts, CaseInsensitiveStringMap options) {
+  LanceScanBuilder(
+      StructType columns, TableFacts facts, CaseInsensitiveStringMap options, SharedReads reads) {
     this.columns = columns;
     this.facts = facts;
     this.options = options;
+    this.reads = reads;
     this.required = columns;
   }
 
@@ -127,19 +130,29 @@ final class LanceScanBuilder
       String description = "lance version " + facts.version() + ", rows counted by the manifest";
       return new KnownRows(schema, new InternalRow[] {row}, description);
     }
+    int parallelism = SparkContext.getOrCreate().defaultParallelism();
     Map<String, String> more = new HashMap<>();
-    more.put("parallelism", Integer.toString(SparkContext.getOrCreate().defaultParallelism()));
+    more.put("parallelism", Integer.toString(parallelism));
     if (facts.version() >= 0) {
       Stream.of("tag", "as_of").forEach(name -> more.put(name, null));
       more.put("version", Long.toString(facts.version()));
     }
+    Map<String, String> query = new HashMap<>();
     if (!pushed.isEmpty()) {
-      more.put("pushed_filters", PushedFilter.text(pushed));
+      query.put("pushed_filters", PushedFilter.text(pushed));
     }
     if (limit >= 0) {
-      more.put("limit", Integer.toString(limit));
+      query.put("limit", Integer.toString(limit));
     }
-    return new LanceScan(columns, readable(), facts, options, PythonSource.with(options, more), pushed, limit);
+    return new LanceScan(
+        columns,
+        readable(),
+        facts,
+        options,
+        new LanceScan.Asked(
+            PythonSource.with(options, more), query, reads, SharedReads.tasks(facts, options, parallelism)),
+        pushed,
+        limit);
   }
 
   /** The required columns; the narrowest one where only the number of rows counts. */

@@ -13,6 +13,7 @@
  */
 package lancesql.spark;
 
+import java.util.Map;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -27,6 +28,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** A dataset: Spark's table of a Python source, which writes, with scans of its own. */
 class LanceTable extends PythonTable implements SupportsMetadataColumns {
   private final StructType columns;
+  private final SharedReads reads = new SharedReads();
   private TableFacts facts;
 
   LanceTable(StructType columns, TableFacts facts) {
@@ -52,14 +54,20 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   /** A scan of the version that these facts are of. */
   ScanBuilder newScanBuilder(CaseInsensitiveStringMap options, TableFacts facts) {
-    return new LanceScanBuilder(columns, facts, options);
+    return new LanceScanBuilder(columns, facts, options, reads);
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     WriteBuilder builder = super.newWriteBuilder(info);
     changed();
-    return builder;
+    StructType rows = info.schema();
+    if (rows.isEmpty() || !PackedColumn.holds(rows) || info.options().containsKey(RowChanges.VERSION)) {
+      return builder;
+    }
+    CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of("packed", rows.json()));
+    WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, packed, PackedBatch.PACKED));
+    return new PackedWrite.Builder(python, builder, rows);
   }
 
   /** What was known of the version before is of no use for scans after a change: they read the latest one. */

@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
@@ -89,6 +90,11 @@ final class PythonSource {
           }
         });
     return new CaseInsensitiveStringMap(all);
+  }
+
+  /** Whether one of these options is given; names are plain. */
+  static boolean anyOf(CaseInsensitiveStringMap options, Set<String> names) {
+    return options.keySet().stream().map(PythonSource::plain).anyMatch(names::contains);
   }
 
   /** Names of options may be written without underscores, in any case. */

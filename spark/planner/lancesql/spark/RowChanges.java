@@ -48,6 +48,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * addresses, writes new ones and commits all of it as one version after the one that was read.
  */
 final class RowChanges implements SupportsDelta {
+  /** The option that tells Python which version rows are changed of. */
+  static final String VERSION = "changed_version";
+
   private static final String ADDRESS = "_rowaddr";
 
   private final LanceCatalogTable table;
@@ -78,7 +81,7 @@ final class RowChanges implements SupportsDelta {
   @Override
   public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     StructType changes = changes(info.schema());
-    Map<String, String> version = Map.of("changed_version", Long.toString(facts.version()));
+    Map<String, String> version = Map.of(VERSION, Long.toString(facts.version()));
     CaseInsensitiveStringMap options = PythonSource.with(info.options(), version);
     return new DeltaWriteBuilder() {
       @Override
