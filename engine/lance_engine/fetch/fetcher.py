@@ -61,14 +61,23 @@ class Fetcher:
         return _models.setdefault(self._root, TransferModel())
 
     def submit(
-        self, path: str, offset: int, length: int, ended: Callable[[], None] | None = None
+        self,
+        path: str,
+        offset: int,
+        length: int,
+        ended: Callable[[], None] | None = None,
+        *,
+        reused: bool = True,
     ) -> Task[Buffer]:
-        """Start to read a range; `ended` is called when that is over, unless it is cancelled."""
+        """Start to read a range; `ended` is called when that is over, unless it is cancelled.
+
+        About `reused` see `lance_engine.io.store.read_buffer`.
+        """
         pool, metrics = self._pool, current_metrics()
 
         def read() -> Buffer:
             try:
-                return self._read(pool, metrics, path, offset, length)
+                return self._read(pool, metrics, path, offset, length, reused)
             finally:
                 if ended is not None:
                     ended()
@@ -145,7 +154,7 @@ class Fetcher:
         self, pool: RequestPool, metrics: ScanMetrics | None, path: str, group: Sequence[tuple[int, int]]
     ) -> Sequence[Buffer]:
         if len(group) == 1:
-            return [self._read(pool, metrics, path, *group[0])]
+            return [self._read(pool, metrics, path, *group[0], reused=False)]
         with pool.slots.held(len(group)), counting(metrics):
             begin = time.perf_counter()
             found = self._store.read_ranges(path, group)
@@ -153,11 +162,17 @@ class Fetcher:
         return found
 
     def _read(
-        self, pool: RequestPool, metrics: ScanMetrics | None, path: str, offset: int, length: int
+        self,
+        pool: RequestPool,
+        metrics: ScanMetrics | None,
+        path: str,
+        offset: int,
+        length: int,
+        reused: bool,
     ) -> Buffer:
         with pool.slots.held(), counting(metrics):
             begin = time.perf_counter()
-            data = read_buffer(self._store, path, offset, length)
+            data = read_buffer(self._store, path, offset, length, reused=reused)
             self.model.observe(length, time.perf_counter() - begin)
         return data
 

@@ -20,6 +20,9 @@ from lance_engine.tasks import Task
 # What the client of a store buffers for a long request that is in flight.
 _CLIENT_BYTES: Final = 512 << 10
 _LONG_REQUEST: Final = 1 << 20
+# The part of what may be held that is passed on in the memory in which it arrives. What a long scan reads
+# later is copied to memory that is used again.
+_PASSED_ON: Final = 1 / 4
 
 
 class PlannedRequest:
@@ -49,9 +52,11 @@ class PlannedRequest:
     def is_begun(self) -> bool:
         return self._future is not None
 
-    def begin(self, ended: Callable[[], None]) -> Task[Buffer]:
+    def begin(self, ended: Callable[[], None], *, reused: bool) -> Task[Buffer]:
         """Submit the request; the caller holds the lock of its `ReadAhead`, which `ended` waits for."""
-        self._future = self._fetcher.submit(self._path, self.span.offset, self.span.length, ended)
+        self._future = self._fetcher.submit(
+            self._path, self.span.offset, self.span.length, ended, reused=reused
+        )
         return self._future
 
     @property
@@ -81,6 +86,7 @@ class ReadAhead:
         self._waiting: list[tuple[int, int, int, PlannedRequest]] = []
         self._numbers = count()
         self._held = 0
+        self._passed_on = 0
         self._in_flight = 0
         self._closed = False
         self._going_on = False
@@ -158,7 +164,9 @@ class ReadAhead:
         self._held += request.span.length + request.client_bytes
         self._in_flight += 1
         self._metrics.add_read(1, request.span.length, request.span.holes)
-        return request.begin(partial(self._ended, request))
+        reused = self._passed_on + request.span.length > self.budget * _PASSED_ON
+        self._passed_on += 0 if reused else request.span.length
+        return request.begin(partial(self._ended, request), reused=reused)
 
     def _ended(self, request: PlannedRequest) -> None:
         with self._lock:

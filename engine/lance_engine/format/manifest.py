@@ -30,6 +30,7 @@ from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
 from lance_engine.format.unknown import unknown_fields
+from lance_engine.owned import OwnedValues
 from lance_engine.schema_tree import Schema
 
 __all__ = [
@@ -247,9 +248,15 @@ def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
     return schema_from_messages(message.fields, dict(metadata))
 
 
+_stored: OwnedValues[Schema, bytes] = OwnedValues()
+
+
 def _stored_fields(schema: Schema) -> bytes:
-    """The fields of a schema as fields of a serialised manifest."""
-    stored: bytes = table_pb2.Manifest(fields=schema_to_messages(schema)).SerializeToString()
+    """The fields of a schema as fields of a serialised manifest; versions share a schema as a rule."""
+    stored: bytes | None = _stored.get(schema)
+    if stored is None:
+        stored = table_pb2.Manifest(fields=schema_to_messages(schema)).SerializeToString()
+        _stored[schema] = stored
     return stored
 
 

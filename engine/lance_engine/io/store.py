@@ -145,14 +145,16 @@ def ranges_at_once(store: Store) -> int:
 Buffer = bytes | memoryview
 
 
-def read_buffer(store: Store, path: str, offset: int, length: int) -> Buffer:
-    """A range of a file, which a store may have put into memory that is used again later.
+def read_buffer(store: Store, path: str, offset: int, length: int, *, reused: bool = True) -> Buffer:
+    """A range of a file, which a store may have put into memory that is used again later, if `reused`.
 
-    Many requests at a time would scatter the memory of the process otherwise, which then keeps much more
-    than it needs.
+    Many requests one after the other would scatter the memory of the process otherwise, which then keeps much
+    more than it needs; a few are made sooner without that copy.
     """
     read: Callable[[str, int, int], Buffer] | None = getattr(store, "read_buffer", None)
-    return store.read(path, offset, length) if read is None else read(path, offset, length)
+    if read is None:
+        return store.read(path, offset, length)
+    return read(path, offset, length) if reused else store.read_ranges(path, [(offset, length)])[0]
 
 
 def identity_of(store: Store) -> Hashable:

@@ -38,6 +38,7 @@ from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.stream import ScanStream, native_stream
 from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
 
 # What filters need is imported with the first filter: a count of all rows does without it.
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.explain import ScanText
     from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.layout import Names
-    from lance_engine.schema_tree import Field
+    from lance_engine.schema_tree import Schema
 
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
 DEFAULT_BATCH_ROWS = 122_880
@@ -60,9 +61,11 @@ _TESTED_ROWS = 1 << 19
 _EVALUATED_ROWS = 1 << 16
 # Threads for filtered scans of files that are not local.
 _WAITING_THREADS = 4
-# Filters that were read from text, kept per snapshot.
+# Filters that were read from text, and selections of columns, kept per schema: versions share it as a rule.
 _KEPT_FILTERS = 64
-_parsed: OwnedValues[Snapshot, dict[str, Node]] = OwnedValues()
+_KEPT_SELECTIONS = 64
+_parsed: OwnedValues[Schema, dict[str, Node]] = OwnedValues()
+_selected: OwnedValues[Schema, dict[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
 
 
 class Scanner:
@@ -95,7 +98,7 @@ class Scanner:
         names = tuple(snapshot.schema.names if columns is None else columns)
         self._names: Names = names
         self._coded = frozenset(dictionaries)
-        self.schema = projected_schema(snapshot, names, self._coded)
+        self.schema, self.row_bytes = _selection(snapshot, names, self._coded)
         if isinstance(filter, FilterPlan):
             planned: FilterPlan | None = filter
         else:
@@ -114,7 +117,6 @@ class Scanner:
         self._fetch_ahead = ahead - self.read_ahead
         self._splits = splits
         self._batch_bytes = batch_bytes
-        self.row_bytes = max(1, estimated_row_bytes(self.schema))
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
         most_rows = max(1 if batch_bytes else 1024, min(DEFAULT_BATCH_ROWS, most_bytes // self.row_bytes))
         self.batch_rows = (
@@ -458,6 +460,21 @@ def projected_schema(
     return pa.schema(fields)
 
 
+def _selection(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
+    """The schema of some columns, and about how many bytes a row of them takes."""
+    for name in names:
+        if not isinstance(name, (str, Field)):
+            raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
+    kept = _selected.setdefault(snapshot.schema, {})
+    found = kept.get((names, coded))
+    if found is None:
+        schema = projected_schema(snapshot, names, coded)
+        if len(kept) >= _KEPT_SELECTIONS:
+            kept.clear()
+        found = kept[names, coded] = schema, max(1, estimated_row_bytes(schema))
+    return found
+
+
 def _columns_of(filter: Node) -> Collection[str]:
     from lance_engine.expr.tree import columns_of
 
@@ -482,7 +499,7 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
 
     if isinstance(filter, Node):
         return filter
-    kept = _parsed.setdefault(snapshot, {})
+    kept = _parsed.setdefault(snapshot.schema, {})
     if isinstance(filter, str) and filter in kept:
         return kept[filter]
     schema = snapshot.schema.to_arrow()

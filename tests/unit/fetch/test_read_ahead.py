@@ -61,6 +61,24 @@ def test_no_more_is_held_than_the_budget(store: RemoteStore) -> None:
     assert settled(store, 5) == 5
 
 
+def test_what_a_long_scan_reads_after_its_beginning_is_in_memory_that_is_used_again(
+    store: RemoteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[int] = []
+
+    def read_buffer(path: str, offset: int, length: int) -> bytes:
+        copied.append(offset)
+        return DATA[offset : offset + length]
+
+    monkeypatch.setattr(store, "read_buffer", read_buffer, raising=False)
+    read_ahead = ReadAhead(1000, ScanMetrics())
+    requests = planned(store, 6)
+    read_ahead.add(0, requests)
+    for request in requests:
+        assert read_ahead.bytes_of(request) == DATA[request.span.offset : request.span.end]
+    assert sorted(copied) == [200, 300, 400, 500]
+
+
 def test_what_a_decoder_asks_for_is_fetched_at_once(store: RemoteStore) -> None:
     read_ahead = ReadAhead(100, ScanMetrics())
     requests = planned(store, 5)

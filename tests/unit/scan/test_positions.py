@@ -91,3 +91,9 @@ def test_only_what_is_asked_for_is_read(dataset):
     metrics = ScanMetrics()
     assert dataset.take_positions([0, 128], ["id"], metrics=metrics)["id"].to_pylist() == [1, 199]
     assert metrics.rows_out == 2
+
+
+@pytest.mark.parametrize("columns", [[1], [None], [["id"]], [{"id": 1}], [b"id"]])
+def test_columns_that_are_no_names_are_refused(dataset, columns):
+    with pytest.raises(InvalidArgumentError, match="columns must be names of columns, but one is"):
+        dataset.scan(columns=columns)
