@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from lance_engine.errors import CommitConflictError, LanceError
+from lance_engine.legible import without_secrets
 from lance_engine.operations.retry import latest
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -99,11 +100,14 @@ class Transaction:
         """Commit the changes of one dataset after the other, in the order in which they were first changed.
 
         When one fails, those before it stay committed, which the error says; nothing is left of the others.
+        An interruption has a note that says the same, and which dataset it may have come too late for.
         """
         committed: list[SqlDataset] = []
+        under_way = ""
         try:
             for uri, staged in self._staged.items():
                 if staged.is_changed:
+                    under_way = uri
                     read = self._read.get(uri, [])
                     snapshot = staged.commit(
                         partial(_check, staged.base, read), {_READS: "rows"} if read else None
@@ -111,8 +115,10 @@ class Transaction:
                     committed.append(SqlDataset(snapshot))
         except LanceError as error:
             if committed:
-                done = ", ".join(f"{dataset.uri} as version {dataset.version}" for dataset in committed)
-                error.message = f"{error.message}. Already committed by the same transaction: {done}"
+                error.message = f"{error.message}. {already_committed(committed)}"
+            raise
+        except BaseException as error:
+            error.add_note(f"{already_committed(committed)}. Maybe committed: {without_secrets(under_way)}")
             raise
         finally:
             self.rollback()
@@ -123,6 +129,12 @@ class Transaction:
         for staged in self._staged.values():
             staged.discard()
         self._staged.clear()
+
+
+def already_committed(committed: list[SqlDataset]) -> str:
+    """Which datasets a transaction has committed, for errors."""
+    names = [f"{without_secrets(dataset.uri)} as version {dataset.version}" for dataset in committed]
+    return f"Already committed by the same transaction: {', '.join(names) or 'nothing'}"
 
 
 def _check(base: Snapshot, read: list[Matches | None], newest: Snapshot, others: Others) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lance_engine.errors import LanceError
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.transaction import Transaction
+from lance_sql.catalog.transaction import Transaction, already_committed
 from lance_sql.engines.base import Engine
 from lance_sql.errors import SqlError
 
@@ -63,12 +63,15 @@ class SessionTransactions:
             self._catalog.renew(dataset)
         try:
             self._engine.transact("COMMIT")
-            self._unsettle()
         except LanceError as error:
             if committed:
-                done = ", ".join(f"{dataset.uri} as version {dataset.version}" for dataset in committed)
-                error.message = f"{error.message}. Already committed by the same transaction: {done}"
+                error.message = f"{error.message}. {already_committed(committed)}"
             raise
+        except BaseException as error:
+            error.add_note(f"{already_committed(committed)}. Maybe committed: tables of the SQL engine")
+            raise
+        finally:
+            self._unsettle()
 
     def rollback(self) -> None:
         """Undo what was changed since the transaction began."""

@@ -310,17 +310,17 @@ class _Attempt:
         )
         manifest, index_section = version.manifest, version.index_section
         data = serialize_manifest_file(manifest, index_section=index_section, transaction=self._content)
+        # An interruption from here on may come after the version exists.
+        self.outcome_unknown = True
         try:
             self._store.put_if_absent(scheme.path(manifest.version), data)
         except FileExistsError:
+            self.outcome_unknown = False
             return None
         except StorageError:
-            self.outcome_unknown = True
             raise
         except LanceError:
-            raise
-        except BaseException:
-            self.outcome_unknown = True
+            self.outcome_unknown = False
             raise
         write_hint(self._store, manifest.version)
         return self._snapshot(manifest, index_section)
