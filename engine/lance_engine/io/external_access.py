@@ -103,6 +103,7 @@ def is_below(root: str, place: str) -> bool:
     if inner is not None and outer is not None:
         inner, outer = os.path.realpath(inner), os.path.realpath(outer)
         return inner == outer or inner.startswith(outer.rstrip(os.sep) + os.sep)
+    root, place = root.partition("?")[0], _without_parameter(place)
     if not _is_plain(place) or _authority(root) != _authority(place):
         return False
     outer_path, inner_path = _path(root), _path(place)
@@ -113,7 +114,7 @@ def same_store(root: str, place: str) -> bool:
     """Whether both are on the local disk, or have the same scheme, host and bucket."""
     if local_folder(place) is not None or local_folder(root) is not None:
         return local_folder(place) is not None and local_folder(root) is not None
-    return _is_plain(place) and _authority(root) == _authority(place)
+    return _is_plain(place) and _authority(root.partition("?")[0]) == _authority(_without_parameter(place))
 
 
 def local_folder(uri: str) -> str | None:
@@ -143,11 +144,16 @@ def _authority(uri: str) -> tuple[str, str]:
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     scheme = scheme.removesuffix("+sqlite")
-    return _SCHEMES.get(scheme, scheme), rest.partition("/")[0].partition("?")[0].lower()
+    return _SCHEMES.get(scheme, scheme), rest.partition("/")[0].lower()
 
 
 def _path(uri: str) -> str:
-    return uri.partition("://")[2].partition("?")[0].partition("/")[2].strip("/")
+    return uri.partition("://")[2].partition("/")[2].strip("/")
+
+
+def _without_parameter(uri: str) -> str:
+    """A URI without the name of the database of its manifests; otherwise ``?`` is part of the path."""
+    return uri.partition("?")[0] if "+" in uri.partition("://")[0] else uri
 
 
 def _parse(allowed: Any) -> ExternalAccess:

@@ -58,6 +58,16 @@ def test_what_is_the_same_store(root: str, place: str, same: bool) -> None:
         ("https://h/t", "https://h/t/%2e%2e/x", False),
         ("s3://b", "s3://b/t/x", True),
         ("s3://b", "s3://bc/t/x", False),
+        ("s3://b/t", "s3://b/T/x", False),
+        ("s3://b/t", "s3://b/t/%2E%2e/x", False),
+        ("s3://b/t", "s3://b/t?x/y", False),
+        ("s3://b/t", "s3://b/t#x/y", False),
+        ("s3://b", "s3://b?x/y", False),
+        ("s3://b/t", "s3+ddb://b/t/x?ddbTableName=y", True),
+        ("s3+ddb://b/t?ddbTableName=y", "s3://b/t/x", True),
+        ("s3://b/t", "s3://b/t/x\\..\\..\\y", False),
+        ("https://h/t", "https://h/t?x/y", False),
+        ("abfss://c@a.dfs/t", "abfss://c@evil.dfs/t/x", False),
     ],
 )
 def test_what_lies_below(root: str, place: str, below: bool) -> None:
