@@ -11,7 +11,7 @@ from lance_engine.errors import LanceError
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.partitions import as_expression
-from lance_sql.engines.statement_run import Runs
+from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -50,18 +50,27 @@ class SearchTable(pads.Dataset):  # type: ignore[misc]
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> SearchScanner:
         """A scan of the answer. Other scan `options` of pyarrow have no effect."""
-        return SearchScanner(self, columns, as_expression(filter), self._runs)
+        return self.scanner_of(self._runs.current, columns, filter)
+
+    def scanner_of(
+        self, run: StatementRun | None, columns: Sequence[str] | None, filter: pc.Expression | None
+    ) -> SearchScanner:
+        """A scan that belongs to `run`."""
+        return SearchScanner(self, columns, as_expression(filter), run)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> list[SearchFragment]:
         """The answer is in one piece."""
-        return [SearchFragment(self)]
+        return [SearchFragment(self, self._runs.current)]
 
 
 class SearchFragment:
-    """An answer in the shape of a pyarrow dataset fragment."""
+    """An answer in the shape of a pyarrow dataset fragment.
 
-    def __init__(self, table: SearchTable) -> None:
-        self._table = table
+    DataFusion asks for it on the thread that runs the statement, but for the scan of it on another one.
+    """
+
+    def __init__(self, table: SearchTable, run: StatementRun | None) -> None:
+        self._table, self._run = table, run
 
     @property
     def physical_schema(self) -> pa.Schema:
@@ -75,19 +84,23 @@ class SearchFragment:
         **options: Any,
     ) -> SearchScanner:
         with visit():
-            return self._table.scanner(columns, filter)
+            return self._table.scanner_of(self._run, columns, filter)
 
 
 class SearchScanner:
     """A search in the shape of a pyarrow scanner; it runs when it is asked for rows."""
 
     def __init__(
-        self, table: SearchTable, columns: Sequence[str] | None, filter: pc.Expression | None, runs: Runs
+        self,
+        table: SearchTable,
+        columns: Sequence[str] | None,
+        filter: pc.Expression | None,
+        run: StatementRun | None,
     ) -> None:
         self._table = table
         self._columns = list(table.schema.names if columns is None else columns)
         self._filter = filter
-        self._run = runs.current
+        self._run = run
         self.dataset_schema: pa.Schema = table.schema
         self.projected_schema = pa.schema([table.schema.field(name) for name in self._columns])
 

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, UnsupportedFeatureError
+from lance_engine.errors import (
+    DatasetNotFoundError,
+    InvalidArgumentError,
+    InvalidSearchError,
+    UnsupportedFeatureError,
+)
 
 import lance_sql
 
@@ -299,3 +304,39 @@ def test_statements_that_run_at_once_search_for_the_vectors_of_a_table(
     assert sorted(session.sql(f"SELECT * FROM '{tmp_path / 'kept.parquet'}'").fetchall()) == found
     whole = query.replace("SELECT q.id, r.id AS found ", "")
     assert len(session.sql(whole).fetchall()) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("[1.0, 2.0]", "The query has 2 dimensions, but the vectors have 8"),
+        ("NULL", "The query vector is null"),
+        ("[NULL, 0, 0, 0, 0, 0, 0, 0]", "contains NaN or null"),
+        ("[0, 0, 0, 0, 0, 0, 0, 0], k := 0", "k must be a positive integer"),
+        ("[0, 0, 0, 0, 0, 0, 0, 0], k := -1", "k must be a positive integer"),
+        ("[0, 0, 0, 0, 0, 0, 0, 0], nprobes := 0", "nprobes must be a positive integer"),
+        ("[0, 0, 0, 0, 0, 0, 0, 0], metric := 'manhattan'", "Unknown metric"),
+    ],
+)
+def test_wrong_arguments_are_errors_of_searches_on_both_engines(
+    session: lance_sql.Connection, path: str, arguments: str, message: str
+) -> None:
+    with pytest.raises(InvalidSearchError, match=message):
+        session.sql(f"SELECT * FROM lance_vector_search('{path}', 'v', {arguments})").fetchall()
+
+
+@pytest.mark.parametrize(("dimensions", "version"), [(1, "2.0"), (4096, "2.1"), (3, "2.2")])
+def test_small_and_large_vectors_in_all_versions(
+    session: lance_sql.Connection, tmp_path: Path, dimensions: int, version: str
+) -> None:
+    values = np.random.default_rng(1).normal(size=(40, dimensions)).astype(np.float32)
+    nulls = pa.array([number % 9 == 4 for number in range(40)])
+    column = pa.FixedSizeListArray.from_arrays(values.ravel(), dimensions, mask=nulls)
+    path = str(tmp_path / "t.lance")
+    ds = lance_sql.write(pa.table({"id": range(40), "v": column}), path, data_storage_version=version)
+    call = f"SELECT id FROM lance_vector_search('{path}', 'v', ?, k := 1000000)"
+    found = session.sql(call, [values[3].tolist()]).fetchall()
+    distances = ((values - values[3]) ** 2).sum(axis=1)
+    assert [row for (row,) in found] == [row for row in np.argsort(distances).tolist() if row % 9 != 4]
+    ds.delete("id >= 0")
+    assert session.sql(call, [values[3].tolist()]).fetchall() == []
