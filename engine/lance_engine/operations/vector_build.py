@@ -29,6 +29,11 @@ _VERSION: Final = 1
 _SCANNED_SHARE: Final = 1 / 4
 # Rows of a sample that are looked up at once.
 _LOOKED_UP: Final = 8192
+# Lookups after which files are opened anew. As long as they are open, the pages of local files that were
+# touched count as memory of the process.
+_LOOKUPS: Final = 4
+# Bytes of vectors in the files that are open at once, unless a single one has more.
+_OPEN_BYTES: Final = 256 << 20
 
 
 def train_encoder(
@@ -86,13 +91,26 @@ def _vectors(
     snapshot: Snapshot, column: VectorColumn, fragments: Sequence[Fragment], options: VectorOptions
 ) -> Iterator[tuple[U64Array, npt.NDArray[Any], int]]:
     """Row ids and vectors of the live rows that can be indexed, and how many rows were looked at."""
-    if not fragments:
-        return
-    for batch in scan(snapshot, [column.parts[0], ROW_ID], fragments=fragments).to_batches():
-        values, valid = vectors_in(column.of(batch), column)
-        matrix = values.view(column.dtype).reshape(batch.num_rows, column.dim)
-        vectors, kept = usable(matrix, valid, options.metric)
-        yield batch.column(1).to_numpy()[kept], vectors, batch.num_rows
+    for group in _groups(fragments, _OPEN_BYTES // column.vector_bytes):
+        for batch in scan(snapshot, [column.parts[0], ROW_ID], fragments=group).to_batches():
+            values, valid = vectors_in(column.of(batch), column)
+            matrix = values.view(column.dtype).reshape(batch.num_rows, column.dim)
+            vectors, kept = usable(matrix, valid, options.metric)
+            yield batch.column(1).to_numpy()[kept], vectors, batch.num_rows
+
+
+def _groups(fragments: Sequence[Fragment], rows: int) -> Iterator[list[Fragment]]:
+    """Fragments that are read together: at most so many rows, or a single fragment."""
+    group: list[Fragment] = []
+    held = 0
+    for fragment in fragments:
+        if group and held + fragment.physical_rows > rows:
+            yield group
+            group, held = [], 0
+        group.append(fragment)
+        held += fragment.physical_rows
+    if group:
+        yield group
 
 
 def _sample(
@@ -109,7 +127,9 @@ def _sample(
             reporter.advance(read)
     else:
         readers = shared_readers(snapshot)
-        for addresses in _random_rows(snapshot, wanted, random):
+        for number, addresses in enumerate(_random_rows(snapshot, wanted, random), 1):
+            if number % _LOOKUPS == 0:
+                readers = shared_readers(snapshot)
             batch = read_rows(snapshot, addresses, [column.parts[0]], readers)
             values, valid = vectors_in(column.of(batch), column)
             matrix = values.view(column.dtype).reshape(batch.num_rows, column.dim)

@@ -78,10 +78,10 @@ def _matrix(query: Any, column: VectorColumn) -> npt.NDArray[Any]:
     """One vector, or vectors in rows."""
     if isinstance(query, pa.Scalar):
         query = query.as_py()
-    if query is None:
-        raise InvalidSearchError("The query vector is null", column=column.name)
     elif isinstance(query, (pa.Array, pa.ChunkedArray)):
         query = query.to_pylist() if at.is_nested(query.type) else query.to_numpy(zero_copy_only=False)
+    if query is None:
+        raise InvalidSearchError("The query vector is null", column=column.name)
     try:
         vectors = np.asarray(query)
         if vectors.dtype == object or vectors.dtype.kind not in "fiub":
