@@ -77,14 +77,13 @@ def recorded() -> dict[str, dict[str, str]]:
 
 
 def plain(value: object) -> object:
-    """One Python value for equal ones, whichever class an engine's rows have."""
-    if isinstance(value, dict) and set(value) == {"key", "value"}:  # a map of DuckDB
-        return sorted(zip(value["key"], value["value"], strict=True))
+    """One Python value for equal ones, whichever class the rows of an engine have."""
+    if isinstance(value, pa.MonthDayNano):  # an interval of DuckDB
+        return datetime.timedelta(days=value.days, microseconds=value.nanoseconds // 1000)
+    if hasattr(value, "asDict"):  # a struct of Spark
+        value = value.asDict()
     if isinstance(value, dict):
-        return sorted((key, plain(field)) for key, field in value.items())
+        return sorted(value.items())
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
-    if isinstance(value, list | tuple):
-        items = [plain(item) for item in value]
-        return [tuple(item) if isinstance(item, list) else item for item in items]
     return bytes(value) if isinstance(value, bytearray) else value

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from column_types import recorded
+
 ROOT: Final = Path(__file__).parents[2]
 CASES: Final = ROOT / "queries" / "conformance"
 PAGE: Final = ROOT / "docs" / "sql-engines.md"
@@ -27,6 +29,9 @@ Statements that change datasets are the same on DuckDB and DataFusion: see [SQL]
 """
 
 
+_TYPES = """What engines call a column of each Arrow type. The tests read the same values on all three."""
+
+
 def page() -> str:
     """The whole page."""
     parts = [_HEAD]
@@ -34,6 +39,8 @@ def page() -> str:
         introduction, *blocks = path.read_text().strip().split("\n\n")
         parts.append(f"## {path.stem.capitalize()}\n\n{_introduction(introduction)}\n")
         parts.append(_table(blocks if introduction.startswith("--") else [introduction, *blocks]))
+    parts.append(f"## Types of columns\n\n{_TYPES}\n")
+    parts.append(_types())
     parts.append("## Statements that change datasets\n\nScripts that run on DuckDB and on DataFusion.\n")
     parts.append(_scripts())
     return "\n".join(parts)
@@ -62,6 +69,15 @@ def _table(blocks: list[str]) -> str:
         cells = [f"no: {gaps[engine]}" if engine in gaps else "yes" for engine in ENGINES]
         escaped = [cell.replace("|", "\\|") for cell in (name, f"`{text}`", *cells)]
         rows.append(f"| {' | '.join(escaped)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _types() -> str:
+    rows = [f"| type | {' | '.join(ENGINES.values())} |", "|---|---|---|---|"]
+    for kind, names in recorded().items():
+        # In full, since pages do not leave it open whether a word is singular or plural.
+        cells = [f"`{name.replace('(s)', '(second)')}`" for name in (kind, *(names[e] for e in ENGINES))]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 

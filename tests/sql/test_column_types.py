@@ -1,0 +1,48 @@
+"""Columns of every type: what each engine calls it, and that the values are those that were written."""
+
+from __future__ import annotations
+
+import column_types
+import pytest
+from column_types import plain
+from engine_versions import needs_duckdb_2
+
+import lance_sql
+
+NAMES = {"duckdb": "typeof", "datafusion": "arrow_typeof"}
+KINDS = {kind: (f"c{number}", column) for number, (kind, column) in enumerate(column_types.COLUMNS.items())}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    place = tmp_path_factory.mktemp("types")
+    lance_sql.write(column_types.table(), place / "kinds.lance")
+    return place
+
+
+@needs_duckdb_2
+def test_types_and_values(directory, engine):
+    called = column_types.recorded()
+    assert list(called) == list(KINDS)
+    with lance_sql.connect(directory, engine=engine) as connection:
+        if engine == "duckdb":
+            connection.sql("SET TimeZone = 'UTC'")
+        for kind, (name, column) in KINDS.items():
+            rows = connection.sql(f"SELECT {name}, {NAMES[engine]}({name}) FROM kinds ORDER BY id").fetchall()
+            assert {said for _, said in rows} == {called[kind][engine]}, kind
+            assert [plain(value) for value, _ in rows] == [plain(v) for v in column.to_pylist()], kind
+
+
+@pytest.mark.slow
+def test_types_and_values_in_spark(directory, spark):
+    called = column_types.recorded()
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        frame = spark.read.format("lance").load(f"{directory}/kinds.lance").orderBy("id")
+        rows = frame.collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    for kind, (name, column) in KINDS.items():
+        assert frame.schema[name].dataType.simpleString() == called[kind]["spark"], kind
+        assert [plain(row[name]) for row in rows] == [plain(value) for value in column.to_pylist()], kind
