@@ -113,8 +113,8 @@ class Scanner:
         ahead = read_ahead if read_ahead is not None else read_ahead_bytes() * (1 if self._is_local else 2)
         #: bytes of decoded batches that may wait for their consumer
         self.read_ahead = ahead if self._is_local else ahead // 4
-        #: bytes of files that are in flight or wait to be decoded
-        self._fetch_ahead = ahead - self.read_ahead
+        # Bytes of files that are in flight or wait to be decoded: the blocks of memory for them are larger.
+        self._fetch_ahead = (ahead - self.read_ahead) * 3 // 4
         self._splits = splits
         self._batch_bytes = batch_bytes
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
