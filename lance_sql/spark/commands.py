@@ -102,6 +102,11 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     return _answer(answer, with_facts(schema_of(read, dataset), dataset))
 
 
+def _exists(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Whether there is a dataset, not a table of a directory."""
+    return {"exists": options.latest() is not None}
+
+
 def _tables(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"names": places(options).tables(command["namespace"])}
 
@@ -248,6 +253,7 @@ def _existing(at: Options) -> SqlDataset:
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Options, Mapping[str, Any]], Mapping[str, Any] | None]]] = {
+    "exists": _exists,
     "tables": _tables,
     "namespaces": _namespaces,
     "create_namespace": _create_namespace,

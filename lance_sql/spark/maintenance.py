@@ -9,7 +9,7 @@ which compaction moves.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final
 
@@ -31,11 +31,15 @@ from lance_engine.operations.index_build import build_segment
 from lance_engine.operations.indices import index_target, replaced_segments
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import joined, live_offsets, matching_addresses, scan
+from lance_engine.operations.text_build import build_texts
+from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
+from lance_engine.operations.text_indices import chosen_text_options, create_inverted_index
 from lance_engine.operations.update import commit_moved, write_updated
 from lance_engine.operations.vector_build import build_vectors, train_encoder
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.search.column import vector_column
+from lance_engine.search.text.column import text_column
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import write_fragments
 from pyspark.sql import SparkSession
@@ -110,13 +114,16 @@ def build_index(
     """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
 
     A btree or bitmap has a segment for each task then, at most `MAX_SEGMENTS`; zonemap and bloomfilter are
-    joined to one. An index on vectors is trained by the driver on a sample, and has a segment for each task:
-    all share its partitions and codes. `location` is ``branch`` and ``storage_options``.
+    joined to one. An index on texts (inverted) has a segment for each task. So has an index on vectors, which
+    the driver trains on a sample: all segments share its partitions and codes. `location` is ``branch`` and
+    ``storage_options``.
     """
     options = _options(path, location or {})
     index_name = name or f"{column}_idx"
     if kind.upper() in VECTOR_KINDS:
         return _build_vector_index(spark, options, column, kind, index_name, replace, progress, settings)
+    if kind.upper() in TEXT_KINDS:
+        return _build_text_index(spark, options, column, index_name, replace, progress, settings)
 
     def once(snapshot: Snapshot) -> Snapshot:
         target = index_target(snapshot, column, kind, index_name, **settings)
@@ -166,20 +173,58 @@ def _build_vector_index(
         vector = snapshot.schema.field(column).to_arrow().type
         chosen = vector_options(kind, vector, snapshot.num_rows, settings)
         encoder = train_encoder(snapshot, place, chosen, reporter)
-        at = _pinned(options, snapshot)
-        shares = _shares(snapshot, MAX_SEGMENTS)
 
-        def work(ids: list[int]) -> tuple[IndexSegment, list[str]]:
-            here = at.open().snapshot
-            fragments = [here.fragment(number) for number in ids]
+        def build(here: Snapshot, fragments: list[Fragment]) -> tuple[IndexSegment, list[str]]:
             return build_vectors(here, name, vector_column(here, column), encoder, fragments, Reporter(None))
 
-        rows = [sum(snapshot.live_rows(snapshot.fragment(number)) for number in ids) for ids in shares]
-        built = run_tasks(spark, shares, work, reporter, "building the index", rows)
-        paths = [path for _, files in built for path in files]
-        return commit_change(snapshot, CreateIndex(tuple(segment for segment, _ in built), existing), paths)
+        return _with_segments(spark, options, snapshot, build, existing, reporter)
 
     return _done(options, once)
+
+
+def _build_text_index(
+    spark: SparkSession,
+    options: Options,
+    column: str,
+    name: str,
+    replace: bool,
+    progress: ProgressOption,
+    settings: Mapping[str, Any],
+) -> Dataset:
+    def once(snapshot: Snapshot) -> Snapshot:
+        existing = replaced_segments(snapshot, name, replace)
+        chosen = chosen_text_options(text_column(snapshot, column), settings)
+        if not snapshot.fragments:  # an index has a segment also where there are no rows
+            return create_inverted_index(snapshot, column, name, settings, existing, Reporter(progress))
+
+        def build(here: Snapshot, fragments: list[Fragment]) -> tuple[IndexSegment, list[str]]:
+            return build_texts(here, name, text_column(here, column), chosen, fragments, Reporter(None))
+
+        return _with_segments(spark, options, snapshot, build, existing, Reporter(progress))
+
+    return _done(options, once)
+
+
+def _with_segments(
+    spark: SparkSession,
+    options: Options,
+    snapshot: Snapshot,
+    build: Callable[[Snapshot, list[Fragment]], tuple[IndexSegment, list[str]]],
+    replaced: tuple[IndexSegment, ...],
+    reporter: Reporter,
+) -> Snapshot:
+    """One commit of an index that has a segment for each task, instead of the segments `replaced`."""
+    at = _pinned(options, snapshot)
+    shares = _shares(snapshot, MAX_SEGMENTS)
+
+    def work(ids: list[int]) -> tuple[IndexSegment, list[str]]:
+        here = at.open().snapshot
+        return build(here, [here.fragment(number) for number in ids])
+
+    rows = [sum(snapshot.live_rows(snapshot.fragment(number)) for number in ids) for ids in shares]
+    built = run_tasks(spark, shares, work, reporter, "building the index", rows)
+    paths = [path for _, files in built for path in files]
+    return commit_change(snapshot, CreateIndex(tuple(segment for segment, _ in built), replaced), paths)
 
 
 def delete(

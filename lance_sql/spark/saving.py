@@ -1,4 +1,4 @@
-"""`write`: the modes of saving that Spark has, also those that it refuses for data sources in Python."""
+"""`write`: every mode of saving, with and without the planner, which Spark needs for some of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def write(
     """Write a DataFrame as one new version of the Lance dataset at `path`.
 
     ``append`` adds rows and ``overwrite`` replaces rows and schema, each creating the dataset if there is
-    none; ``errorifexists`` and ``ignore`` only create it. Spark itself refuses the latter two for data
-    sources in Python. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
+    none; ``errorifexists`` and ``ignore`` only create it. ``df.write.save`` takes the last two with the
+    planner's jar only. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
     """
     if not isinstance(frame, DataFrame):
         raise InvalidArgumentError(

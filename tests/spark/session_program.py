@@ -30,6 +30,8 @@ def main() -> None:
         found = program(spark, f"{folder}/t.lance")
         if kind != "sail":  # which loses the options of a view
             found["inserted"] = insert(spark, f"{folder}/t.lance")
+        if jar == "with":
+            found["saved"] = saved(spark, folder)
         frame = spark.read.format("lance").load(f"{folder}/t.lance")
         found["plan"] = explained(frame.where("id = 3").select("name"))
         print(json.dumps(found, default=str))
@@ -109,6 +111,17 @@ def insert(spark: SparkSession, path: str) -> list[Any]:
     rows = "SELECT id, DATE'2025-01-01', 0, 'new', named_struct('a', 0L) FROM range(-5, 0)"
     spark.sql(f"INSERT INTO v {rows}").collect()
     return spark.read.format("lance").load(path).where("id < 0").orderBy("id").collect()
+
+
+def saved(spark: SparkSession, folder: str) -> list[int]:
+    """Rows after `save` in every mode, and of a table of Spark's own catalog."""
+    counts, rows = [], spark.range(3)
+    for mode in ("errorifexists", "append", "ignore", "overwrite"):
+        rows.write.format("lance").mode(mode).save(f"{folder}/saved.lance")
+        counts.append(spark.read.format("lance").load(f"{folder}/saved.lance").count())
+    rows.write.format("lance").saveAsTable("saved")
+    rows.writeTo("saved").append()
+    return [*counts, spark.table("saved").count()]
 
 
 def explained(frame: DataFrame) -> str:

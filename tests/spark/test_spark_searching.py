@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import lance_sql
 import lance_sql.spark
+from lance_sql.full_text import Phrase
 
 VECTORS = np.random.default_rng(7).normal(size=(900, 8)).astype(np.float32)
 
@@ -72,3 +73,22 @@ def test_an_index_by_tasks(spark: SparkSession, path: str) -> None:
         nearest={"column": "v", "q": VECTORS[5], "k": 5, "nprobes": 3, "refine_factor": 10},
     )
     assert official["id"].to_pylist() == exact
+
+
+def test_an_index_on_texts_by_tasks(spark: SparkSession, path: str) -> None:
+    flat = lance_sql.open(path).search("quick", "text", 900, columns=["id"], use_index=False)
+    lance_sql.spark.build_index(spark, path, "text", "INVERTED", name="words", with_position=True)
+    dataset = lance_sql.open(path)
+    (health,) = [row for row in dataset.inspect.index_health().to_pylist() if row["name"] == "words"]
+    assert (health["segments"], health["unindexed_rows"]) == (3, 0)
+    found = dataset.search("quick", "text", 900, columns=["id"])
+    assert sorted(found["id"].to_pylist()) == sorted(flat["id"].to_pylist())
+    np.testing.assert_allclose(np.sort(found["_score"]), np.sort(flat["_score"]), rtol=1e-5)
+    official = lance.dataset(path).to_table(columns=["id"], full_text_query="quick", limit=900)
+    assert sorted(official["id"].to_pylist()) == sorted(found["id"].to_pylist())
+    threes = dataset.search(Phrase("quick quick quick"), "text", 900)
+    assert threes.num_rows == sum(i % 4 == 3 and i % 3 > 0 and i % 10 != 3 for i in range(900))
+    with pytest.raises(lance_sql.LanceError, match="already exists"):
+        lance_sql.spark.build_index(spark, path, "text", "fts", name="words")
+    with pytest.raises(InvalidSearchError, match="column: id"):
+        lance_sql.spark.build_index(spark, path, "id", "inverted")

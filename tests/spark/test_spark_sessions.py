@@ -50,6 +50,7 @@ def test_a_program_finds_the_same_rows_in_every_kind_of_session(tmp_path: Path) 
         found = _found(kind, jar, folder)
         plan = found.pop("plan")
         assert ("PushedFilters: [IsNotNull(id), EqualTo(id,3)]" in plan) == (jar == "with"), plan
+        assert found.pop("saved", None) == ([3, 6, 6, 3, 6] if jar == "with" else None)
         expected = expected or found
         assert found == expected, f"{kind}, {jar} the planner"
         assert lance.dataset(str(folder / "t.lance")).count_rows() == 20_015

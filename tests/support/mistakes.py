@@ -95,6 +95,9 @@ SPARK = (
     "lance_sql.spark.write(frame, 'new.lance', mode='apend')",
     "lance_sql.spark.write(sales, 'new.lance')",
     "frame.withColumn('colour', frame.id).write.format('lance').mode('append').save('sales.lance')",
+    "frame.write.format('lance').save('sales.lance')",
+    "frame.write.format('lance').save()",
+    "frame.write.format('lance').partitionBy('id').save('new.lance')",
 )
 
 
@@ -143,6 +146,8 @@ def mistakes_in_spark(spark: Any) -> Iterator[Mistake]:
             if ours is not None:  # our error is the last of a traceback in that of Spark
                 kind = f"{made.kind.rpartition('.')[2]}, of {ours['kind']}"
                 made = made._replace(kind=kind, message=ours["message"].strip())
+            elif made.message.startswith("Lance "):  # of the planner in the JVM, without a traceback
+                made = made._replace(kind=made.kind.rpartition(".")[2])
             yield made
 
 

@@ -38,10 +38,15 @@ def create_inverted_index(
 ) -> Snapshot:
     """Build an index over all rows of this version."""
     place = text_column(snapshot, column)
-    chosen = text_options(options)
-    chosen = chosen._replace(analysis=place.cut_by(chosen.analysis))
+    chosen = chosen_text_options(place, options)
     segment, paths = build_texts(snapshot, name, place, chosen, list(snapshot.fragments), reporter)
     return commit_change(snapshot, CreateIndex((segment,), removed), paths)
+
+
+def chosen_text_options(place: TextColumn, options: Mapping[str, Any]) -> TextOptions:
+    """The options of an index on a column, which has a say in how its texts are cut."""
+    chosen = text_options(options)
+    return chosen._replace(analysis=place.cut_by(chosen.analysis))
 
 
 def text_options(options: Mapping[str, Any]) -> TextOptions:

@@ -14,21 +14,25 @@
 package lancesql.spark;
 
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.SupportsDelete;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
+import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
@@ -39,7 +43,6 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   private static final Set<String> LOGICAL = Set.of("AND", "OR", "NOT");
 
   private final String name;
-  private final CaseInsensitiveStringMap options;
   private final Map<String, String> properties;
   private final CatalogCalls calls;
 
@@ -49,10 +52,9 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
       Map<String, String> options,
       Map<String, String> properties,
       CatalogCalls calls) {
-    super(TableFacts.without(answer), TableFacts.of(answer));
+    super(TableFacts.without(answer), TableFacts.of(answer), new CaseInsensitiveStringMap(options));
     this.name = name;
     this.properties = properties;
-    this.options = new CaseInsensitiveStringMap(options);
     this.calls = calls;
   }
 
@@ -66,14 +68,37 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return properties;
   }
 
+  /** Spark is told that partitions can be overwritten so that it asks here, and the error says what to do. */
   @Override
-  ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
-    return super.newScanBuilder(PythonSource.with(options, given.asCaseSensitiveMap()), facts);
+  public Set<TableCapability> capabilities() {
+    Set<TableCapability> all = EnumSet.copyOf(super.capabilities());
+    all.add(TableCapability.OVERWRITE_DYNAMIC);
+    return all;
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return super.newWriteBuilder(PythonSource.info(info, PythonSource.with(options, info.options())));
+    WriteBuilder python = super.newWriteBuilder(info);
+    return new WithoutPartitions(python);
+  }
+
+  private record WithoutPartitions(WriteBuilder python) implements SupportsTruncate, SupportsDynamicOverwrite {
+    @Override
+    public WriteBuilder truncate() {
+      return ((SupportsTruncate) python).truncate();
+    }
+
+    @Override
+    public WriteBuilder overwriteDynamicPartitions() {
+      throw new UnsupportedOperationException(
+          "Lance tables have no partitions to overwrite: replace all rows with .overwrite(lit(True)), or change some"
+              + " with MERGE INTO");
+    }
+
+    @Override
+    public Write build() {
+      return python.build();
+    }
   }
 
   /** Rows that filters select, all of which Python applies exactly, are deleted without reading them here. */
@@ -103,6 +128,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   @Override
   public void deleteWhere(Filter[] filters) {
     var command = CatalogCalls.command("delete");
+    CaseInsensitiveStringMap options = withOptions(CaseInsensitiveStringMap.empty());
     command.put("path", options.get("path")).put("filters", PushedFilter.text(new ArrayList<>(List.of(filters))));
     command.put("storage_options", options.get("storage_options"));
     calls.ask(command);

@@ -25,16 +25,21 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A dataset: Spark's table of a Python source, which writes, with scans of its own. */
+/**
+ * A dataset: Spark's table of a Python source, which writes, with scans of its own. Its options hold for all
+ * reads and writes, which may add some.
+ */
 class LanceTable extends PythonTable implements SupportsMetadataColumns {
   private final StructType columns;
+  private final CaseInsensitiveStringMap options;
   private final SharedReads reads = new SharedReads();
   private TableFacts facts;
 
-  LanceTable(StructType columns, TableFacts facts) {
+  LanceTable(StructType columns, TableFacts facts, CaseInsensitiveStringMap options) {
     super(PythonSource.create(), PythonSource.NAME, columns);
     this.columns = columns;
     this.facts = facts;
+    this.options = options;
   }
 
   @Override
@@ -53,12 +58,13 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
   }
 
   /** A scan of the version that these facts are of. */
-  ScanBuilder newScanBuilder(CaseInsensitiveStringMap options, TableFacts facts) {
-    return new LanceScanBuilder(columns, facts, options, reads);
+  ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
+    return new LanceScanBuilder(columns, facts, withOptions(given), reads);
   }
 
   @Override
-  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo given) {
+    LogicalWriteInfo info = PythonSource.info(given, withOptions(given.options()));
     WriteBuilder builder = super.newWriteBuilder(info);
     changed();
     StructType rows = info.schema();
@@ -68,6 +74,10 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of("packed", rows.json()));
     WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, packed, PackedBatch.PACKED));
     return new PackedWrite.Builder(python, builder, rows);
+  }
+
+  final CaseInsensitiveStringMap withOptions(CaseInsensitiveStringMap given) {
+    return PythonSource.with(options, given.asCaseSensitiveMap());
   }
 
   /** What was known of the version before is of no use for scans after a change: they read the latest one. */
