@@ -20,7 +20,7 @@ class SearchParameters:
 
     def __init__(self, statement: Statement, given: Parameters) -> None:
         self._given = given
-        self._places = _places(statement.tokens)
+        self._places = parameter_places(statement.tokens)
         self._taken: set[str] = set()
 
     def holds(self, expression: Expression) -> bool:
@@ -57,7 +57,7 @@ class SearchParameters:
 
     def named(self, statement: Statement) -> Parameters:
         """What another statement needs that was made of parts of this one, where parameters have names."""
-        needed = {name for _, _, name in _places(statement.tokens)}
+        needed = {name for _, _, name in parameter_places(statement.tokens)}
         if not needed:
             return None
         if isinstance(self._given, Mapping):
@@ -71,7 +71,7 @@ class SearchParameters:
         """What a statement in which the searches are replaced still needs."""
         if self._given is None:
             return None
-        places = _places(statement.tokens)
+        places = parameter_places(statement.tokens)
         if isinstance(self._given, Mapping):
             needed = {name for _, _, name in places}
             return {key: value for key, value in self._given.items() if key in needed} or None
@@ -87,7 +87,7 @@ class SearchParameters:
         return rest or None
 
 
-def _places(tokens: list[Token]) -> list[tuple[int, int, str]]:
+def parameter_places(tokens: list[Token]) -> list[tuple[int, int, str]]:
     """Start, end and name of every parameter; those written ``?`` are numbered."""
     found = []
     number = 0

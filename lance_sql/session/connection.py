@@ -26,6 +26,7 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.explanation import Explanation
 from lance_sql.session.first_rows import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
@@ -35,7 +36,7 @@ from lance_sql.session.searching import PreparedQuery, SessionSearches
 from lance_sql.session.struct_parts import PartTables
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
-from lance_sql.statements.outcome import Finished
+from lance_sql.statements.outcome import Finished, done
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 from lance_sql.text.explained import explained_query
@@ -85,6 +86,7 @@ class Connection:
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         #: what searches need of this session, and how they are answered
         self.searching = SessionSearches(self, engine)
+        self._prepared_searches = PreparedSearches()
         #: tables of searches whose results are gone
         self._unused: list[str] = []
         self._closed = False
@@ -167,7 +169,9 @@ class Connection:
         self._check_open()
         self._finish_streams()
         with self._explained(statement):
-            rows = answer(self, statement, params)
+            statement = self._prepared_searches.statement(statement)
+            kept = self._prepared_searches.keeps(statement)
+            rows = done() if kept else answer(self, statement, params)
         asked = explained_query(statement) if rows is None else None
         if asked is not None:
             with self._explained(statement):

@@ -340,3 +340,27 @@ def test_small_and_large_vectors_in_all_versions(
     assert [row for (row,) in found] == [row for row in np.argsort(distances).tolist() if row % 9 != 4]
     ds.delete("id >= 0")
     assert session.sql(call, [values[3].tolist()]).fetchall() == []
+
+
+def test_prepared_searches(session: lance_sql.Connection, path: str) -> None:
+    session.sql(f"PREPARE near AS SELECT id FROM lance_vector_search('{path}', 'v', $1, k := $2)")
+    for number in (3, 8):
+        expected = [(row,) for row in nearest(path, number, 4)]
+        assert session.sql(f"EXECUTE near({vector(path, number)}, 4)").fetchall() == expected
+    call = f"lance_vector_search('{path}', 'v', q.v, k := 2)"
+    session.sql(
+        f"PREPARE each AS SELECT q.id, r.id AS found FROM '{path}' q, LATERAL {call} r WHERE q.id < ?"
+    )
+    found = session.sql("EXECUTE each(1 + 2)").fetchall()
+    assert sorted(found) == sorted((number, row) for number in range(3) for row in nearest(path, number, 2))
+    with pytest.raises(InvalidArgumentError, match="no value for parameter 2"):
+        session.sql(f"EXECUTE near({vector(path, 1)})")
+    with pytest.raises(InvalidArgumentError, match="for no parameter: 2"):
+        session.sql("EXECUTE each(1, 2)")
+    with pytest.raises(UnsupportedFeatureError, match="cannot be parameters"):
+        session.sql("EXECUTE each(?)", [1])
+    session.sql("DEALLOCATE near")
+    with pytest.raises(lance_sql.LanceError, match="near"):
+        session.sql(f"EXECUTE near({vector(path, 1)}, 4)").fetchall()
+    session.sql("PREPARE each AS SELECT 1 + $1 AS n")
+    assert session.sql("EXECUTE each(2)").fetchall() == [(3,)]

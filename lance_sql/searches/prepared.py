@@ -1,0 +1,76 @@
+"""Prepared statements with searches, which engines cannot prepare: texts that run with their values."""
+
+from __future__ import annotations
+
+from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
+
+from lance_sql.searches.parameters import parameter_places
+from lance_sql.text.searches import search_calls
+from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import arguments, closing
+
+
+class PreparedSearches:
+    """The statements of a session by their names."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def keeps(self, statement: Statement) -> bool:
+        """Whether `statement` prepares or forgets one of these, which is done then."""
+        tokens = statement.tokens
+        words = [token.upper for token in tokens]
+        if words[:1] == ["PREPARE"] and "AS" in words and len(tokens) > words.index("AS") + 1:
+            name = tokens[1].value.lower()
+            text = statement.original[tokens[words.index("AS") + 1].start :]
+            if search_calls(Statement.of(text)):
+                self._texts[name] = text
+                return True
+            self._texts.pop(name, None)
+        if words[:1] == ["DEALLOCATE"]:
+            return self._texts.pop(tokens[-1].value.lower(), None) is not None
+        return False
+
+    def statement(self, statement: Statement) -> Statement:
+        """What ``EXECUTE name(values)`` runs; other statements as they are."""
+        tokens = statement.tokens
+        if len(tokens) < 2 or tokens[0].upper != "EXECUTE":
+            return statement
+        name = tokens[1].value
+        text = self._texts.get(name.lower())
+        return statement if text is None else Statement.of(_filled(name, text, _values(statement)))
+
+
+def _values(statement: Statement) -> dict[str, str]:
+    """The values in brackets, by their names or numbers."""
+    tokens = statement.tokens
+    if len(tokens) < 3:
+        return {}
+    found = {}
+    given = [argument for argument in arguments(tokens[3 : closing(tokens, 2)]) if argument]
+    for number, argument in enumerate(given, 1):
+        if any(token.kind == "parameter" or token.text == "$" for token in argument):
+            raise UnsupportedFeatureError(
+                "The values of a prepared search cannot be parameters",
+                remedy="Write them, or run the search itself with params=",
+            )
+        named = len(argument) > 2 and argument[1].text in (":=", "=>")
+        value = argument[2:] if named else argument
+        text = statement.original[value[0].start : value[-1].end]
+        whole = len(value) == 1 or value[0].text == "["
+        found[argument[0].value if named else str(number)] = text if whole else f"({text})"
+    return found
+
+
+def _filled(name: str, text: str, values: dict[str, str]) -> str:
+    pieces, done, used = [], 0, set()
+    for start, end, parameter in parameter_places(Statement.of(text).tokens):
+        if parameter not in values:
+            raise InvalidArgumentError(f"EXECUTE {name} has no value for parameter {parameter}")
+        pieces += [text[done:start], values[parameter]]
+        used.add(parameter)
+        done = end
+    unused = values.keys() - used
+    if unused:
+        raise InvalidArgumentError(f"EXECUTE {name} has a value for no parameter: {min(unused)}")
+    return "".join([*pieces, text[done:]])
