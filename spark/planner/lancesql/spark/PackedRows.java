@@ -26,13 +26,16 @@ import org.apache.spark.unsafe.Platform;
 
 /** Rows on their way to Python, packed as packed.py describes; {@link PackedColumn} reads the same form. */
 final class PackedRows {
-  static final int MAX_ROWS = 16_384;
+  private static final int MAX_ROWS = 16_384;
   private static final int MAX_BYTES = 2 << 20;
 
   private final Column[] columns;
+  private final int maxRows;
   private int rows;
 
-  PackedRows(StructType schema) {
+  /** A block holds no more rows than a batch of Spark may, where that has a limit (above 0). */
+  PackedRows(StructType schema, int batchRows) {
+    maxRows = batchRows <= 0 ? MAX_ROWS : Math.min(batchRows, MAX_ROWS);
     columns = Stream.of(schema.fields()).map(field -> column(field.dataType())).toArray(Column[]::new);
   }
 
@@ -41,7 +44,7 @@ final class PackedRows {
   }
 
   boolean isFull() {
-    if (rows >= MAX_ROWS) {
+    if (rows >= maxRows) {
       return true;
     }
     long bytes = 0;

@@ -171,8 +171,8 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
     Pieces(Iterator<InternalRow> rows, StructType schema) {
       this.rows = rows;
       this.projection = UnsafeProjection.create(schema);
-      this.packed = new PackedRows(schema);
       int pieces = SQLConf.get().arrowMaxRecordsPerBatch();
+      this.packed = new PackedRows(schema, pieces);
       this.pieceBytes = pieces <= 0 ? BATCH_BYTES : Math.max(BATCH_BYTES / pieces, 256) & -8;
     }
 
