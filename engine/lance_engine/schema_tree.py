@@ -137,6 +137,11 @@ class Schema:
     def names(self) -> list[str]:
         return [top.name for top in self.fields]
 
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        """The first top-level field of each name."""
+        return {top.name: top for top in reversed(self.fields)}
+
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema; UnsupportedFeatureError names the column whose logical type is unknown."""
         return self._arrow
@@ -173,13 +178,14 @@ class Schema:
 
     def path(self, path: str, names: Sequence[str]) -> tuple[Field, ...]:
         """The fields from the top to the one called `path`, whose parts are `names`; errors as of `field`."""
-        for top in self.fields:
-            if top.name == path:
-                return (top,)
-        siblings = self.fields
+        whole = self._by_name.get(path)
+        if whole is not None:
+            return (whole,)
+        siblings: tuple[Field, ...] = ()
         found: list[Field] = []
         for name in names:
-            child = next((child for child in siblings if child.name == name), None)
+            below = next((child for child in siblings if child.name == name), None)
+            child = below if found else self._by_name.get(name)
             if child is None:
                 raise self._not_found(path)
             found.append(child)
