@@ -137,8 +137,9 @@ def sql(
 ) -> QueryResult:
     """Run one SQL statement; tables are written as ``FROM 'path/to/sales.lance'``.
 
-    A name that is no table may be a variable of the caller: ``FROM ds`` reads a dataset, a pandas or Polars
-    data frame, an Arrow table or anything else that exports an Arrow stream. Such a variable is only read.
+    A name that is not a table can be a variable of the caller: ``FROM ds`` reads a dataset, a pandas or
+    Polars data frame, an Arrow table or any other object that exports an Arrow stream. The variable is not
+    changed.
 
     `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call has a session of its
     own: use `connect` to keep tables and views between statements.

@@ -175,7 +175,7 @@ class EngineTable:
 
 
 class TableScan:
-    """A scan of a table in the declared types, whose errors `run` is told of."""
+    """A scan of a table in the declared types, whose errors are reported to `run`."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class TableScan:
             run.began(table.name, scanner)
 
     def stream(self) -> ScanStream:
-        """The rows; each call reads them anew."""
+        """The rows; each call reads them again."""
         schema, run = self.schema, self._run
         convert = (lambda batch: batch.cast(schema)) if self._cast else None
         failed = None if run is None else run.failed

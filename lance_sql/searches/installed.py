@@ -22,7 +22,7 @@ _KEPT: Final = 1000
 class InstalledSearches:
     """What searches need of a connection that `run` runs statements in.
 
-    There is no moment between planning and running that we are told of: what a search takes from other
+    Nothing notifies us between planning and running: what a search takes from other
     tables is found when the statement is planned, the search itself runs with it.
     """
 

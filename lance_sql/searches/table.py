@@ -21,7 +21,7 @@ Answer = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 class SearchTable(pads.Dataset):  # type: ignore[misc]
-    """What `answer` returns, in the shape of a pyarrow dataset; each scan asks anew.
+    """What `answer` returns, in the shape of a pyarrow dataset; each scan asks again.
 
     `description` says in lines what will be done.
     """

@@ -150,7 +150,7 @@ class Connection:
         A query is planned, and runs when its result is first asked for rows. Statements that change
         something run at once; those that change a dataset are one atomic commit each and answer with the
         number of rows concerned. `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping), in
-        the last statement. `progress` is told of rows read while a query runs: True prints them, a function
+        the last statement. `progress` reports the rows read while a query runs: True prints them, a function
         gets a `lance_engine.progress.ProgressEvent` ten times a second, in another thread, and ends the
         statement by raising.
         """

@@ -30,7 +30,7 @@ def find(catalog: Catalog, table: exp.Table, *, must_exist: bool = True) -> SqlD
 def find_named(
     catalog: Catalog, name: str, *, quoted: bool = True, must_exist: bool = True
 ) -> SqlDataset | None:
-    """As `find`, for a name that is no part of a parsed statement."""
+    """As `find`, for a name that is not part of a parsed statement."""
     suffix = split_suffix(name) if quoted else None
     if suffix is not None and suffix[0].endswith(_SUFFIX):
         raise UnsupportedFeatureError(

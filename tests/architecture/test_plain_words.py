@@ -32,6 +32,10 @@ ODD = {
     r"\bleast value\b|\bgreatest value\b": "min, max",
     r"\btells? (?:how|what|which|whether|of|on)\b": "show, report, say",
     r"\bdo not hold\b|\bdoes not hold\b": "is not true / has no",
+    r"\banew\b": "again",
+    r"\b(?:is|are) told (?:of|in)\b": "reports, describes",
+    r"\bof (?:its|their) own accord\b": "automatically",
+    r"\b(?:that|which) (?:is|are) no (?!longer)": "that is not a ...",
     r"\(s\)": "write singular and plural",
 }
 
