@@ -296,9 +296,7 @@ class Searches:
         return options
 
     def _dataset(self, call: SearchCall) -> SqlDataset:
-        found = self._host.catalog.open(
-            Reference(call.location, call.location, certain=True, quoted=call.quoted)
-        )
+        found = self._found(call.location, call.quoted)
         if found is None:
             raise DatasetNotFoundError(
                 f"{call.function.name}: dataset not found",
@@ -306,6 +304,15 @@ class Searches:
                 remedy="Use a path such as 'x.lance', or the name of a registered dataset",
             )
         return found
+
+    def _found(self, location: str, quoted: bool) -> SqlDataset | None:
+        """The dataset of a path or a name; in quotes a name may have dots, as without them."""
+        catalog = self._host.catalog
+        if quoted and "." in location and "/" not in location:
+            named = catalog.open(Reference(location, location))
+            if named is not None:
+                return named
+        return catalog.open(Reference(location, location, certain=True, quoted=quoted))
 
     def _vectors(self, call: SearchCall, expression: Expression) -> Any:
         """One vector, or an array of those that a query returns."""

@@ -23,7 +23,7 @@ from lance_sql.statements.refusals import (
 from lance_sql.statements.session import Session
 from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import Token
+from lance_sql.text.tokens import Token, closing
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
@@ -109,7 +109,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
     from lance_sql.statements import alter, changes, comments, create, indices, insert, merge
 
     with _quiet():
-        tree = _tree(_without_null_comment(statement) or _numbered(statement))
+        tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
     match tree:
         case exp.Insert():
             return insert.insert(session, tree, params)
@@ -163,6 +163,21 @@ def _without_null_comment(statement: Statement) -> str | None:
     if tokens[0].upper != "COMMENT" or tokens[-1].upper != "NULL":
         return None
     return f"{statement.original[: tokens[-1].start]}''"
+
+
+def _with_kind_first(statement: Statement) -> str | None:
+    """``CREATE INDEX ... ON t USING kind (column)`` for ``(column) USING kind``, which is not parsed."""
+    tokens = statement.tokens
+    if "INDEX" not in [token.upper for token in tokens[:4]]:
+        return None
+    start = next((place for place, token in enumerate(tokens) if token.text == "("), None)
+    end = None if start is None else closing(tokens, start)
+    if start is None or end is None or end + 2 >= len(tokens) or tokens[end + 1].upper != "USING":
+        return None
+    text = statement.original
+    column = text[tokens[start].start : tokens[end].end]
+    kind = text[tokens[end + 1].start : tokens[end + 2].end]
+    return f"{text[: tokens[start].start]}{kind} {column}{text[tokens[end + 2].end :]}"
 
 
 def _creates_table(statement: Statement) -> bool:

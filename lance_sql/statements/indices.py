@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, LanceError, UnsupportedFeatureError
@@ -18,11 +18,15 @@ from lance_sql.statements.transactions import refuse_in_transaction
 if TYPE_CHECKING:
     from sqlglot import exp
 
+#: Options as the extension of DuckDB for Lance writes them.
+_OTHER_NAMES: Final = {"metric_type": "metric"}
+
 
 def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     """``CREATE [OR REPLACE] INDEX [IF NOT EXISTS] [name] ON t [USING kind] (column) [WITH (name = value)]``.
 
-    The kind is btree by default. Options are those of `Dataset.create_index`.
+    USING may also stand behind the column. The kind is btree by default.
+    Options are those of `Dataset.create_index`.
     """
     from sqlglot import exp
 
@@ -75,7 +79,8 @@ def _options(properties: Sequence[exp.Property]) -> dict[str, Any]:
             raise UnsupportedFeatureError(
                 f"the index option {given.name} must be a constant, not {value.sql(dialect='duckdb')}"
             )
-        options[given.name.lower()] = value.to_py()
+        name = given.name.lower()
+        options[_OTHER_NAMES.get(name, name)] = value.to_py()
     return options
 
 

@@ -142,8 +142,8 @@ def _call(
     if (
         len(positional) not in (wanted, wanted + 1)
         or not all(positional)
-        or len(positional[0]) != 1
         or positional[0][0].kind not in ("string", "quoted", "word")
+        or not _is_one_name(positional[0])
     ):
         raise UnsupportedFeatureError(
             f"{function.name} takes {function.takes}", remedy=f"Write {function.usage}"
@@ -153,16 +153,29 @@ def _call(
     }
     if len(positional) > wanted:
         options.setdefault("k", _expression(text, function, positional[wanted]))
-    table = positional[0][0]
+    table = positional[0]
+    location = ".".join(token.value for token in table[::2])
+    quoted = len(table) == 1 and table[0].kind != "word"
     places = {
         place: _expression(text, function, argument)
         for place, argument in zip(function.places, positional[1:], strict=False)
     }
-    return SearchCall(function, name.start, last.end, table.value, table.kind != "word", places, options)
+    return SearchCall(function, name.start, last.end, location, quoted, places, options)
+
+
+def _is_one_name(tokens: list[Token]) -> bool:
+    """Whether the tokens are one, or words with dots between them."""
+    names, dots = tokens[::2], tokens[1::2]
+    return (
+        len(names) == len(dots) + 1
+        and all(dot.text == "." for dot in dots)
+        and (not dots or all(name.kind in ("word", "quoted") for name in names))
+    )
 
 
 def _is_named(argument: list[Token]) -> bool:
-    return len(argument) > 2 and argument[0].kind == "word" and argument[1].text in (":=", "=>")
+    # The extension of DuckDB for Lance writes ``k = 5``; a comparison is never an argument by place.
+    return len(argument) > 2 and argument[0].kind == "word" and argument[1].text in (":=", "=>", "=")
 
 
 def _option(function: SearchFunction, name: str) -> str:

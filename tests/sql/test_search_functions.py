@@ -364,3 +364,61 @@ def test_prepared_searches(session: lance_sql.Connection, path: str) -> None:
         session.sql(f"EXECUTE near({vector(path, 1)}, 4)").fetchall()
     session.sql("PREPARE each AS SELECT 1 + $1 AS n")
     assert session.sql("EXECUTE each(2)").fetchall() == [(3,)]
+
+
+def test_queries_of_the_duckdb_extension_run_unchanged(session: lance_sql.Connection, tmp_path: Path) -> None:
+    """As its manual has them, but for the place of the dataset."""
+    vectors = np.random.default_rng(1).normal(size=(400, 4)).astype(np.float32)
+    table = pa.table(
+        {
+            "id": range(400),
+            "label": [["cat", "dog"][number % 2] for number in range(400)],
+            "text": [["a puppy runs", "a cat sleeps", "cat, puppy"][number % 3] for number in range(400)],
+            "vec": pa.FixedSizeListArray.from_arrays(vectors.ravel(), 4),
+        }
+    )
+    place = f"{tmp_path}/t.lance"
+    ds = lance_sql.write(table, place)
+    query = [0.1, 0.2, 0.3, 0.4]
+
+    def rows(text: str) -> list[Any]:
+        return list(session.sql(text.replace("path/to/dataset.lance", place)).fetchall())
+
+    for column, kind, options in (
+        ("vec", "IVF_FLAT", " WITH (num_partitions=1, metric_type='l2')"),
+        ("label", "BTREE", ""),
+        ("text", "INVERTED", ""),
+    ):
+        rows(f"CREATE INDEX {column}_idx ON 'path/to/dataset.lance' ({column})\nUSING {kind}{options};")
+    kinds = {row[0]: row[1].upper() for row in rows("SHOW INDEXES ON 'path/to/dataset.lance';")}
+    assert kinds == {"vec_idx": "IVF_FLAT", "label_idx": "BTREE", "text_idx": "INVERTED"}
+    nearest = ds.nearest("vec", query, 5)["id"].to_pylist()
+    for kind in ("FLOAT[]", "FLOAT[4]", "DOUBLE[]", "DOUBLE[4]"):
+        found = rows(
+            f"""SELECT id, label, _distance
+            FROM lance_vector_search('path/to/dataset.lance', 'vec', [0.1, 0.2, 0.3, 0.4]::{kind},
+                                     k = 5, use_index = true, nprobs = 4, refine_factor = 2, prefilter = true)
+            ORDER BY _distance ASC"""
+        )
+        assert [row[0] for row in found] == nearest
+    found = rows(
+        """SELECT id, text, _score FROM lance_fts('path/to/dataset.lance', 'text', 'puppy', k = 10,
+        prefilter = true) WHERE label = 'dog' ORDER BY _score DESC"""
+    )
+    assert len(found) == 10
+    assert all(row[0] % 2 == 1 and "puppy" in row[1] for row in found)
+    found = rows(
+        """SELECT id, _hybrid_score, _distance, _score
+        FROM lance_hybrid_search('path/to/dataset.lance', 'vec', [0.1, 0.2, 0.3, 0.4]::FLOAT[4],
+                                 'text', 'puppy', k = 10, prefilter = false, alpha = 0.5,
+                                 oversample_factor = 4)
+        ORDER BY _hybrid_score DESC"""
+    )
+    expected = ds.hybrid("vec", query, "puppy", "text", k=10, alpha=0.5)
+    assert [row[1] for row in found] == pytest.approx(expected["_hybrid_score"].to_pylist())
+    rows("DROP INDEX vec_idx ON 'path/to/dataset.lance';")
+    rows(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE);")
+    for name in ("'ns.main.t'", "ns.main.t"):
+        assert [
+            row[0] for row in rows(f"SELECT id FROM lance_vector_search({name}, 'vec', {query}, k = 5)")
+        ] == nearest
