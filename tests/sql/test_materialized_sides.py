@@ -61,6 +61,27 @@ def test_everything_that_fits(shop, plans):
     assert "DatasetExec" not in plans[0]
 
 
+def test_small_sides_of_megabytes_get_one_hash_table(tmp_path, plans, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    count = 200_000
+    rows = pa.table({"id": np.arange(count), "text": [f"text {n % 1000}" for n in range(count)]})
+    lance_sql.write(rows, tmp_path / "small.lance")
+    many = pa.table({"id": np.arange(3 * count) // 2, "x": np.arange(3 * count)})
+    lance_sql.write(many, tmp_path / "big.lance")
+    found = []
+    text = (
+        "SELECT text, count(*) AS n, sum(x) AS s FROM small JOIN big USING (id) GROUP BY text ORDER BY text"
+    )
+    with lance_sql.connect(tmp_path, engine="datafusion") as connection:
+        found.append(connection.sql(text).fetchall())
+    own = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
+    with lance_sql.connect(tmp_path, datafusion=own) as connection:
+        found.append(connection.sql(text).fetchall())
+    assert found[0] == found[1]
+    assert len(found[0]) == 1000
+    assert ["CollectLeft" in plan for plan in plans] == [True, False]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
-from datafusion import SessionConfig, SessionContext
+from datafusion import SessionContext
 
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
@@ -23,7 +23,7 @@ from lance_sql.engines.datafusion.materialize import (
     small_sides,
 )
 from lance_sql.engines.datafusion.planning import Planning
-from lance_sql.engines.datafusion.settings import nulls_are_last
+from lance_sql.engines.datafusion.settings import nulls_are_last, session_config
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -52,7 +52,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         super().__init__()
         if context is None:
             # Parquet, CSV and JSON files are tables by their path, as in DuckDB.
-            context = SessionContext(SessionConfig().with_information_schema(True)).enable_url_table()
+            context = SessionContext(session_config()).enable_url_table()
         self.context = context
         #: what plans ask of the tables, and the runs that their scans belong to
         self._planning = Planning()
