@@ -42,6 +42,7 @@ from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole
 from lance_sql.text.explained import explained_query
 from lance_sql.text.first_rows import first_rows, limited
 from lance_sql.text.script import split
+from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ class Connection:
     ) -> QueryResult:
         """Plan one statement of the engine, such as a query, and return its result."""
         statement = Statement.of(text)
+        if shown_within(statement):
+            statement = with_shown(statement, names_query(self.table_names()), ALL_TABLES)
         with self._explained(statement):
             searches = Searches(self.searching, statement, params)
             if searches.runs_at_once:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
@@ -13,7 +13,7 @@ from lance_sql.catalog.namespaces import MAIN
 from lance_sql.statements.types import duckdb_types
 
 if TYPE_CHECKING:
-    from lance_sql.session.connection import Connection
+    from lance_sql.catalog.catalog import Catalog
 
 _ALL_TABLES = pa.schema(
     [
@@ -27,10 +27,24 @@ _ALL_TABLES = pa.schema(
 )
 
 
+class Source(Protocol):
+    """What has datasets, and an engine with tables of its own: a session, or a connection of the user."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The datasets, by name."""
+
+    def of_engine(self, text: str) -> pa.Table:
+        """The rows of a query that concerns the engine only."""
+
+    def known_to_engine(self) -> set[str]:
+        """The names under which the engine knows datasets and what describes them."""
+
+
 class Listing:
     """What there is in a session, as tables of information_schema have it."""
 
-    def __init__(self, session: Connection) -> None:
+    def __init__(self, session: Source) -> None:
         self._session = session
 
     def table(self, name: str) -> pa.Table:

@@ -22,17 +22,18 @@ from lance_sql.statements.refusals import (
 )
 from lance_sql.statements.session import Session
 from lance_sql.text.searches import index_setting
+from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
 #: First words of statements that may concern a dataset other than by reading it.
 _OURS = {
-    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN",
-    "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PREPARE", "RESET", "SET", "SHOW", "SUMMARIZE",
-    "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
+    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DESCRIBE", "DETACH", "DROP",
+    "EXPLAIN", "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PRAGMA", "PREPARE", "RESET", "SET", "SHOW",
+    "SUMMARIZE", "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
 }  # fmt: skip
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "IMPORT", "PREPARE"}
-_NEVER_PARSED = {"ATTACH", "DETACH", "USE"}
+_NEVER_PARSED = {"ATTACH", "DESCRIBE", "DETACH", "PRAGMA", "SHOW", "USE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
@@ -90,11 +91,13 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
             return upkeep.optimize(session, tokens)
         case "VACUUM" if len(tokens) > 1:
             return upkeep.vacuum(session, tokens)
+        case "SHOW" | "PRAGMA" | "DESCRIBE" if shown(tokens) is not None:
+            return upkeep.show_tables(session, tokens)
         case "SHOW":
             for show in (namespaces.show, upkeep.show, upkeep.show_columns):
-                shown = show(session, tokens)
-                if shown is not None:
-                    return shown
+                answered = show(session, tokens)
+                if answered is not None:
+                    return answered
         case "CALL":
             return upkeep.call(session, tokens, statement.original)
         case "SUMMARIZE" if not session.capabilities.computes_statements:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.catalog.attached import SESSION
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, is_remote, named
 from lance_sql.catalog.service import connect_service
 from lance_sql.errors import SqlError
@@ -140,19 +141,50 @@ def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``SHOW ALL TABLES``, ``SHOW DATABASES``, ``SHOW TABLES FROM ns``; None for other statements."""
-    words = [token.upper for token in tokens[1:]]
+    """``SHOW DATABASES`` and ``SHOW TABLES FROM ns``; None for other statements."""
+    words = [token.upper for token in tokens[1:] if token.text != ";"]
     attached = session.catalog.attached
-    if words == ["ALL", "TABLES"]:
-        return session.listing("all_tables")
     if words == ["DATABASES"]:
         names = sorted({*session.databases(), *attached.names()})
         return pa.table({"database_name": pa.array(names, pa.string())})
     if len(words) > 2 and words[0] == "TABLES" and words[1] in ("FROM", "IN"):
         parts = [token.value for token in tokens[3:] if token.kind in _NAMES]
-        namespace = attached.get(parts[0]) if len(parts) in (1, 2) else None
-        if namespace is None:
-            return None
-        names = namespace.tables(parts[1] if len(parts) == 2 else MAIN)
-        return pa.table({"name": pa.array(names, pa.string())})
+        tables = _tables_of(session, parts) if len(parts) in (1, 2) else None
+        if tables is None:
+            raise SqlError(
+                f"no catalog or schema is named {'.'.join(parts)!r}",
+                remedy="SHOW DATABASES lists the catalogs; ATTACH adds one",
+            )
+        return pa.table({"name": pa.array(tables, pa.string())})
     return None
+
+
+def _tables_of(session: Session, parts: Sequence[str]) -> list[str] | None:
+    """The tables of a catalog, of a schema in it, or of a schema of the current catalog; None if unknown."""
+    attached = session.catalog.attached
+    current = attached.current or (SESSION, MAIN)
+    if len(parts) == 1 and parts[0].lower() == current[1].lower() and attached.get(parts[0]) is None:
+        return session.table_names()
+    namespace = attached.get(parts[0])
+    if namespace is None and len(parts) == 1 and attached.current is not None:
+        inside = attached.get(current[0])
+        if inside is not None and named(parts[0], inside.schemas()) is not None:
+            return inside.tables(parts[0])
+    if namespace is not None:
+        schema = named(parts[1] if len(parts) == 2 else MAIN, namespace.schemas())
+        if schema is None:
+            return None
+        given = (
+            set(session.catalog.names()) - set(session.catalog.tables())
+            if attached.get(SESSION) is namespace and schema == MAIN
+            else set()
+        )
+        return sorted(given.union(namespace.tables(schema)))
+    if parts[0].lower() not in ("temp", *map(str.lower, session.databases())):
+        return None
+    within = {"database": parts[0].lower(), "schema": parts[-1].lower() if len(parts) == 2 else None}
+    return [
+        row["name"]
+        for row in session.listing("all_tables").to_pylist()
+        if all(asked is None or asked == row[key].lower() for key, asked in within.items())
+    ]

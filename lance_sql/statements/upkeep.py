@@ -20,6 +20,7 @@ from lance_sql.statements.targets import find_named
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import Reference
+from lance_sql.text.shown import shown
 from lance_sql.text.tokens import Token
 
 #: How long VACUUM keeps versions unless told.
@@ -84,11 +85,16 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     return session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
 
 
+def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:
+    """``SHOW TABLES`` and ``SHOW ALL TABLES``, in all their spellings."""
+    if shown(tokens) == "columns":
+        return session.listing("all_tables")
+    return pa.table({"name": pa.array(session.table_names(), pa.string())})
+
+
 def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``SHOW TABLES`` and ``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``; INDEXES is `index_health`."""
+    """``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``; INDEXES is `index_health`."""
     what = tokens[1].upper if len(tokens) > 1 else ""
-    if what == "TABLES" and len(tokens) == 2:
-        return pa.table({"name": pa.array(session.table_names(), pa.string())})
     part = {"INDEXES": "index_health"}.get(what, what.lower())
     if part not in METADATA_TABLES or len(tokens) < 3:
         return None

@@ -69,3 +69,58 @@ def test_a_view_keeps_its_dataset_when_another_is_dropped(folder: str) -> None:
     lance_sql.open(f"{folder}/t.lance").delete("true")
     assert before > 0
     assert connection.execute("SELECT count(*) FROM over").fetchone() == (0,)
+
+
+EVERYWHERE = (
+    "PRAGMA show_tables",
+    "SHOW TABLES FROM main",
+    "SELECT name FROM (SHOW TABLES) ORDER BY name",
+    "SELECT name FROM (SHOW ALL TABLES) ORDER BY name",
+    "SELECT table_name FROM information_schema.tables "
+    "WHERE table_schema <> 'information_schema' ORDER BY table_name",
+    "SELECT DISTINCT table_name FROM information_schema.columns "
+    "WHERE table_schema <> 'information_schema' ORDER BY table_name",
+)
+
+
+def test_all_statements_agree_on_a_connection_of_ones_own(folder: str) -> None:
+    connection = duckdb.connect()
+    filled(connection)
+    lance_sql.duckdb.install(connection, folder)
+    used(connection.sql, folder)
+    for statement in EVERYWHERE:
+        assert connection.sql(statement).fetchall() == SHOWN, statement
+        assert connection.execute(statement).fetchall() == SHOWN, statement
+    for statement in ("SHOW ALL TABLES", "SHOW", "DESCRIBE", "PRAGMA show_tables_expanded"):
+        assert sorted(row[2:3] for row in connection.sql(statement).fetchall()) == SHOWN, statement
+    assert connection.sql("SHOW TABLES FROM memory").fetchall() == [("own",), ("viewed",)]
+    assert connection.sql("SHOW TABLES").fetchall() == SHOWN
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_all_statements_agree_in_a_session(
+    folder: str, engine: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    session = lance_sql.connect(folder, engine=engine)
+    used(session.sql, folder)
+    session.sql("CREATE VIEW viewed AS SELECT 1 AS one")
+    shown = [("it's",), ("t",), ("viewed",)]
+    for statement in EVERYWHERE:
+        assert session.sql(statement).fetchall() == shown, statement
+    other = tmp_path_factory.mktemp("other")
+    lance_sql.write(pa.table({"a": [1]}), other / "u.lance")
+    session.sql(f"ATTACH '{other}' AS ns (TYPE lance)")
+    session.sql("SELECT * FROM ns.u").fetchall()
+    for statement in EVERYWHERE[:3]:
+        assert session.sql(statement).fetchall() == shown, statement
+    for statement in EVERYWHERE[3:]:
+        assert session.sql(statement).fetchall() == sorted([*shown, ("u",)]), statement
+    assert session.sql("SHOW TABLES FROM ns").fetchall() == [("u",)]
+    assert session.sql("SHOW TABLES FROM ns.main;").fetchall() == [("u",)]
+    assert session.sql("SHOW TABLES FROM lance").fetchall() == [("it's",), ("t",)]
+    for unknown in ("nosuch", "ns.nosuch", "lance.main.t"):
+        with pytest.raises(lance_sql.LanceError, match="no catalog or schema"):
+            session.sql(f"SHOW TABLES FROM {unknown}")
+    session.sql("USE ns")
+    assert ("u",) in session.sql("SHOW TABLES FROM main").fetchall()
+    assert session.sql("SHOW TABLES").fetchall() == session.sql("SHOW TABLES FROM main").fetchall()

@@ -18,6 +18,7 @@ from lance_engine.errors import LanceError
 from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_engine.owned import OwnedValues
 
+from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import EngineData, Parameters
@@ -25,6 +26,7 @@ from lance_sql.engines.duckdb.settings import nulls_are_last
 from lance_sql.engines.duckdb.table import declared_type, register
 from lance_sql.engines.statement_run import Runs
 from lance_sql.searches.installed import InstalledSearches
+from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class _Installed(NamedTuple):
 
 _installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
 _hooked = False
+
+#: Runs a statement as it is, without a look at what it names.
+_sql: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnection.sql
 
 
 def install(
@@ -82,7 +87,33 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Instal
         found = this()
         return found is not None and nulls_are_last(found, descending)
 
-    return _Installed(Binding(names, catalog), InstalledSearches(catalog, names, run, last))
+    binding: Binding
+    binding = Binding(
+        names,
+        catalog,
+        listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTED},
+    )
+    return _Installed(binding, InstalledSearches(catalog, names, run, last))
+
+
+def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
+    """A table of information_schema, with the datasets that the connection knows."""
+    from lance_sql.session.listing import Listing  # takes longer to import than a query
+
+    return Listing(_Listed(names, binding())).table(name)
+
+
+class _Listed:
+    """What a connection has, as `Listing` asks for it."""
+
+    def __init__(self, names: _Names, binding: Binding) -> None:
+        self._names = names
+        self.catalog = binding.catalog
+        self.known_to_engine = binding.registered
+
+    def of_engine(self, text: str) -> pa.Table:
+        """The rows of a query, which names no dataset."""
+        return _sql(self._names.open(), text).to_arrow_table()
 
 
 class _Names:
@@ -157,7 +188,7 @@ def _call(
         if searched is not statement:
             statement, _arguments = searched, _arguments[:1]
             _options[_parameters] = left
-    bound = _shown(_binding) if _asks_for_tables(statement) else _binding.bind(statement).text
+    bound = _binding.bind(_with_tables_shown(statement, _binding)).text
     if _arguments:
         _arguments = (bound, *_arguments[1:])
     else:
@@ -169,18 +200,30 @@ def _call(
             _binding.unsettle()
 
 
-def _asks_for_tables(statement: Statement) -> bool:
-    return [token.upper for token in statement.tokens if token.upper != ";"] == ["SHOW", "TABLES"]
+def _with_tables_shown(statement: Statement, binding: Binding) -> Statement:
+    """A statement that shows the tables of the connection, and datasets by their names only."""
+    tokens = [token for token in statement.tokens if token.text != ";"]
+    whole = shown(tokens)
+    if whole == "columns":
+        return Statement(ALL_TABLES)
+    words = [token.upper for token in tokens]
+    if whole == "names" or words == ["SHOW", "TABLES", "FROM", "MAIN"]:
+        return Statement(_names_shown(binding, "SHOW TABLES", binding.catalog.names()))
+    if words[:3] == ["SHOW", "TABLES", "FROM"]:
+        return Statement(_names_shown(binding, statement.original.rstrip().rstrip(";"), ()))
+    if shown_within(statement):
+        names = _names_shown(binding, "SHOW TABLES", binding.catalog.names())
+        return with_shown(statement, names, ALL_TABLES)
+    return statement
 
 
-def _shown(binding: Binding) -> str:
+def _names_shown(binding: Binding, asked: str, datasets: Sequence[str]) -> str:
     """What shows the tables of the connection, and datasets by their names, not by how DuckDB knows them."""
-    datasets = binding.catalog.names()
     hidden = binding.registered().difference(datasets)
     names = ", ".join(f"({_text(name)})" for name in datasets)
     more = f" UNION SELECT * FROM (VALUES {names})" if names else ""
     listed = ", ".join(map(_text, sorted(hidden))) or "''"
-    return f"SELECT name FROM (SHOW TABLES) WHERE name NOT IN ({listed}){more} ORDER BY name"
+    return f"SELECT name FROM ({asked}) WHERE name NOT IN ({listed}){more} ORDER BY name"
 
 
 def _text(value: str) -> str:
