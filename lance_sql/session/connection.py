@@ -189,7 +189,7 @@ class Connection:
 
     def listing(self, name: str) -> pa.Table:
         """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
-        from lance_sql.session.listing import Listing  # takes longer to import than a query
+        from lance_sql.engines.duckdb.listing import Listing  # takes longer to import than a query
 
         with self._engine.lock:
             return Listing(self).table(name)

@@ -197,6 +197,15 @@ def _by(statement: Statement, word: str) -> list[tuple[int, int]]:
     ]
 
 
+def _first_from(tokens: list[Token]) -> list[tuple[int, int, str]]:
+    """``SELECT *`` for the rows of ``INSERT INTO t (FROM s)``, which look like columns to the parser."""
+    first = next((place for place, token in enumerate(tokens) if token.text == "("), len(tokens))
+    start = tokens[first + 1 : first + 2]
+    if not start or start[0].upper != "FROM" or any(token.upper == "SELECT" for token in tokens):
+        return []
+    return [(start[0].start, start[0].start, "SELECT * ")]
+
+
 def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
     return zip(tokens, tokens[1:], tokens[2:], strict=False)
 
@@ -215,6 +224,7 @@ def _numbered(statement: Statement) -> str:
         edits += [(place, end, "") for place, end in _by(statement, "NAME")]
     elif statement.tokens[0].upper in ("INSERT", "WITH"):
         edits += [(place, end, "") for place, end in _by(statement, "POSITION")]
+        edits += _first_from(statement.tokens)
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

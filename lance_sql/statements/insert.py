@@ -12,13 +12,14 @@ from lance_engine.write.dataset import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
+from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.statements.clauses import refuse_unheeded
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.statements.types import default_of, duckdb_types
+from lance_sql.statements.types import default_of
 from lance_sql.statements.writing import write_options, write_query
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
     from sqlglot import exp
 
     query = statement.expression
+    if query is None:
+        raise UnsupportedFeatureError(
+            "INSERT of rows in a form that is not known", remedy="Write INSERT INTO t SELECT ..., or VALUES"
+        )
     if isinstance(query, exp.Values):
         _fit_values(query, schema, columns or schema.names)
     before = statement.args.get("with_")

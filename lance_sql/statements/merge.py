@@ -16,6 +16,7 @@ from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
+from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
 from lance_sql.statements.clauses import refuse_unheeded
@@ -23,7 +24,7 @@ from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
-from lance_sql.statements.types import default_of, duckdb_types
+from lance_sql.statements.types import default_of
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
-from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.errors import translated
 from lance_sql.scratch import scratch
 from lance_sql.statements.refusals import refuse_enums, refuse_types
@@ -19,28 +16,6 @@ from lance_sql.statements.session import Session
 JSON = pa.json_(pa.string())
 #: Key of the field metadata that holds the SQL expression for rows that have no value for the column.
 DEFAULT_KEY = b"lance-sql:default"
-
-
-def duckdb_types(schema: pa.Schema) -> list[str]:
-    """How DuckDB calls the types of the columns."""
-    return [_duckdb_type(declared_type(field.type), *_extension(field)) for field in schema]
-
-
-def _extension(field: pa.Field) -> tuple[bytes | None, ...]:
-    """What the metadata of a field says of its type: JSON is declared as text that is called so."""
-    metadata = field.metadata or {}
-    return tuple(metadata.get(key) for key in _EXTENSION)
-
-
-_EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")
-
-
-@functools.lru_cache(maxsize=1024)
-def _duckdb_type(kind: pa.DataType, *extension: bytes | None) -> str:
-    metadata = {key: value for key, value in zip(_EXTENSION, extension, strict=True) if value is not None}
-    with scratch() as connection:
-        schema = pa.schema([pa.field("value", kind, metadata=metadata)])
-        return str(connection.from_arrow(schema.empty_table()).types[0])
 
 
 def default_of(field: pa.Field) -> str | None:

@@ -332,6 +332,20 @@ def test_absurd_counts_are_not_believed(tmp_path: Path) -> None:
             use()
 
 
+@pytest.mark.parametrize("claimed", [2**27, 2**31, 2**32 - 1, 2**32])
+def test_counts_that_do_not_fit_the_files_are_not_believed(tmp_path: Path, claimed: int) -> None:
+    opened = dataset(tmp_path / "t.lance")
+    path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
+    manifest, section, transaction = parse_manifest_file(path.read_bytes())
+    fragments = (dataclasses.replace(manifest.fragments[0], physical_rows=claimed),)
+    changed = dataclasses.replace(manifest, fragments=fragments)
+    path.write_bytes(serialize_manifest_file(changed, index_section=section, transaction=transaction))
+    with pytest.raises(CorruptFileError, match=f"{claimed} rows"):
+        lance_sql.open(opened.uri).count_rows()
+    with pytest.raises(CorruptFileError, match=f"{claimed} rows"):
+        lance_sql.sql(f"SELECT count(*) FROM '{opened.uri}'").fetchall()
+
+
 def test_schemas_of_absurdly_many_fields(tmp_path: Path) -> None:
     messages = [file_pb2.Field(name=str(number), id=number, parent_id=-1) for number in range(100_001)]
     with pytest.raises(UnsupportedFeatureError, match="fields"):

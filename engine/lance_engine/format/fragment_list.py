@@ -27,6 +27,10 @@ _SPILLED: Final = np.uint64(2)
 _LARGEST_ID: Final = np.uint64(2**32 - 1)
 _MOST_ROWS: Final = np.uint64(2**32)
 
+# A number of rows above both is compared with what the files say.
+_MANY_ROWS: Final = np.uint64(2**26)
+_ROWS_PER_BYTE: Final = 64
+
 
 class FragmentList(Sequence[Fragment]):
     """The fragments of a manifest, each converted when it is first requested.
@@ -58,6 +62,14 @@ class FragmentList(Sequence[Fragment]):
         """Whether every fragment records its number of rows."""
         unknown = np.flatnonzero(self._rows == 0).tolist()
         return not any(self[place].files for place in unknown)
+
+    def doubtful_rows(self) -> list[int]:
+        """The places of fragments with more rows than files of their size are likely to have.
+
+        Values that are all the same take no room, so that such a number may well be right.
+        """
+        many = np.flatnonzero(self._rows > _MANY_ROWS).tolist()
+        return [place for place in many if self._rows[place] > _ROWS_PER_BYTE * _file_bytes(self[place])]
 
     def repeats_ids(self) -> bool:
         """Whether two fragments have the same id."""
@@ -182,3 +194,8 @@ def _summaries(stored: bytes) -> U64Array:
         return kernels.fragment_summaries(stored)
     except kernels.CorruptDataError as error:
         raise CorruptFileError(f"The fragments cannot be parsed: {error.args[0]}") from error
+
+
+def _file_bytes(fragment: Fragment) -> int:
+    """The size of all files of a fragment; of those that do not record theirs, 0."""
+    return sum(file.file_size or 0 for file in fragment.files)

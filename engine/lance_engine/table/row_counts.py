@@ -24,6 +24,7 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
     # Early writers, which did not say who they are, recorded wrong numbers.
     trusted = snapshot.manifest.writer_version is not None
     if trusted and _all_rows_known(fragments) and not _is_legacy(snapshot):
+        _check_doubtful(snapshot)
         return snapshot
 
     def count(fragment: Fragment) -> Fragment:
@@ -36,6 +37,25 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
     if all(new is old for new, old in zip(counted, fragments, strict=True)):
         return snapshot
     return snapshot.with_fragments(counted)
+
+
+def _check_doubtful(snapshot: Snapshot) -> None:
+    """CorruptFileError if a fragment claims far more rows than its files, which are small, have."""
+    fragments = snapshot.fragments
+    for place in fragments.doubtful_rows() if isinstance(fragments, FragmentList) else ():
+        fragment = fragments[place]
+        try:
+            rows = stored_rows(snapshot, fragment)
+        except (LanceError, OSError):
+            continue  # reading it will say what is wrong with its files
+        if rows is not None and rows < fragment.physical_rows:
+            raise CorruptFileError(
+                f"The manifest says that a fragment has {fragment.physical_rows} rows; its files have {rows}",
+                path=snapshot.uri,
+                version=snapshot.version,
+                fragment=fragment.id,
+                remedy="Open an earlier version, or restore one",
+            )
 
 
 def _is_legacy(snapshot: Snapshot) -> bool:

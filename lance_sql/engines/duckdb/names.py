@@ -98,7 +98,7 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Instal
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
     """A table of information_schema, with the datasets that the connection knows."""
-    from lance_sql.session.listing import Listing  # takes longer to import than a query
+    from lance_sql.engines.duckdb.listing import Listing  # takes longer to import than a query
 
     return Listing(_Listed(names, binding())).table(name)
 
