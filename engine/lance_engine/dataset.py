@@ -296,7 +296,7 @@ class DatasetVersion:
         All are found if `k` is None. `query` is a text, of which rows have at least one word, or a query of
         `lance_sql.full_text`. `column` is the column that is searched, a string column or one of lists of
         strings, or several: then the best score among them counts. By default these are all columns with
-        an inverted index. Only rows that pass
+        an inverted index, and if none has one the texts among `columns`. Only rows that pass
         `filter` (see `scan`) are looked at. `columns` are those of the answer, all by default; ``_score``
         follows them unless it is among them, then ``_rowid`` with `with_row_id`. Rows with equal scores come
         in the order of their row ids.

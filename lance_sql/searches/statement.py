@@ -186,7 +186,7 @@ class Searches:
         """The answer of a call whose arguments are known."""
         dataset = self._dataset(call)
         options = self._options(call, dataset)
-        column = str(self._value(call.places["column"]))
+        column = self._column(call, self._value(call.places["column"]))
         query = self._vectors(call, call.places["query"])
         several = isinstance(query, np.ndarray) and query.ndim == 2
         columns = options.pop("columns", None)
@@ -216,8 +216,9 @@ class Searches:
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         given = {place: self._value(value) for place, value in call.places.items() if place != "query"}
-        column, text = str(given["column"]), given["text"]
+        column, text = self._column(call, given["column"]), given["text"]
         is_hybrid = call.function is HYBRID_SEARCH
+        text_column = self._column(call, given["text_column"]) if is_hybrid else column
         fields = _fields(dataset, options.pop("columns", None))
         scores = [_FOUND_DISTANCE, _SCORE, _HYBRID_SCORE] if is_hybrid else [_SCORE]
         self._order = None if is_hybrid else _SCORE.name
@@ -227,7 +228,6 @@ class Searches:
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
             searched = self._dataset(call) if self.is_view else dataset
             if is_hybrid:
-                text_column = str(given["text_column"])
                 found = searched.hybrid(
                     column,
                     vector,
@@ -253,7 +253,7 @@ class Searches:
         """The answers for all the vectors of another table, each with its vector."""
         dataset = self._dataset(call)
         options = self._options(call, dataset)
-        column = str(self._value(call.places["column"]))
+        column = self._column(call, self._value(call.places["column"]))
         fields = _fields(dataset, options.pop("columns", None))
         query = Statement(lateral.query_of_vectors(self._original, call, expression))
         given = self._parameters.named(query)
@@ -287,6 +287,17 @@ class Searches:
             return _batches(rows, names)
 
         return _table(schema, answer, partial(_description, dataset, column, options))
+
+    @staticmethod
+    def _column(call: SearchCall, value: Any) -> str:
+        """The name of a column that a call has; UnsupportedFeatureError for NULL and numbers."""
+        if not isinstance(value, str):
+            said = "NULL" if value is None else repr(value)
+            raise UnsupportedFeatureError(
+                f"{call.function.name} takes a column by its name in quotes, not {said}",
+                remedy=f"Write {call.function.usage}",
+            )
+        return value
 
     def _options(self, call: SearchCall, dataset: SqlDataset) -> dict[str, Any]:
         options = {name: self._value(value) for name, value in call.options.items()}
@@ -381,11 +392,15 @@ def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -
 def _words(
     dataset: SqlDataset, call: SearchCall, given: Mapping[str, Any], column: str, options: Mapping[str, Any]
 ) -> list[str]:
+    from lance_engine.search.explain import explain_texts
+
     if call.function is not HYBRID_SEARCH:
         lines = [f"words     {given['text']!r} in {column}, {options.get('k', 10):,} rows by their scores"]
         filter = options.get("filter")
+        lines += explain_texts(dataset.snapshot, column, options)
         return [*lines, *([f"filter    {filter}, before the best are chosen"] if filter else [])]
     lines = [f"words     {given['text']!r} in {given['text_column']}"]
+    lines += explain_texts(dataset.snapshot, str(given["text_column"]), options)
     return [*_description(dataset, column, options), *lines]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.errors import UnsupportedFeatureError
 
 import lance_sql
 
@@ -83,3 +84,32 @@ def test_an_index_on_words_made_in_sql(session: lance_sql.Connection, path: str,
     assert session.sql(text).fetchall() == [(row,) for row in expected["id"].to_pylist()]
     health = session.sql(f"SELECT name, rows, unindexed_rows, advice FROM lance_indexes({copied})")
     assert health.fetchall() == [("words", 60, 0, None)]
+
+
+def test_explain_names_the_index_and_what_it_lacks(session: lance_sql.Connection, tmp_path: Path) -> None:
+    place = f"{tmp_path}/t.lance"
+    table = pa.table({"id": range(6), "text": ["quick fox", "lazy dog"] * 3})
+    lance_sql.write(table, place)
+    search = f"SELECT id FROM lance_fts('{place}', 'text', 'fox'{{}})"
+    assert "texts     6 rows in 1 fragment, read and scored" in str(session.explain(search.format("")))
+    lance_sql.open(place).create_index("text", "INVERTED")
+    lance_sql.write(table.slice(0, 2), place, mode="append")
+    told = str(session.explain(search.format("")))
+    assert "index     text_idx (INVERTED): segment of 6 rows in 1 fragment, 1 partition" in told
+    assert "unindexed 2 rows in 1 fragment, read and scored" in told
+    assert "1 fragment, left out" in str(session.explain(search.format(", fast_search = true")))
+    assert "2 fragments, read and scored, as asked" in str(
+        session.explain(search.format(", use_index = false"))
+    )
+
+
+@pytest.mark.parametrize("column", ["NULL", "3"])
+def test_columns_are_given_by_name(session: lance_sql.Connection, path: str, column: str) -> None:
+    for search in (
+        f"lance_fts('{path}', {column}, 'fox')",
+        f"lance_vector_search('{path}', {column}, [1, 2, 3, 4])",
+        f"lance_hybrid_search('{path}', {column}, [1, 2, 3, 4], 'text', 'fox')",
+        f"lance_hybrid_search('{path}', 'v', [1, 2, 3, 4], {column}, 'fox')",
+    ):
+        with pytest.raises(UnsupportedFeatureError, match=f"by its name in quotes, not {column}"):
+            session.sql(f"SELECT * FROM {search}").fetchall()

@@ -63,8 +63,15 @@ class VectorColumn:
         return pc.struct_field(values, list(self.parts[1:])) if len(self.parts) > 1 else values
 
 
+def require_name(name: Any) -> None:
+    """InvalidSearchError if a column is not given by its name."""
+    if not isinstance(name, str):
+        raise InvalidSearchError(f"The column is given by its name, not {name!r}")
+
+
 def vector_column(snapshot: Snapshot, name: str) -> VectorColumn:
     """The column of this name; InvalidSearchError if its values are not vectors."""
+    require_name(name)
     field = snapshot.schema.field(name)
     kind = field.to_arrow().type
     is_multi = at.is_list(kind) or at.is_large_list(kind)

@@ -1,4 +1,4 @@
-"""What a search for vectors would do: found without reading a vector."""
+"""What a search would do: found without reading a vector or a text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from lance_engine.search.indexed import choose_index
 from lance_engine.search.metric import metric_named
 from lance_engine.search.nearest import default_metric
 from lance_engine.search.options import SearchOptions
+from lance_engine.search.text.column import text_column
+from lance_engine.search.text.indexed import choose_texts
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -42,14 +44,39 @@ def explain_nearest(
             f"{probes} of {len(segment.centroids):,} partitions{most}, "
             f"the largest of {int(np.max(segment.lengths, initial=0)):,} rows"
         )
-    missing = sorted(live.keys() - covered)
-    if missing:
-        rows = sum(live[number] for number in missing)
-        how = "left out" if known.fast_search else "searched exactly"
-        lines.append(f"unindexed {rows:,} rows in {_fragments(missing)}, {how}")
+    lines += _missing(live, covered, "left out" if known.fast_search else "searched exactly")
     if known.refine_factor is not None:
         lines.append(f"refined   {k * known.refine_factor:,} rows by their exact distances")
     return lines
+
+
+def explain_texts(snapshot: Snapshot, column: str, options: Mapping[str, Any] = {}) -> list[str]:
+    """Lines that say which index, segments, partitions and rows `Dataset.search` would search in a column."""
+    place = text_column(snapshot, column)
+    use_index = options.get("use_index", True)
+    chosen = choose_texts(snapshot, place, positions=False) if use_index else None
+    live = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}
+    if chosen is None:
+        why = "" if use_index else ", as asked"
+        return [f"texts     {sum(live.values()):,} rows in {_fragments(live)}, read and scored{why}"]
+    lines = []
+    for segment, fragments in chosen.segments:
+        rows = sum(live.get(number, 0) for number in fragments)
+        count = len(segment.partitions)
+        lines.append(
+            f"index     {chosen.name} (INVERTED): segment of {rows:,} rows in {_fragments(list(fragments))}, "
+            f"{count:,} partition{'' if count == 1 else 's'}"
+        )
+    how = "left out" if options.get("fast_search") else "read and scored"
+    return [*lines, *_missing(live, chosen.covered, how)]
+
+
+def _missing(live: Mapping[int, int], covered: Collection[int], how: str) -> list[str]:
+    missing = [number for number in live if number not in covered]
+    if not missing:
+        return []
+    rows = sum(live[number] for number in missing)
+    return [f"unindexed {rows:,} rows in {_fragments(missing)}, {how}"]
 
 
 def _fragments(found: Collection[int]) -> str:

@@ -149,3 +149,19 @@ def test_searches_that_make_no_sense_are_refused(written):
         ds.search("ash")
     with pytest.raises(UnsupportedFeatureError, match="tokenizer"):
         ds.search("ash", "text", analysis={"base_tokenizer": "jieba"})
+
+
+def test_queries_that_name_their_columns_need_no_other(tmp_path):
+    table = pa.table({"id": range(3), "text": ["ash oak", "oak", "elm"], "title": ["elm", "ash", "oak"]})
+    ds = lance_sql.write(table, tmp_path / "t")
+    found = ds.search(MultiMatch("elm", ["text", "title"]), columns=["id"])
+    assert sorted(found["id"].to_pylist()) == [0, 2]
+    found = ds.search(Boolean(must=[Match("oak", "text")], must_not=[Match("elm", "title")]), columns=["id"])
+    assert found["id"].to_pylist() == [1]
+    assert ds.search(Match("ash oak", "text", operator="AND"), columns=["id"])["id"].to_pylist() == [0]
+    # Without a column and an index, the texts of the answer are searched.
+    assert ds.search("elm", columns=["text"])["text"].to_pylist() == ["elm"]
+    assert sorted(ds.search("elm", columns=["id", "text", "title"])["id"].to_pylist()) == [0, 2]
+    for wrong in (None, 3):
+        with pytest.raises(InvalidSearchError, match="by its name"):
+            ds.nearest(wrong, [1.0])

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lance_engine.errors import InvalidSearchError
 from lance_engine.index.inverted.analysis import Analysis, is_text
+from lance_engine.search.column import require_name
 from lance_engine.table.snapshot import Snapshot
 
 
@@ -33,13 +34,19 @@ class TextColumn:
         return replace(analysis, lance_tokenizer="json" if self.is_json else "text")
 
 
+def holds_texts(snapshot: Snapshot, name: str) -> bool:
+    """Whether the values of a column are strings, lists of strings, or JSON documents."""
+    field = snapshot.schema.field(name)
+    return field.is_json or is_text(field.to_arrow().type)
+
+
 def text_column(snapshot: Snapshot, name: str) -> TextColumn:
     """The column of this name; InvalidSearchError if its values are not texts."""
+    require_name(name)
     field = snapshot.schema.field(name)
-    kind = field.to_arrow().type
-    if not field.is_json and not is_text(kind):
+    if not holds_texts(snapshot, name):
         raise InvalidSearchError(
-            f"The column holds {kind}, no texts",
+            f"The column holds {field.to_arrow().type}, no texts",
             remedy="Texts are strings, lists of strings or JSON documents",
             path=snapshot.uri,
             version=snapshot.version,

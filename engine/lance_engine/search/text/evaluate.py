@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import InvalidSearchError
@@ -10,7 +10,7 @@ from lance_engine.index.inverted.analysis import PLAIN, Analysis, analysis_of
 from lance_engine.index.inverted.json_documents import analyzer_of
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.search.allowed import AllowedRows
-from lance_engine.search.text.column import TextColumn, text_column
+from lance_engine.search.text.column import TextColumn, holds_texts, text_column
 from lance_engine.search.text.flat import Rows, expansions, search_flat
 from lance_engine.search.text.found import Found, among, best_of, joined, summed
 from lance_engine.search.text.indexed import (
@@ -47,11 +47,15 @@ class Evaluator:
         self._kept: dict[frozenset[int], AllowedRows] = {}
         self._analysis = None if analysis is None else analysis_of(analysis)
 
-    def searched_columns(self) -> list[str]:
-        """The columns that a query without one is about."""
+    def searched_columns(self, answered: Sequence[str] | None) -> list[str]:
+        """The columns that a query without one is about: those with an index, or texts of the answer."""
         found = indexed_columns(self._snapshot) if self._use_index else []
         if found:
             return found
+        known = self._snapshot.schema.names
+        texts = [name for name in answered or () if name in known and holds_texts(self._snapshot, name)]
+        if texts:
+            return texts
         raise InvalidSearchError(
             "The query names no column, and no column has an inverted index",
             remedy="Name the column to search",

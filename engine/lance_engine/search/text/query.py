@@ -146,6 +146,11 @@ def with_columns(query: TextQuery, columns: Sequence[str]) -> TextQuery:
     return query
 
 
+def names_all_columns(query: TextQuery) -> bool:
+    """Whether no part of a query leaves its column to the search."""
+    return all(leaf.column is not None for leaf in leaves(query))
+
+
 def leaves(query: TextQuery) -> list[Match | Phrase]:
     """The matches and phrases of a query that has all its columns, each once."""
     match query:
@@ -175,7 +180,7 @@ def _check_text(text: Any) -> None:
 
 
 def _check_operator(operator: Any) -> None:
-    if operator not in ("or", "and"):
+    if not isinstance(operator, str) or operator.lower() not in ("or", "and"):
         raise InvalidSearchError(f"The operator is 'or' or 'and', not {operator!r}")
 
 

@@ -13,7 +13,7 @@ from lance_engine.scan.scanner import parse_filter
 from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.options import AskedRows, SearchOptions
 from lance_engine.search.text.evaluate import Evaluator
-from lance_engine.search.text.query import Match, TextQuery, check, with_columns
+from lance_engine.search.text.query import Match, TextQuery, check, names_all_columns, with_columns
 
 if TYPE_CHECKING:
     from lance_engine.scan.fragment import FragmentReader
@@ -44,8 +44,10 @@ def search(
         analysis,
     )
     asked = query_of(query)
-    names = [column] if isinstance(column, str) else column
-    asked = with_columns(asked, evaluator.searched_columns() if names is None else list(names))
+    if not names_all_columns(asked):
+        names = [column] if isinstance(column, str) else column
+        searched = evaluator.searched_columns(rows.columns) if names is None else list(names)
+        asked = with_columns(asked, searched)
     found = evaluator.evaluate(asked, None if k is None else int(k)).best(k)
     answered = answer_names(snapshot, rows.columns, (SCORE,), rows.with_row_id)
     scores = {SCORE: computed_column(SCORE, found.scores)}

@@ -107,7 +107,7 @@ def terms_of(query: Match | Phrase, analyzer: Analyzer, expand: Expand | None = 
         tuple(numbers),
         tuple(groups),
         1.0 if isinstance(query, Phrase) else query.boost,
-        isinstance(query, Phrase) or query.operator == "and",
+        isinstance(query, Phrase) or query.operator.lower() == "and",
         tuple(token.position - first for token in tokens) if is_phrase else None,
         query.slop if isinstance(query, Phrase) else 0,
     )
