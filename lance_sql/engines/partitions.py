@@ -5,7 +5,7 @@ fragments.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Rows below which a further partition costs more than it brings.
 _ROWS_PER_PARTITION = 1 << 16
+#: Bytes that stay in a processor's cache while an engine computes with them, and rows that are worth a call.
+_CACHED_BYTES = 1 << 19
+_LEAST_ROWS = 1 << 13
 
 
 def partitions(
@@ -74,7 +77,21 @@ class Partition:
     ) -> TableScanner:
         """A scan of this range. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         with visit():
-            return TableScanner(self.table, columns, filter, self.splits, run=self._run)
+            return TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
+
+
+def within_cache(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of `batches`, cut so that engines compute with what is in a processor's cache.
+
+    Batches with nested columns stay as they are: engines are known to fail on parts of these.
+    """
+    for batch in batches:
+        rows = batch.num_rows
+        most = max(_LEAST_ROWS, _CACHED_BYTES * rows // max(batch.nbytes, 1)) if rows > _LEAST_ROWS else rows
+        if rows <= most or any(map(pa.types.is_nested, batch.schema.types)):
+            yield batch
+        else:
+            yield from (batch.slice(begin, most) for begin in range(0, rows, most))
 
 
 def as_expression(filter: Any) -> Any:
@@ -85,7 +102,10 @@ def as_expression(filter: Any) -> Any:
 
 
 class TableScanner:
-    """A scan in the shape of a pyarrow scanner: all rows of the table, or those of `splits`."""
+    """A scan in the shape of a pyarrow scanner: all rows of the table, or those of `splits`.
+
+    Its batches are `cut` for engines that compute with one at a time.
+    """
 
     def __init__(
         self,
@@ -95,14 +115,16 @@ class TableScanner:
         splits: Sequence[ScanSplit] | None = None,
         batch_size: int | None = None,
         run: StatementRun | None = None,
+        cut: bool = False,
     ) -> None:
+        self._cut = cut
         self._scan = table.scan(columns, as_expression(filter), run=run, splits=splits, batch_size=batch_size)
         self.dataset_schema: pa.Schema = table.schema
         self.projected_schema: pa.Schema = self._scan.schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches; safe on threads that Python did not start. Zero columns keep their row count."""
-        return guarded(self._scan.batches)
+        return guarded(lambda: within_cache(self._scan.batches()) if self._cut else self._scan.batches())
 
     def to_table(self) -> pa.Table:
         return self._scan.stream().table()
