@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ MAX_FIXED_SIZE_LISTS: Final = 16
 MAX_FIELDS: Final = 100_000
 LISTS: Final = ("list", "large_list")
 _EXTENSION_KEYS: Final = "ARROW:extension:"
+_SHARED_SCHEMAS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Schema:
         _check_names(schema)
         numbers = _Counter(first_id)
         fields = tuple(_from_arrow(top, NO_PARENT, numbers, top.name) for top in schema)
-        return cls(fields, text_metadata(schema.metadata))
+        return _shared(cls(fields, text_metadata(schema.metadata)))
 
     def walk(self) -> Iterator[Field]:
         """All fields, parents first, in storage order."""
@@ -218,6 +219,12 @@ class Schema:
 
         for top in self.fields:
             yield from below("", top)
+
+
+@lru_cache(maxsize=_SHARED_SCHEMAS)
+def _shared(schema: Schema) -> Schema:
+    """An equal schema made before, if any: what is kept per schema serves all tables made alike."""
+    return schema
 
 
 class _Counter:

@@ -264,3 +264,15 @@ def test_fields_are_values() -> None:
     schema = Schema.from_arrow(pa.schema([("s", STRUCT)], metadata={"a": "b"}))
     assert pickle.loads(pickle.dumps(schema)) == schema
     assert hash(schema) == hash(Schema.from_arrow(pa.schema([("s", STRUCT)], metadata={"a": "b"})))
+
+
+def test_tables_made_alike_share_a_schema() -> None:
+    def made(metadata: dict[str, str], of_field: dict[str, str]) -> Schema:
+        return Schema.from_arrow(
+            pa.schema([pa.field("a", pa.int64(), metadata=of_field)], metadata=metadata)  # type: ignore[arg-type]
+        )
+
+    first = made({"k": "v"}, {"f": "1"})
+    assert made({"k": "v"}, {"f": "1"}) is first
+    assert made({"k": "w"}, {"f": "1"}).metadata == {"k": "w"}
+    assert made({"k": "v"}, {"f": "2"}).fields[0].metadata == {"f": "2"}
