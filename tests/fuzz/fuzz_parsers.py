@@ -194,7 +194,7 @@ def _fragment_lists() -> list[Blob]:
 
 
 def _read_fragments(input: Blob) -> str:
-    """The kernels see the fragments that protobuf sees, and refuse no others than it does."""
+    """The kernels see the fragments that protobuf sees, and refuse no others that row addresses allow."""
     try:
         fragments = FragmentList(kernels.split_message(input.data, 2)[0])
     except (CorruptFileError, kernels.CorruptDataError):
@@ -204,7 +204,8 @@ def _read_fragments(input: Blob) -> str:
     except DecodeError:
         messages = None
     if messages is None or fragments is None:
-        return "" if messages is None else "the kernels refuse what protobuf reads"
+        addressable = all(each.id < 2**32 and each.physical_rows <= 2**32 for each in messages or ())
+        return "" if messages is None or not addressable else "the kernels refuse what protobuf reads"
     with suppress(CorruptFileError, UnsupportedFeatureError):
         for fragment in fragments:
             assert fragment.id >= 0

@@ -27,6 +27,7 @@ class FileTable:
         with file.placed():
             message = file.descriptor.schema
             self.schema: Schema = schema_from_messages(message.fields, message.metadata)
+            self.schema.to_arrow()  # raises for types that decoders do not expect, as lists of two fields
             self.rows = int(file.descriptor.length)
             version = (2, 0) if file.version == "2.0" else (2, 1)
             self._places = {field.id: number for number, field in enumerate(columns_of(self.schema, version))}
