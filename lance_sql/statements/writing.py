@@ -40,6 +40,9 @@ def write_options(given: Mapping[str, exp.Expression]) -> dict[str, Any]:
     """The options of `write_dataset` among `given`; SqlError for others."""
     options = {}
     for name, value in given.items():
+        # DuckDB's lance extension has this option. Here a dataset without rows is always written.
+        if name.lower() == "write_empty_file" and (value is None or _yes(value.name)):
+            continue
         convert = _OPTIONS.get(name.lower())
         if convert is None:
             raise SqlError(f"unknown option {name}", remedy=f"Choose from {', '.join(sorted(_OPTIONS))}")

@@ -414,9 +414,14 @@ def test_queries_of_the_duckdb_extension_run_unchanged(session: lance_sql.Connec
                                  oversample_factor = 4)
         ORDER BY _hybrid_score DESC"""
     )
-    expected = ds.hybrid("vec", query, "puppy", "text", k=10, alpha=0.5)
+    expected = lance_sql.open(place).hybrid("vec", query, "puppy", "text", k=10, alpha=0.5)
     assert [row[1] for row in found] == pytest.approx(expected["_hybrid_score"].to_pylist())
     rows("DROP INDEX vec_idx ON 'path/to/dataset.lance';")
+    rows(
+        f"""COPY (SELECT 1::BIGINT AS id, 'x'::VARCHAR AS s LIMIT 0)
+        TO '{tmp_path}/empty.lance' (FORMAT lance, mode 'overwrite', write_empty_file true)"""
+    )
+    assert lance_sql.open(tmp_path / "empty.lance").count_rows() == 0
     rows(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE);")
     for name in ("'ns.main.t'", "ns.main.t"):
         assert [
