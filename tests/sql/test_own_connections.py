@@ -91,3 +91,33 @@ def test_secrets_are_used_for_datasets(object_store: ObjectStore, engine, monkey
         with pytest.raises(LanceError, match="exists already"):
             session.sql("CREATE SECRET elsewhere (TYPE S3, KEY_ID 'x', SECRET 'y')")
         session.sql("DROP SECRET elsewhere")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE t RENAME TO other",
+        "ALTER VIEW IF EXISTS t RENAME TO other",
+        "CREATE TABLE t (a INTEGER)",
+        "CREATE OR REPLACE TABLE T AS SELECT 1 AS a",
+        'CREATE TEMP VIEW IF NOT EXISTS "t" AS SELECT 1 AS a',
+        "DROP TABLE IF EXISTS t",
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET id = 1",
+        "DELETE FROM t",
+        "TRUNCATE t",
+        "COMMENT ON COLUMN t.id IS 'x'",
+        "SELECT 1; DELETE FROM t",
+    ],
+)
+def test_a_connection_of_ones_own_only_reads_datasets(folder, statement):
+    own = duckdb.connect()
+    lance_sql.duckdb.install(own, str(folder))
+    for _ in range(2):  # before and after DuckDB knows the name
+        for run in (own.sql, own.execute):
+            with pytest.raises(LanceError, match=r"lance_sql\.connect"):
+                run(statement)
+        assert own.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+    own.execute("CREATE TABLE kept (t INTEGER); INSERT INTO kept SELECT id FROM t")
+    own.execute("DELETE FROM kept WHERE t = 1; CREATE VIEW seen AS FROM t; CREATE INDEX t ON kept (t)")
+    assert own.sql("SELECT t FROM kept ORDER BY t").fetchall() == [(2,), (3,)]

@@ -22,6 +22,7 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import EngineData, Parameters
+from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import nulls_are_last
 from lance_sql.engines.duckdb.table import declared_type, register
 from lance_sql.engines.statement_run import Runs
@@ -188,6 +189,7 @@ def _call(
         if searched is not statement:
             statement, _arguments = searched, _arguments[:1]
             _options[_parameters] = left
+    refuse_changes(statement.tokens, _binding.catalog.names)
     bound = _binding.bind(_with_tables_shown(statement, _binding)).text
     if _arguments:
         _arguments = (bound, *_arguments[1:])

@@ -1,0 +1,56 @@
+"""Statements on a connection of the user's own that would change a dataset, or hide its name, and cannot.
+
+DuckDB knows a dataset as a view: it would rename the view, or make a table that no query sees.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from lance_engine.errors import UnsupportedFeatureError
+
+from lance_sql.text.tokens import Token
+
+#: What stands between the first word of a statement and the name that it concerns.
+_BEFORE_NAME = frozenset(
+    {"OR", "REPLACE", "IGNORE", "TEMP", "TEMPORARY", "UNLOGGED", "TABLE", "VIEW", "IF", "NOT", "EXISTS"}
+    | {"INTO", "FROM", "ON", "COLUMN"}
+)
+_CHANGES = frozenset(
+    {"ALTER", "COMMENT", "CREATE", "DELETE", "DROP", "INSERT", "MERGE", "TRUNCATE", "UPDATE"}
+)
+
+
+def refuse_changes(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]]) -> None:
+    """UnsupportedFeatureError if a statement would change a dataset, or what its name means."""
+    start = 0
+    for place, token in enumerate([*tokens, None]):
+        if token is None or token.text == ";":
+            _refuse_change(tokens[start:place], datasets)
+            start = place + 1
+
+
+def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]]) -> None:
+    first = tokens[0].upper if tokens else ""
+    if first not in _CHANGES:
+        return
+    before = list(itertools.takewhile(_stands_before_name, tokens[1:]))
+    words = {token.upper for token in before}
+    if words.isdisjoint({"TABLE", "VIEW"}) and first in ("ALTER", "CREATE", "DROP"):
+        return
+    if first == "DROP" and "VIEW" in words:  # DuckDB is told again what it loses, by the next statement
+        return
+    named = tokens[len(before) + 1 :][:2]
+    if not named or (named[-1].text == "." and "COLUMN" not in words):
+        return
+    name = named[0]
+    if any(name.value.lower() == dataset.lower() for dataset in datasets()):
+        raise UnsupportedFeatureError(
+            f"{first} on {name.value}, which is a dataset: this connection only reads datasets",
+            remedy="Use a session around the connection: lance_sql.connect(directory, duckdb=connection)",
+        )
+
+
+def _stands_before_name(token: Token) -> bool:
+    return token.kind == "word" and token.upper in _BEFORE_NAME
