@@ -352,7 +352,7 @@ class Cursor:
     def _rows(self) -> QueryResult:
         self._check_open()
         if self._result is None:
-            raise InterfaceError("there are no rows: run a query first")
+            raise InterfaceError("no result: run a query first")
         return self._result
 
     def _check_open(self) -> None:

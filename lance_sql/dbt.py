@@ -49,6 +49,6 @@ class Plugin(BasePlugin):
 def _dataset(options: dict[str, Any], place: str) -> str:
     path = options.get("dataset")
     if not isinstance(path, str):
-        remedy = "Set dataset: in its config to the path of one"
-        raise InvalidArgumentError(f"{place} names no Lance dataset", remedy=remedy)
+        remedy = "Set dataset: in its config"
+        raise InvalidArgumentError(f"{place} needs the path of a Lance dataset", remedy=remedy)
     return path

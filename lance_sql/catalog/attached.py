@@ -53,8 +53,8 @@ class Attached:
         if known is not None:
             if not replace:
                 raise SqlError(
-                    f"{name!r} is attached already",
-                    remedy="Choose another name with AS, or DETACH that first",
+                    f"{name!r} is already attached",
+                    remedy="Choose another name with AS, or DETACH it first",
                 )
             self.detach(known)
         self._namespaces[name] = namespace

@@ -95,7 +95,7 @@ class ServiceNamespace:
 
     def _place(self, found: Any, table: str) -> Place:
         if found is None or not found.location:
-            raise LanceError(f"the namespace does not say where {table} is", path=self.source)
+            raise LanceError(f"the namespace returned no location for {table}", path=self.source)
         if getattr(found, "managed_versioning", None):
             raise UnsupportedFeatureError(
                 "the versions of this table are managed by the namespace",
@@ -111,7 +111,7 @@ class ServiceNamespace:
             with self._called():
                 answer = page(token)
             if answer is None:
-                raise StorageError("the namespace gave an empty answer", path=self.source)
+                raise StorageError("the namespace returned an empty response", path=self.source)
             yield from getattr(answer, field)
             # Some services repeat an empty token.
             token = answer.page_token
@@ -187,7 +187,7 @@ def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
             if len(content) > _MOST_BYTES:
                 answer.response.close()
                 raise StorageError(
-                    f"the namespace gave an answer of more than {_MOST_BYTES >> 20} MB", path=endpoint
+                    f"the namespace returned a response of more than {_MOST_BYTES >> 20} MB", path=endpoint
                 )
         answer.data = bytes(content)
         return answer

@@ -130,14 +130,14 @@ def nearest_command(
 @click.command("search")
 @dataset_options
 @click.argument("words")
-@click.option("--column", help="The column to search; by default all with an inverted index.")
+@click.option("--column", help="Column to search. Default: all with an inverted index.")
 @click.option(
     "-k", "count", type=click.IntRange(min=1), default=10, help="Number of rows to show. Default: 10."
 )
 @click.option("--where", help='SQL filter, such as "price > 10".')
-@click.option("--all", "every", is_flag=True, help="Rows with all of the words, instead of any.")
-@click.option("--phrase", is_flag=True, help="The words in this order.")
-@click.option("--exact", is_flag=True, help="Read all texts, also where there is an index.")
+@click.option("--all", "every", is_flag=True, help="Require all words instead of any.")
+@click.option("--phrase", is_flag=True, help="Require the words in this order.")
+@click.option("--exact", is_flag=True, help="Read all texts and ignore indices.")
 @_columns_option
 @_format_option
 @json_option

@@ -63,7 +63,7 @@ class SearchParameters:
         if isinstance(self._given, Mapping):
             return {key: value for key, value in self._given.items() if key in needed}
         raise UnsupportedFeatureError(
-            "Parameters by number cannot stand in what a search takes its vectors from",
+            "Numbered parameters are not supported in the subquery of a search",
             remedy="Use named parameters: $query, with a dict as params=",
         )
 

@@ -118,7 +118,7 @@ def _left_details(metrics: ScanMetrics) -> list[tuple[str, str]]:
         parts.append(f"{metrics.zones_read:,} of {counted(metrics.zones, 'zone')}")
     details = [("left", ", ".join(parts))]
     for use in metrics.indices:
-        covered = f"{use.covered} of {use.fragments} fragments"
+        covered = f"{use.covered:,} of {use.fragments:,} fragments"
         details.append(("index", f"{use.name} ({use.kind}) for {use.filter}: {covered}"))
     return details
 

@@ -87,5 +87,5 @@ class SessionTransactions:
     def _open(self) -> Transaction:
         transaction = self._catalog.transaction
         if transaction is None:
-            raise SqlError("no transaction is open", remedy="Begin one with BEGIN")
+            raise SqlError("no transaction is open", remedy="Start one with BEGIN")
         return transaction

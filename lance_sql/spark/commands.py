@@ -165,7 +165,7 @@ def _drop(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | N
 def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if options.namespace is not None:
         raise UnsupportedFeatureError(
-            "Tables of a service of namespaces cannot be renamed",
+            "Tables of a namespace service cannot be renamed",
             path=options.path,
             remedy="Create a table of the new name from this one",
         )

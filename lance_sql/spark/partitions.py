@@ -12,6 +12,7 @@ from lance_engine.operations.rows import rows_that_may_pass, shared_readers
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.snapshot import Snapshot
 
+from lance_sql.display.amounts import counted
 from lance_sql.spark.options import Options
 from lance_sql.spark.pushed import row_filter
 
@@ -35,8 +36,8 @@ class PlannedSplits:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.partitions)} tasks for {self.rows} of {self.all_rows} rows "
-            f"in {self.fragments} of {self.all_fragments} fragments"
+            f"{counted(len(self.partitions), 'task')} for {self.rows:,} of {self.all_rows:,} rows "
+            f"in {self.fragments:,} of {self.all_fragments:,} fragments"
         )
 
 

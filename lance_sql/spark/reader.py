@@ -149,12 +149,12 @@ def _read(
 def read_summary(metrics: ScanMetrics) -> str:
     """What a task read and what it could leave out, for the log."""
     parts = [
-        f"{metrics.rows_out} rows from {metrics.rows_left} of {metrics.rows} stored",
-        f"{metrics.fragments_read} of {metrics.fragments} fragments",
+        f"{metrics.rows_out:,} rows from {metrics.rows_left:,} of {metrics.rows:,} stored",
+        f"{metrics.fragments_read:,} of {metrics.fragments:,} fragments",
     ]
     if metrics.zones:
-        parts.append(f"{metrics.zones_read} of {metrics.zones} zones")
-    parts.append(f"{metrics.bytes_read} bytes")
+        parts.append(f"{metrics.zones_read:,} of {metrics.zones:,} zones")
+    parts.append(f"{metrics.bytes_read:,} bytes")
     parts += [f"index {index.name} for {index.filter}" for index in metrics.indices]
     return ", ".join(parts)
 

@@ -11,7 +11,7 @@ from lance_engine.operations.whole import rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
@@ -33,7 +33,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     dataset = find(session.catalog, statement.this)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     actions = [_with_column(action) for action in statement.args["actions"]]
     first = actions[0]
     if len({type(action) for action in actions}) > 1:

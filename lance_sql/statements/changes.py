@@ -18,7 +18,7 @@ from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
@@ -37,7 +37,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     call_by_name(statement, table)
     where, using = statement.args.get("where"), statement.args.get("using")
     returning = statement.args.get("returning")
@@ -79,7 +79,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     call_by_name(statement, table)
     schema = dataset.storage_schema
     values = assignments(schema, statement.expressions, name_of(table))

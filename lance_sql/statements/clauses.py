@@ -13,8 +13,8 @@ from lance_engine.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: Kind of expression -> the parts that are heeded, or refused elsewhere with a remedy of their own.
-_HEEDED: Final = {
+#: Kind of expression -> the parts that are supported, or refused elsewhere with a remedy of their own.
+_SUPPORTED: Final = {
     "Alter": "this kind actions exists options",
     "AlterColumn": "this dtype using default drop allow_null",
     "ColumnDef": "this kind constraints exists",
@@ -36,8 +36,8 @@ _HEEDED: Final = {
 }
 
 
-def refuse_unheeded(statement: exp.Expression) -> None:
-    """Refuse a statement that says more than would be done."""
+def refuse_unsupported_clauses(statement: exp.Expression) -> None:
+    """Raise an error if the statement has clauses that would be ignored."""
     from sqlglot import exp
 
     target = statement.this
@@ -56,11 +56,11 @@ def refuse_unheeded(statement: exp.Expression) -> None:
 
 
 def _refuse(statement: exp.Expression, part: exp.Expression | None) -> None:
-    heeded = _HEEDED.get(type(part).__name__)
-    if part is None or heeded is None:
+    supported = _SUPPORTED.get(type(part).__name__)
+    if part is None or supported is None:
         return
     for name, value in part.args.items():
-        if value and name not in heeded.split():
+        if value and name not in supported.split():
             raise _error(statement, _text(name, value))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
@@ -38,7 +38,7 @@ def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
     dataset = None if named is None else find(session.catalog, named)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     if column is not None:
         column = column_name(dataset.storage_schema, column)
     session.catalog.renew(dataset.update_schema_metadata({COMMENT_KEY: value}, column=column))

@@ -10,7 +10,7 @@ from lance_engine.operations.whole import drop_dataset
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
@@ -44,7 +44,7 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
             )
         return None
     refuse_in_transaction(session, "CREATE TABLE")
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     refuse_definitions(statement)
     _check_free(session, table)
     query = statement.expression
@@ -121,7 +121,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     if not found:
         return None  # a table of the engine, or one that it does not know either
     refuse_in_transaction(session, "DROP TABLE")
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is None and (must_exist or is_engine_table(session, table)):
             raise TableNotFoundError(
@@ -143,7 +143,7 @@ def truncate(session: Session, statement: exp.TruncateTable) -> pa.Table | None:
     dataset = find(session.catalog, statement.expressions[0])
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     rows = dataset.count_rows()
     session.catalog.looked_for(dataset, lambda part: part.count_rows() > 0)
     session.catalog.renew(dataset.truncate())

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_engine.errors import IndexNotFoundError, LanceError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, find_named
@@ -35,7 +35,7 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     if dataset is None:
         return None
     refuse_in_transaction(session, "CREATE INDEX")
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     parameters = index.args["params"]
     for part in parameters.args.get("columns") or ():
         if not isinstance(part.this, exp.Column | exp.Dot):

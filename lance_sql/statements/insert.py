@@ -13,7 +13,7 @@ from lance_engine.write.dataset import write_dataset
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.type_names import duckdb_types
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, counted, returned
 from lance_sql.statements.session import Session
@@ -34,7 +34,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     for clause in ("conflict", "alternative", "overwrite"):
         if statement.args.get(clause):
             raise UnsupportedFeatureError(
@@ -132,7 +132,7 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
             return None
         return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
     refuse_in_transaction(session, "COPY TO a dataset")
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     mode = options.pop("mode", None)
     query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
     if query.find(exp.Placeholder) is None:
@@ -157,7 +157,7 @@ def _copy_from(
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     columns = [part.name for part in target.expressions] if table is not target else None
     query = _file_query(path, options)
     counter = Counter()

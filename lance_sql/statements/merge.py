@@ -19,7 +19,7 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
-from lance_sql.statements.clauses import refuse_unheeded
+from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import counted, returned
 from lance_sql.statements.session import LENT, Session
@@ -58,7 +58,7 @@ def merge(
     dataset = find(session.catalog, statement.this)
     if dataset is None:
         return None
-    refuse_unheeded(statement)
+    refuse_unsupported_clauses(statement)
     call_by_name(statement, statement.this)
     clauses = _clauses(session, statement, dataset.storage_schema, params, by_name)
     text = _query(statement, dataset.storage_schema, clauses)

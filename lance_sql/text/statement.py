@@ -305,7 +305,7 @@ def _choice(text: str, argument: list[Token]) -> VersionChoice:
         if keyword in ("tag", "branch") and len(argument) == 3 and value.kind in ("string", "quoted", "word"):
             return VersionChoice(tag=value.value) if keyword == "tag" else VersionChoice(branch=value.value)
     said = text[argument[0].start : argument[-1].end] if argument else ""
-    raise UnsupportedFeatureError(f"{said!r} does not name a version", remedy=_TRAVEL_REMEDY)
+    raise UnsupportedFeatureError(f"{said!r} is not a version", remedy=_TRAVEL_REMEDY)
 
 
 def _merged(choices: list[VersionChoice]) -> VersionChoice:

@@ -121,7 +121,7 @@ def test_what_was_pruned_is_logged(spark: SparkSession, sales: str, caplog: pyte
         narrowed = lance_sql.spark.sql(spark, query)
     (message,) = caplog.messages
     assert (
-        "version 2: reads ['id'] where (id IS NOT NULL AND id >= 2950): 1 tasks for 100 of 3000 rows"
+        "version 2: reads ['id'] where (id IS NOT NULL AND id >= 2950): 1 task for 100 of 3,000 rows"
         in message
     )
     assert message.endswith("in 1 of 3 fragments")
@@ -134,7 +134,7 @@ def test_what_was_pruned_is_logged(spark: SparkSession, sales: str, caplog: pyte
     finally:
         spark.conf.unset(collects)
     messages = [row.msg for row in collected]
-    assert any("1 tasks for 100 of 3000 rows" in message for message in messages)
+    assert any("1 task for 100 of 3,000 rows" in message for message in messages)
     read = next(message for message in messages if "stored" in message)
     assert "50 rows from 100 of 100 stored, 1 of 1 fragments, 1 of 1 zones" in read
 

@@ -61,7 +61,7 @@ def test_every_row_is_read_once_and_in_order(mixed: Path, options: dict[str, int
 
 def test_a_filter_leaves_out_what_zones_rule_out(mixed: Path) -> None:
     plan = planned(mixed, filter=f"i >= {LARGE + SMALL} AND i < {LARGE + 3 * SMALL}")
-    assert str(plan) == "1 tasks for 10000 of 140000 rows in 2 of 9 fragments"
+    assert str(plan) == "1 task for 10,000 of 140,000 rows in 2 of 9 fragments"
     assert planned(mixed, filter="i < 0").partitions == []
 
 

@@ -59,28 +59,28 @@ def explain(
     for use in metrics.indices:
         lines.append(
             f"  index {use.name} ({use.kind} on {', '.join(use.columns)}): {use.filter}, "
-            f"covers {use.covered} of {use.fragments} fragments"
+            f"covers {use.covered:,} of {use.fragments:,} fragments"
         )
     if metrics.zones:
         lines.append(
-            f"  zones: {metrics.zones_read} of {metrics.zones}, "
-            f"rows that match without a test: {metrics.rows_untested}"
+            f"  zones: {metrics.zones_read:,} of {metrics.zones:,}, "
+            f"rows that match without a test: {metrics.rows_untested:,}"
         )
     lines.append(
-        f"  fragments: {metrics.fragments_read} of {metrics.fragments}, physical rows: {metrics.rows_left}"
-        f" of {metrics.rows}"
+        f"  fragments: {metrics.fragments_read:,} of {metrics.fragments:,}, "
+        f"physical rows: {metrics.rows_left:,} of {metrics.rows:,}"
     )
     if analyze:
         lines.append(
-            f"  pages: {metrics.pages_read} of {metrics.pages}, bytes read: {metrics.bytes_read}"
-            f", requests: {metrics.requests}"
-            + (f", of these over-read: {metrics.bytes_over_read}" if metrics.requests else "")
+            f"  pages: {metrics.pages_read:,} of {metrics.pages:,}, bytes read: {metrics.bytes_read:,}"
+            f", requests: {metrics.requests:,}"
+            + (f", of these over-read: {metrics.bytes_over_read:,}" if metrics.requests else "")
         )
         if metrics.cache_hits:
-            lines.append(f"  disk cache: {metrics.cache_hits} ranges, {metrics.cache_bytes} bytes")
+            lines.append(f"  disk cache: {metrics.cache_hits:,} ranges, {metrics.cache_bytes:,} bytes")
         lines.append(
-            f"  rows decoded: {metrics.rows_decoded}, rows out: {metrics.rows_out}"
-            f", batches: {metrics.batches}"
+            f"  rows decoded: {metrics.rows_decoded:,}, rows out: {metrics.rows_out:,}"
+            f", batches: {metrics.batches:,}"
         )
         times = [f"{phase} {1000 * spent:.2f} ms" for phase, spent in metrics.seconds.items()]
         lines.append(f"  time: {', '.join(times)}")

@@ -114,10 +114,10 @@ def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
 
 
 def check_ids(fragments: Sequence[Fragment], version: int) -> None:
-    """CorruptFileError if changes cannot tell fragments apart."""
+    """CorruptFileError if changes cannot distinguish fragments."""
     if isinstance(fragments, FragmentList) and fragments.repeats_ids():
         raise CorruptFileError(
-            "Several fragments have the same id, so that changes cannot tell them apart",
+            "Several fragments have the same id, so changes cannot distinguish them",
             version=version,
             remedy="Reading still works: write the rows to a new dataset",
         )

@@ -257,7 +257,7 @@ def source(
     _ = dataset.snapshot.num_rows
     if not (system_columns or dataset.storage_schema.names):
         raise UnsupportedFeatureError(
-            "The dataset has no columns, and DuckDB has no tables without columns",
+            "The dataset has no columns, and DuckDB does not support tables without columns",
             path=dataset.uri,
             version=dataset.version,
             remedy="Restore a version that has columns",

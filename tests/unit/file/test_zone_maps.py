@@ -297,9 +297,9 @@ def test_explain_tells_what_zone_maps_save() -> None:
     _, dataset = written(table, max_rows_per_file=40_000, zone_rows=1000)
     shown = dataset.scan(filter="x < 1500").explain()
     assert "zones: 2 of 100, rows that match without a test: 0" in shown
-    assert "fragments: 1 of 3, physical rows: 2000" in shown
+    assert "fragments: 1 of 3, physical rows: 2,000" in shown
     shown = dataset.scan(filter="x < 60000", batch_size=4000).explain()
-    assert "zones: 60 of 100, rows that match without a test: 60000" in shown
+    assert "zones: 60 of 100, rows that match without a test: 60,000" in shown
     assert "zones:" not in dataset.scan(filter="x < 1500", zone_maps=False).explain()
     assert "zones:" not in dataset.scan().explain()
 

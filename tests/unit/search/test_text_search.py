@@ -145,7 +145,7 @@ def test_searches_that_make_no_sense_are_refused(written):
     ):
         with pytest.raises(InvalidSearchError):
             ds.search(**{"column": "text", **wrong})
-    with pytest.raises(InvalidSearchError, match="names no column"):
+    with pytest.raises(InvalidSearchError, match="query has no column"):
         ds.search("ash")
     with pytest.raises(UnsupportedFeatureError, match="tokenizer"):
         ds.search("ash", "text", analysis={"base_tokenizer": "jieba"})

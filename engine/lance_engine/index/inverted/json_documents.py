@@ -47,7 +47,7 @@ class JsonAnalyzer:
             parts = triplet.split(",", 2)
             if len(parts) != 3 or parts[1] not in _TYPES:
                 raise InvalidSearchError(
-                    f"{triplet!r} does not say which values of JSON documents are searched",
+                    f"{triplet!r} is not a query for JSON documents",
                     remedy="Write path,type,value, such as 'title,str,some words;year,number,2020'; types "
                     f"are {', '.join(_TYPES)}",
                 )

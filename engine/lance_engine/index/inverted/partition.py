@@ -113,7 +113,7 @@ class TextPartition:
             if names.TRANSDUCER in file.schema.names:
                 batch = file.read([names.TRANSDUCER, names.TRANSDUCER_TOTAL])
                 if batch.num_rows != 1:
-                    raise CorruptFileError("The tokens of the index are no single row")
+                    raise CorruptFileError("The tokens of the index are not a single row")
                 ends, data = _binaries(batch.column(0))
                 total = int(whole_numbers(batch.column(1))[0])
                 return kernels.TokenSet.transducer(data[ends[0] : ends[1]], limit, min(total, 2**63))
@@ -121,7 +121,7 @@ class TextPartition:
             numbers = whole_numbers(batch.column(1)).astype(np.uint32)
             tokens = batch.column(0)
             if not (at.is_string(tokens.type) or at.is_large_string(tokens.type)) or tokens.null_count:
-                raise CorruptFileError("The tokens of the index are no texts")
+                raise CorruptFileError("The tokens of the index are not strings")
             return kernels.TokenSet.listed(*_binaries(tokens.cast(pa.large_utf8())), numbers, limit)
         except (LanceError, kernels.CorruptDataError) as error:
             raise _placed(error, file) from error

@@ -103,4 +103,4 @@ def _bitmap(value: Any) -> BitMap:
     try:
         return BitMap.deserialize(value)
     except (TypeError, ValueError, IndexError) as error:
-        raise CorruptFileError("The deleted fragments of the index are no Roaring bitmap") from error
+        raise CorruptFileError("The deleted fragments of the index are not a Roaring bitmap") from error

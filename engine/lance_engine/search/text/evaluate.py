@@ -57,7 +57,7 @@ class Evaluator:
         if texts:
             return texts
         raise InvalidSearchError(
-            "The query names no column, and no column has an inverted index",
+            "The query has no column, and no column of the dataset has an inverted index",
             remedy="Name the column to search",
             path=self._snapshot.uri,
             version=self._snapshot.version,

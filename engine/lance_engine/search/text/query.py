@@ -91,7 +91,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
             _check_text(query.text)
             _check_operator(query.operator)
             if isinstance(query.columns, str) or not query.columns:
-                raise InvalidSearchError("A query on several columns names them in a list")
+                raise InvalidSearchError("Several columns must be a list")
             if query.boosts is not None:
                 if len(query.boosts) != len(query.columns):
                     raise InvalidSearchError(
@@ -101,9 +101,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
                     _check_factor("boosts", factor)
         case Boolean():
             if not query.must and not query.should:
-                raise InvalidSearchError(
-                    "A boolean query says what documents must or should have", remedy="Add must or should"
-                )
+                raise InvalidSearchError("A boolean query needs must or should", remedy="Add one of them")
             for part in (*query.must, *query.should, *query.must_not):
                 check(part, depth + 1)
         case Boost():
@@ -122,13 +120,13 @@ def with_columns(query: TextQuery, columns: Sequence[str]) -> TextQuery:
     match query:
         case Match() | Phrase() if query.column is None:
             if not columns:
-                raise InvalidSearchError("The query names no column", remedy="Pass columns=['...']")
+                raise InvalidSearchError("The query has no column", remedy="Pass columns=['...']")
             if len(columns) == 1:
                 return dataclasses.replace(query, column=columns[0])
             if isinstance(query, Match) and query == Match(query.text, operator=query.operator):
                 return MultiMatch(query.text, tuple(columns), operator=query.operator)
             raise InvalidSearchError(
-                "The query names no column, and there are several", remedy="Name the column in the query"
+                "The query has no column, but the search has several", remedy="Name the column in the query"
             )
         case Boolean():
             return Boolean(

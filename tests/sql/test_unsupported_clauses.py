@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
-def test_what_is_not_heeded_is_refused(folder: Path, engine: str) -> None:
+def test_unsupported_clauses_are_refused(folder: Path, engine: str) -> None:
     with lance_sql.connect(folder, engine=engine) as session:
         before = session.table_names()
         for statement in REFUSED:
