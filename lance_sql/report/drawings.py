@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from lance_sql.display.amounts import in_bytes
+from lance_sql.report.markup import as_html
 from lance_sql.report.zones import ZonePicture
 
 #: Width of the pictures, in the units of their view boxes.
@@ -22,7 +22,7 @@ def _svg(height: float, body: str, css: str, label: str) -> str:
     stretched = ' preserveAspectRatio="none"' if css == "zones" else ""
     return (
         f'<svg class="{css}" viewBox="0 0 {_WIDTH} {height:g}"{stretched} role="img" '
-        f'aria-label="{html.escape(label)}">{body}</svg>'
+        f'aria-label="{as_html(label)}">{body}</svg>'
     )
 
 
@@ -53,13 +53,13 @@ def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], cur
         title = f"version {number}: {operation}, {rows}, {when} UTC"
         ring = " now" if number == current else ""
         body.append(
-            f'<circle class="op op-{html.escape(operation)}{ring}" cx="{x:.1f}" cy="{y:.1f}" r="6">'
-            f"<title>{html.escape(title)}</title></circle>"
+            f'<circle class="op op-{as_html(operation)}{ring}" cx="{x:.1f}" cy="{y:.1f}" r="6">'
+            f"<title>{as_html(title)}</title></circle>"
         )
         if place % every == 0 or number == current:
             body.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 18:g}">{number}</text>')
         if number in tags:
-            names = html.escape(", ".join(tags[number]))
+            names = as_html(", ".join(tags[number]))
             body.append(f'<text class="tag" x="{x:.1f}" y="{max(y - 14, 16):.1f}">{names}</text>')
     return _svg(bottom + 28, "".join(body), "timeline", "rows per version")
 
@@ -83,7 +83,7 @@ def fragments(rows: Sequence[dict[str, Any]]) -> str:
             f"{row['files']} files{size}"
         )
         body.append(
-            f"<g><title>{html.escape(title)}</title>"
+            f"<g><title>{as_html(title)}</title>"
             f'<rect class="live" x="{x:.1f}" y="{bottom - height:.1f}" width="{width:.1f}" '
             f'height="{height:.1f}" rx="2"/>'
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from lance_sql.display.amounts import in_bytes
+from lance_sql.report.markup import as_html
 
 #: Pages of one column that are drawn; of more, the first.
 _MOST = 400
@@ -28,7 +28,7 @@ def page_strips(
     for page in pages:
         columns.setdefault(page["column"], []).append(page)
     lines = "".join(
-        f"<tr><th>{html.escape(column)}</th>"
+        f"<tr><th>{as_html(column)}</th>"
         f'<td><div class="strip">{_boxes(found, starts, total, colour_of)}</div></td>'
         f'<td class="number">{len(found):,}</td></tr>'
         for column, found in columns.items()
@@ -52,7 +52,7 @@ def _boxes(
         )
         edge = " begins" if page["first_row"] == 0 else ""
         boxes.append(
-            f'<i class="{colour_of(page["encoding"])}{edge}" title="{html.escape(title)}" '
+            f'<i class="{colour_of(page["encoding"])}{edge}" title="{as_html(title)}" '
             f'style="left:{100 * first / total:.3f}%;width:{100 * page["rows"] / total:.3f}%;'
             f'height:{max(25, 100 * page["bytes"] / most):.0f}%"></i>'
         )

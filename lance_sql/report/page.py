@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -12,10 +11,12 @@ from typing import Any
 
 from lance_engine.dataset import DatasetVersion
 from lance_engine.io.local_files import LocalErrors
+from lance_engine.legible import without_secrets
 
 from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
 from lance_sql.report.layout import page_strips
+from lance_sql.report.markup import as_html
 from lance_sql.report.zones import ZonePicture, zone_pictures
 
 #: Encodings have so many colours; more share them.
@@ -69,19 +70,15 @@ def report_page(dataset: DatasetVersion) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(name)}</title><style>{style}</style></head><body><main>"
-        f"<header><h1>{_text(name)}</h1><p>{_text(dataset.uri)}</p></header>"
+        f"<title>{as_html(name)}</title><style>{style}</style></head><body><main>"
+        f"<header><h1>{as_html(name)}</h1><p>{as_html(without_secrets(dataset.uri))}</p></header>"
         f"{_cards(dataset, fragments)}{''.join(sections)}</main><script>{script}</script></body></html>\n"
     )
 
 
-def _text(value: object) -> str:
-    return html.escape(str(value))
-
-
 def _section(title: str, body: str, note: str = "") -> str:
-    told = f'<p class="note">{_text(note)}</p>' if note else ""
-    return f"<section><h2>{_text(title)}</h2>{told}{body}</section>"
+    told = f'<p class="note">{as_html(note)}</p>' if note else ""
+    return f"<section><h2>{as_html(title)}</h2>{told}{body}</section>"
 
 
 def _cards(dataset: DatasetVersion, fragments: Sequence[dict[str, Any]]) -> str:
@@ -97,7 +94,9 @@ def _cards(dataset: DatasetVersion, fragments: Sequence[dict[str, Any]]) -> str:
         ("on storage", in_bytes(size)),
         ("file format", dataset.snapshot.manifest.storage_version or "unknown"),
     ]
-    items = "".join(f"<div><b>{_text(value)}</b><span>{_text(name)}</span></div>" for name, value in cards)
+    items = "".join(
+        f"<div><b>{as_html(value)}</b><span>{as_html(name)}</span></div>" for name, value in cards
+    )
     return f'<div class="cards">{items}</div>'
 
 
@@ -128,15 +127,16 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
         ratio = f"{column['ratio']:.1f}x" if column["ratio"] else ""
         encodings = ", ".join(dict.fromkeys(map(_kind, column["encodings"])))
         rows.append(
-            f"<tr><th>{_text(column['column'])}</th>"
-            f'<td data-name="type"><code>{_text(column["type"])}</code></td>'
+            f"<tr><th>{as_html(column['column'])}</th>"
+            f'<td data-name="type"><code>{as_html(column["type"])}</code></td>'
             f'<td class="number" data-name="nulls">{nulls}</td>'
             f'<td data-name="min">{_bound(bounds[0])}</td>'
             f'<td data-name="max">{_bound(bounds[1])}</td>'
             f'<td class="number" data-name="bytes">{in_bytes(column["bytes"])}</td>'
             f'<td class="bars">{bar}</td>'
             f'<td class="number" data-name="ratio">{ratio}</td>'
-            f'<td class="encoding" data-name="encodings">{_text(encodings).replace("(", "(<wbr>")}</td></tr>'
+            '<td class="encoding" data-name="encodings">'
+            f"{as_html(encodings).replace('(', '(<wbr>')}</td></tr>"
         )
     heads = ("column", "type", "nulls", "min", "max", "bytes", "", "ratio", "encodings")
     numbers = ("nulls", "bytes", "ratio")
@@ -156,7 +156,7 @@ def _bound(value: str | None) -> str:
     if value is None:
         return ""
     shown = value if len(value) <= 22 else value[:21] + "…"
-    return f'<span title="{_text(value)}">{_text(shown)}</span>'
+    return f'<span title="{as_html(value)}">{as_html(shown)}</span>'
 
 
 def _bytes_by_kind(pages: Sequence[dict[str, Any]]) -> dict[str, int]:
@@ -190,19 +190,19 @@ def _encodings(pages: Sequence[dict[str, Any]]) -> str:
     def cut(parts: dict[str, int], whole: int) -> str:
         pieces = "".join(
             f'<i class="c{colour[kind]}" style="width:{100 * parts[kind] / whole:.3f}%" '
-            f'title="{_text(kind)}: {in_bytes(parts[kind])}"></i>'
+            f'title="{as_html(kind)}: {in_bytes(parts[kind])}"></i>'
             for kind in ordered
             if kind in parts
         )
         return f'<div class="cut">{pieces}</div>'
 
     legend = "".join(
-        f'<li><i class="c{colour[kind]}"></i><code>{_text(kind)}</code> {in_bytes(totals[kind])}, '
+        f'<li><i class="c{colour[kind]}"></i><code>{as_html(kind)}</code> {in_bytes(totals[kind])}, '
         f"{totals[kind] / total:.0%}</li>"
         for kind in ordered
     )
     lines = "".join(
-        f"<tr><th>{_text(column)}</th><td>{cut(parts, most)}</td>"
+        f"<tr><th>{as_html(column)}</th><td>{cut(parts, most)}</td>"
         f'<td class="number">{in_bytes(sum(parts.values()))}</td></tr>'
         for column, parts in sorted(by_column.items(), key=lambda item: -sum(item[1].values()))
     )
@@ -222,7 +222,7 @@ def _tags(dataset: DatasetVersion) -> dict[int, list[str]]:
 
 def _legend(operations: Iterable[str | None]) -> str:
     names = dict.fromkeys(operation or "unknown" for operation in operations)
-    items = "".join(f'<li><i class="op op-{_text(name)}"></i>{_text(name)}</li>' for name in names)
+    items = "".join(f'<li><i class="op op-{as_html(name)}"></i>{as_html(name)}</li>' for name in names)
     return f'<ul class="legend">{items}</ul>'
 
 
@@ -241,13 +241,13 @@ def _zone_section(pictures: Sequence[ZonePicture]) -> str:
         grouped = f", grouped by {picture.grouped}" if picture.grouped > 1 else ""
         blocks.append(
             f'<figure data-from="{drawings.FILTER[0]}" data-to="{drawings.FILTER[1]}"><figcaption>'
-            f"<b>{_text(picture.column)}</b><span>{zones}{grouped}</span>"
+            f"<b>{as_html(picture.column)}</b><span>{zones}{grouped}</span>"
             f'<span class="skipped">skips {1 - share:.0%}</span></figcaption><div class="plot">'
             f'<div class="bounds"><span>{_bound(picture.maximum)}</span>'
             f"<span>{_bound(picture.minimum)}</span></div>"
             f"{drawings.zones(picture)}</div></figure>"
         )
-    return f'<p class="note">{_text(note)}</p><div class="figures">{"".join(blocks)}</div>'
+    return f'<p class="note">{as_html(note)}</p><div class="figures">{"".join(blocks)}</div>'
 
 
 def _indices(segments: Sequence[dict[str, Any]]) -> str:
@@ -263,8 +263,8 @@ def _indices(segments: Sequence[dict[str, Any]]) -> str:
         share = 100 * covered / total if total else 100.0
         size = in_bytes(sum(part["bytes"] or 0 for part in parts))
         rows.append(
-            f"<tr><th>{_text(name)}</th><td>{_text(parts[0]['kind'])}</td>"
-            f"<td>{_text(', '.join(parts[0]['columns']))}</td>"
+            f"<tr><th>{as_html(name)}</th><td>{as_html(parts[0]['kind'])}</td>"
+            f"<td>{as_html(', '.join(parts[0]['columns']))}</td>"
             f'<td class="bars"><i class="bar" style="width:{share:.1f}%"></i></td>'
             f'<td class="number">{covered} of {counted(total, "fragment")}</td>'
             f'<td class="number">{size}</td></tr>'

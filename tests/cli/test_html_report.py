@@ -117,6 +117,15 @@ def test_every_kind_of_column_and_no_rows(tmp_path):
     Page(report_page(lance_sql.write(table.slice(0, 0), tmp_path / "none.lance")))
 
 
+def test_names_and_values_control_nothing(tmp_path):
+    hostile = "<b>a\x1b]0;x\x07\x9b1m\u202e&\"'"
+    dataset = lance_sql.write(pa.table({hostile: [hostile, "z"], "n": [1, 2]}), tmp_path / "h.lance")
+    dataset.create_index(hostile, "BTREE")
+    page = report_page(dataset)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert "<b>a\\x1b]0;x" in "".join(Page(page).text)
+
+
 def test_many_zones_are_put_together(tmp_path):
     table = pa.table({"id": range(10_000)})
     (picture,) = zone_pictures(lance_sql.write(table, tmp_path / "many.lance", zone_rows=8))
