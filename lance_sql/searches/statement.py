@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.errors import DatasetNotFoundError, UnsupportedFeatureError
+from lance_engine.errors import DatasetNotFoundError, InvalidSearchError, UnsupportedFeatureError
 from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
 
 from lance_sql.catalog.catalog import Catalog
@@ -41,6 +41,7 @@ _FOUND_DISTANCE: Final = pa.field("_distance", pa.float32())
 _SCORE: Final = pa.field("_score", pa.float32())
 _HYBRID_SCORE: Final = pa.field("_hybrid_score", pa.float32())
 _QUERY_INDEX: Final = pa.field("query_index", pa.int32(), nullable=False)
+_FLAGS: Final = frozenset({"explain_verbose", "fast_search", "prefilter", "use_index"})
 
 
 class SearchHost(Protocol):
@@ -301,6 +302,9 @@ class Searches:
 
     def _options(self, call: SearchCall, dataset: SqlDataset) -> dict[str, Any]:
         options = {name: self._value(value) for name, value in call.options.items()}
+        for name in _FLAGS.intersection(options):
+            if not isinstance(options[name], bool):
+                raise InvalidSearchError(f"{name} must be true or false, not {options[name]!r}")
         options.pop("explain_verbose", None)
         if options.pop("prefilter", False) and options.get("filter") is None:
             options["filter"] = condition_of(self._original, call, dataset.storage_schema)

@@ -342,6 +342,15 @@ def test_small_and_large_vectors_in_all_versions(
     assert session.sql(call, [values[3].tolist()]).fetchall() == []
 
 
+@pytest.mark.parametrize("flag", ["use_index", "fast_search", "prefilter"])
+def test_flags_are_true_or_false(session: lance_sql.Connection, path: str, flag: str) -> None:
+    call = f"SELECT id FROM lance_vector_search('{path}', 'v', {vector(path, 3)}, k := 2, {flag} := {{}})"
+    for value in ("'no'", "1", "NULL"):
+        with pytest.raises(InvalidSearchError, match=f"{flag} must be true or false"):
+            session.sql(call.format(value)).fetchall()
+    assert session.sql(call.format("false")).fetchall() == [(row,) for row in nearest(path, 3, 2)]
+
+
 def test_prepared_searches(session: lance_sql.Connection, path: str) -> None:
     session.sql(f"PREPARE near AS SELECT id FROM lance_vector_search('{path}', 'v', $1, k := $2)")
     for number in (3, 8):
