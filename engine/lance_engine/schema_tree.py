@@ -161,7 +161,11 @@ class Schema:
         _check_names(schema)
         numbers = _Counter(first_id)
         fields = tuple(_from_arrow(top, NO_PARENT, numbers, top.name) for top in schema)
-        return _shared(cls(fields, text_metadata(schema.metadata)))
+        made = cls(fields, text_metadata(schema.metadata))
+        try:
+            return _shared(made)
+        except RecursionError:  # nested too deep to be compared, and to be written
+            return made
 
     def walk(self) -> Iterator[Field]:
         """All fields, parents first, in storage order."""

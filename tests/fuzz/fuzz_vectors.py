@@ -248,7 +248,7 @@ def _seeds() -> list[Numbers]:
 
 TARGETS = [
     Target("vectors: distances", _seeds, read_distances),
-    Target("vectors: training", _seeds, read_training),
+    Target("vectors: training", _seeds, read_training, load=Numbers),
     Target("vectors: graphs", _seeds, read_graph),
     Target("vectors: codes", _seeds, read_codes),
 ]

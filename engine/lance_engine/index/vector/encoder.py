@@ -141,7 +141,9 @@ class ScalarCoder(Coder):
         centroids: F32Array,
         labels: npt.NDArray[np.uint32],
     ) -> U8Array:
-        scaled = (floats - np.float32(self.low)) * np.float32(255 / (self.high - self.low))
+        # Where all elements are equal, they all have the code 0, which stands for the lower bound.
+        scale = 255 / (self.high - self.low) if self.high > self.low else 0.0
+        scaled = (floats - np.float32(self.low)) * np.float32(scale)
         codes: U8Array = np.clip(scaled, 0, 255).astype(np.uint8)
         return codes
 
@@ -265,7 +267,9 @@ def train(options: VectorOptions, sample: npt.NDArray[Any], stages: Stages) -> E
         centroids = centroids.astype(np.float16).astype(np.float32)
     if options.coding == "SQ":
         low, high = (float(floats.min()), float(floats.max())) if len(floats) else (0.0, 1.0)
-        return Encoder(options, centroids, ScalarCoder(options, low, high if high > low else low + 1.0))
+        if high <= low:
+            high = low + max(1.0, abs(low))
+        return Encoder(options, centroids, ScalarCoder(options, low, high))
     if options.coding == "PQ":
         return Encoder(options, centroids, _train_codes(options, floats, centroids, random, stages))
     return Encoder(options, centroids, Coder(options))

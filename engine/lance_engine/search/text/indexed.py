@@ -10,7 +10,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from lance_engine import kernels
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.index.files import opened_together
 from lance_engine.index.inverted.analysis import Analysis
 from lance_engine.index.inverted.kind import INVERTED
@@ -154,6 +154,11 @@ def search_indexed(
             there = [entry for entry in entries if places[entry[1]] is not None]
             if not there or (phrase is not None and len(there) < len(entries)):
                 continue
+            if not statistics.tokens:
+                raise CorruptFileError(
+                    "A text index finds words in documents whose lengths add up to 0",
+                    remedy="Build the index again",
+                )
             tokens = [place for _, term, _ in there if (place := places[term]) is not None]
             postings = partial(segment.postings, number, positions=phrase is not None)
             best.search(
