@@ -7,12 +7,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
 #include <set>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "core/span.hpp"
@@ -25,8 +24,8 @@ constexpr size_t kSmall = SIZE_MAX;  // the sanitizer only watches what malloc r
 #else
 constexpr size_t kSmall = 64 << 10;  // below this malloc is as good
 #endif
-constexpr size_t kHugePage = 2 << 20;  // from here on a block is a span of huge pages
-constexpr size_t kRegion = 8 << 20;    // smaller blocks are carved from regions of this size
+constexpr size_t kHugePage = 2 << 20;  // from here on a block has its own mapping
+constexpr size_t kRegion = 8 << 20;    // smaller blocks are carved from regions of this size and alignment
 
 // Four size classes per power of two bound the waste to a quarter and make recycling likely.
 size_t size_class(size_t bytes) {
@@ -51,56 +50,12 @@ uint8_t* map_huge(size_t bytes, size_t alignment) {
   return reinterpret_cast<uint8_t*>(aligned);
 }
 
-// Equal blocks in one span of memory.
+// Equal blocks in one mapping.
 struct Region {
   uint8_t* base;
   size_t block;
   std::vector<uint8_t*> free;
   size_t blocks() const { return kRegion / block; }
-};
-
-// Memory that was used before, in spans of huge pages. Neighbours are one span, whatever they were before.
-class Spans {
- public:
-  // Part of the smallest span that is large enough, or nothing.
-  uint8_t* take(size_t size) {
-    auto best = sizes_.end();
-    for (auto span = sizes_.begin(); span != sizes_.end(); ++span)
-      if (span->second >= size && (best == sizes_.end() || span->second < best->second)) best = span;
-    return best == sizes_.end() ? nullptr : cut(best, size);
-  }
-
-  // All of the largest span, or less of it if it has more than `most`; size 0 if no memory waits.
-  std::pair<uint8_t*, size_t> take_largest(size_t most) {
-    auto largest = std::max_element(sizes_.begin(), sizes_.end(),
-                                    [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (largest == sizes_.end()) return {nullptr, 0};
-    size_t size = std::min(largest->second, most);
-    return {cut(largest, size), size};
-  }
-
-  void give(uint8_t* data, size_t size) {
-    auto after = sizes_.lower_bound(data);
-    if (after != sizes_.end() && after->first == data + size) {
-      size += after->second;
-      after = sizes_.erase(after);
-    }
-    if (after != sizes_.begin() && std::prev(after)->first + std::prev(after)->second == data)
-      std::prev(after)->second += size;
-    else
-      sizes_.emplace_hint(after, data, size);
-  }
-
- private:
-  // The end of a span: so its start, and what refers to it, stays.
-  uint8_t* cut(std::map<uint8_t*, size_t>::iterator span, size_t size) {
-    span->second -= size;
-    uint8_t* data = span->first + span->second;
-    if (span->second == 0) sizes_.erase(span);
-    return data;
-  }
-
-  std::map<uint8_t*, size_t> sizes_;  // by start
 };
 
 // The most that was in use of late: in the current span of time or the one before.
@@ -137,7 +92,7 @@ class Pool {
  public:
   uint8_t* take(size_t size) {
     std::lock_guard lock(mutex_);
-    uint8_t* data = size < kHugePage ? take_block(size) : take_span(size);
+    uint8_t* data = size < kHugePage ? take_block(size) : take_mapping(size);
     used_ += size;
     peak_.note(used_);
     trim();
@@ -153,7 +108,7 @@ class Pool {
       give_block(data);
     } else {
       if (waiting_ > limit_ && waiting_ <= allowed()) offer_to_system(data, size);
-      spans_.give(data, size);
+      mappings_[size].push_back(data);
     }
     trim();
   }
@@ -184,31 +139,25 @@ class Pool {
 #endif
   }
 
-  // Returns what waits beyond the bound: large spans first, of which few calls free much.
+  // Returns what waits beyond the bound: large blocks first, of which few calls free much.
   void trim() {
     const size_t bound = allowed();
-    while (waiting_ > bound) {
-      size_t excess = (waiting_ - bound + kHugePage - 1) / kHugePage * kHugePage;
-      auto [data, size] = spans_.take_largest(excess);
-      if (size > 0) {
-        munmap(data, size);
+    if (waiting_ <= bound) return;
+    for (auto sized = mappings_.rbegin(); sized != mappings_.rend(); ++sized) {
+      auto& [size, blocks] = *sized;
+      for (; waiting_ > bound && !blocks.empty(); blocks.pop_back()) {
+        munmap(blocks.back(), size);
         waiting_ -= size;
-      } else if (!idle_.empty()) {
-        dissolve(*idle_.begin());
-      } else {
-        return;
       }
     }
+    while (waiting_ > bound && !idle_.empty()) drop(*idle_.begin());
   }
 
-  // Memory that was used before, of whatever size it was, else fresh memory. It is not counted as waiting.
-  uint8_t* take_span(size_t size) {
-    uint8_t* data = spans_.take(size);
-    while (data == nullptr && !idle_.empty()) {
-      dissolve(*idle_.begin());
-      data = spans_.take(size);
-    }
-    if (data == nullptr) return map_huge(size, kHugePage);
+  uint8_t* take_mapping(size_t size) {
+    auto found = mappings_.find(size);
+    if (found == mappings_.end() || found->second.empty()) return map_huge(size, kHugePage);
+    uint8_t* data = found->second.back();
+    found->second.pop_back();
     waiting_ -= size;
     return data;
   }
@@ -225,36 +174,37 @@ class Pool {
     return data;
   }
 
-  Region* add_region(size_t block) {
-    uint8_t* base = take_span(kRegion);
-    Region* region = &regions_.emplace(base, Region{base, block, {}}).first->second;
+  Region* add_region(size_t size) {
+    uint8_t* base = map_huge(kRegion, kRegion);
+    Region* region = &regions_.emplace(base, Region{base, size, {}}).first->second;
     // Handed out from the start of the region on: its huge pages fill one after the other.
-    for (size_t i = region->blocks(); i-- > 0;) region->free.push_back(base + i * block);
-    waiting_ += region->blocks() * block;
+    for (size_t i = region->blocks(); i-- > 0;) region->free.push_back(base + i * size);
+    waiting_ += region->blocks() * size;
     return region;
   }
 
   void give_block(uint8_t* data) {
-    Region& region = std::prev(regions_.upper_bound(data))->second;
+    auto base = reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(data) / kRegion * kRegion);
+    Region& region = regions_.at(base);
     if (region.free.empty()) usable_[region.block].push_back(&region);
     region.free.push_back(data);
     if (region.free.size() < region.blocks()) return;
-    if (waiting_ > limit_) offer_to_system(region.base, kRegion);
+    if (waiting_ > limit_) offer_to_system(base, kRegion);
     idle_.insert(&region);
   }
 
-  // Makes a span of a region of which no block is in use.
-  void dissolve(Region* region) {
+  void drop(Region* region) {
     std::erase(usable_[region->block], region);
     idle_.erase(region);
-    waiting_ += kRegion - region->blocks() * region->block;
-    spans_.give(region->base, kRegion);
-    regions_.erase(region->base);
+    waiting_ -= region->blocks() * region->block;
+    uint8_t* base = region->base;
+    regions_.erase(base);
+    munmap(base, kRegion);
   }
 
   std::mutex mutex_;
-  Spans spans_;
-  std::map<uint8_t*, Region> regions_;             // by start
+  std::map<size_t, std::vector<uint8_t*>> mappings_;
+  std::unordered_map<uint8_t*, Region> regions_;
   std::map<size_t, std::vector<Region*>> usable_;  // with a free block, by block size
   std::set<Region*> idle_;                         // no block in use
   RecentPeak peak_;

@@ -57,21 +57,10 @@ def a_stream_keeps_what_it_had_in_flight(dataset: DatasetVersion) -> None:
     assert kernels.cached_bytes() <= SIZE // 2
 
 
-def blocks_of_one_size_become_blocks_of_another(dataset: DatasetVersion) -> None:
-    kernels.set_cache_limit(1024 * MIB, 1024 * MIB)
-    for rows in (16_384, 65_536, 3 * MIB // 8, 24_576, 3 * MIB // 2):
-        held = list(dataset.scan(batch_size=rows).to_batches())
-        assert sum(batch.num_rows for batch in held) == SIZE // 16
-        del held
-    # Had each size its own memory, this would be more than six times the data.
-    assert kernels.cached_bytes() <= SIZE * 4
-
-
 CHECKS = [
     what_large_results_took_is_kept_for_the_next,
     never_more_is_kept_than_allowed,
     a_stream_keeps_what_it_had_in_flight,
-    blocks_of_one_size_become_blocks_of_another,
 ]
 
 
