@@ -22,12 +22,18 @@ def is_list(logical_type: str) -> bool:
 
 
 def check_limits(fields: Sequence[Field]) -> None:
-    """UnsupportedTypeError if a schema with these fields could not be read again."""
+    """UnsupportedTypeError if a schema with these fields could not be read again by the same names."""
     count = 0
     nodes = [(field, field.name, 1, 0) for field in fields]
     while nodes:
         field, path, depth, lists = nodes.pop()
         count += 1
+        if "\0" in field.name:
+            raise UnsupportedTypeError(
+                f"The name '{field.name}' has a NUL character, at which Arrow ends names",
+                column=path,
+                remedy="Rename the column",
+            )
         lists += is_list(field.logical_type)
         fixed = field.logical_type.count("fixed_size_list:")
         if depth > MAX_DEPTH or lists > MAX_LISTS or fixed > MAX_FIXED_SIZE_LISTS:

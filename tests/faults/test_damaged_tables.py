@@ -13,6 +13,7 @@ from lance_engine.errors import (
     DatasetNotFoundError,
     LanceError,
     UnsupportedFeatureError,
+    UnsupportedTypeError,
 )
 from lance_engine.format.deletion import encode_deletions
 from lance_engine.format.manifest import (
@@ -21,6 +22,7 @@ from lance_engine.format.manifest import (
     DeletionKind,
     Fragment,
     Manifest,
+    parse_manifest_file,
     serialize_manifest_file,
 )
 from lance_engine.format.row_ids import encode_row_id_range
@@ -29,8 +31,11 @@ from lance_engine.format.transaction import Append, Overwrite
 from lance_engine.io import LocalStore, MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.schema_tree import Schema
+from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.commit import commit
 from lance_engine.table.versions import open_snapshot
+
+import lance_sql
 
 SCHEMA = Schema.from_arrow(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.string())]))]))
 FILE = DataFile("x.lance", (0,), (0,), 2, 1, 100)
@@ -174,3 +179,74 @@ def test_fields_inside_of_what_has_none(logical_type: str) -> None:
     messages[1].logical_type = logical_type
     with pytest.raises(CorruptFileError, match=r"Field 's' of type .* has fields inside of it"):
         schema_from_messages(messages, {})
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_names_with_a_nul_character(place: int) -> None:
+    """The interface between Arrow's implementations ends names there: one column would pass for another."""
+    messages = schema_to_messages(SCHEMA)
+    messages[place].name = "a\0b"
+    with pytest.raises(CorruptFileError, match="has a NUL character"):
+        schema_from_messages(messages, {})
+
+
+@pytest.mark.parametrize("names", [("a\0b", "b"), ("a", "a\0")])
+def test_names_with_a_nul_character_are_not_written(tmp_path: Path, names: tuple[str, str]) -> None:
+    table = pa.table([[1], [2]], names=names)
+    with pytest.raises(UnsupportedTypeError, match=r"has a NUL character.*Rename the column"):
+        lance_sql.write(table, tmp_path / "t.lance")
+    nested = pa.table({"s": pa.StructArray.from_arrays([pa.array([1])] * 2, names=names)})
+    with pytest.raises(UnsupportedTypeError, match=r"has a NUL character.*Rename the column"):
+        lance_sql.write(nested, tmp_path / "t.lance")
+    assert not (tmp_path / "t.lance").exists()
+
+
+def test_two_columns_of_one_name() -> None:
+    twice = Schema((SCHEMA.fields[0], dataclasses.replace(SCHEMA.fields[1], name="a")))
+    manifest = Manifest(1, twice, (), timestamp=1)
+    with pytest.raises(CorruptFileError, match="Two columns of the manifest are named 'a'"):
+        open_snapshot(_store(serialize_manifest_file(manifest)))
+
+
+STABLE = {"reader_feature_flags": 2, "writer_feature_flags": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_fragment_id": 2**32 - 1}, "used up its fragment ids"),
+        (
+            {"next_row_id": 2**64 - 1, "reader_feature_flags": 2, "writer_feature_flags": 2},
+            "used up its row ids",
+        ),
+        ({"version": 2**63 - 1}, "used up its versions"),
+    ],
+)
+def test_the_last_number_of_a_counter(changes: dict[str, object], message: str) -> None:
+    last = dataclasses.replace(Manifest(1, SCHEMA, (), timestamp=1), **changes)  # type: ignore[arg-type]
+    added = Append((Fragment(0, (FILE,), 10),))
+    with pytest.raises(UnsupportedFeatureError, match=f"The dataset has {message}"):
+        build_version(VersionContent(last), added, CreateOptions(), "x.txn")
+
+
+def test_the_last_field_id(tmp_path: Path) -> None:
+    place = tmp_path / "t.lance"
+    dataset = lance_sql.write(pa.table({"a": [1, 2]}), place)
+    (path,) = (place / "_versions").glob("*.manifest")
+    manifest, _, _ = parse_manifest_file(path.read_bytes())
+    (column,) = manifest.schema.fields
+    schema = Schema((dataclasses.replace(column, id=2**31 - 1),))
+    files = (dataclasses.replace(manifest.fragments[0].files[0], fields=(2**31 - 1,)),)
+    fragments = (dataclasses.replace(manifest.fragments[0], files=files),)
+    path.write_bytes(
+        serialize_manifest_file(dataclasses.replace(manifest, schema=schema, fragments=fragments))
+    )
+    dataset = lance_sql.open(place)
+    assert dataset.to_table()["a"].to_pylist() == [1, 2]
+    for change in (
+        lambda: dataset.add_columns({"b": "a + 1"}),
+        lambda: dataset.alter_column("a", type=pa.int32()),
+    ):
+        with pytest.raises(UnsupportedFeatureError, match=r"has used up its field ids \[path: .*t.lance\]"):
+            change()
+    assert lance_sql.open(place).version == 1

@@ -27,6 +27,8 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
     depths: list[int] = []
     lists: list[int] = []
     for position, message in enumerate(messages):
+        if "\0" in message.name:
+            raise CorruptFileError(f"The name of field {message.id}, '{message.name}', has a NUL character")
         parent = NO_PARENT
         if message.parent_id >= 0:
             parent = position_of.get(message.parent_id, NO_PARENT)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
 from lance_engine.format.operations import Merge
 from lance_engine.operations.changes import commit_change
-from lance_engine.operations.column_files import Extended, extend_fragments, next_field_id
+from lance_engine.operations.column_files import Extended, extend_fragments, numbered_fields
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import scan
 from lance_engine.operations.values import (
@@ -167,5 +167,5 @@ def with_columns(snapshot: Snapshot, fields: pa.Schema) -> tuple[Schema, Schema]
             )
     if snapshot.manifest.storage_version == "2.2":
         fields = with_blobs_v2(fields)
-    added = Schema.from_arrow(fields, next_field_id(snapshot))
+    added = numbered_fields(snapshot, fields)
     return added, Schema((*snapshot.schema.fields, *added.fields), snapshot.schema.metadata)

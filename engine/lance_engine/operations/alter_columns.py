@@ -13,7 +13,7 @@ from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.value_types import value_type
 from lance_engine.format.operations import Merge, Project
 from lance_engine.operations.changes import commit_change
-from lance_engine.operations.column_files import extend_fragments, next_field_id
+from lance_engine.operations.column_files import extend_fragments, numbered_fields
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import scan
 from lance_engine.progress import ProgressOption, Reporter
@@ -92,7 +92,7 @@ def _cast(
         if not key.startswith(b"ARROW:extension:")
     }
     arrow = pa.field(changed.name, kind, changed.nullable, metadata)
-    added = Schema.from_arrow(pa.schema([arrow]), next_field_id(snapshot))
+    added = numbered_fields(snapshot, pa.schema([arrow]))
     schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
     _check_names(schema)
     old = build.column(snapshot.schema.to_arrow(), [column])

@@ -17,6 +17,7 @@ from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
+from lance_engine.table.counters import check_counter
 from lance_engine.table.snapshot import DATA, Snapshot
 from lance_engine.write.fragments import data_paths
 
@@ -31,13 +32,15 @@ class Extended:
     paths: tuple[str, ...]
 
 
-def next_field_id(snapshot: Snapshot) -> int:
-    """The first id that neither the schema nor a data file uses."""
+def numbered_fields(snapshot: Snapshot, fields: pa.Schema) -> Schema:
+    """New fields with the first ids that neither the schema nor a data file uses."""
     highest = max((field.id for field in snapshot.schema.walk()), default=-1)
     for fragment in snapshot.fragments:
         for file in fragment.files:
             highest = max(highest, *file.fields, -1)
-    return highest + 1
+    added = Schema.from_arrow(fields, highest + 1)
+    check_counter("field ids", max((field.id for field in added.walk()), default=0), path=snapshot.uri)
+    return added
 
 
 def extend_fragments(

@@ -36,11 +36,11 @@ from lance_engine.format.operations import (
 from lance_engine.format.pb import file_pb2
 from lance_engine.format.row_ids import count_row_ids, encode_row_id_range, encode_uniform_version
 from lance_engine.schema_tree import Field, Schema
+from lance_engine.table.counters import check_counter
 from lance_engine.table.features import STABLE_ROW_IDS, derived_flags
 from lance_engine.table.index_coverage import after_replacement, after_rewrite, after_update
 
 DEFAULT_STORAGE_VERSION: Final = "2.1"
-_MAX_FRAGMENT_ID: Final = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,6 +110,7 @@ def build_version(
         case _:
             raise UnsupportedFeatureError(f"Commits of '{operation.kind.value}' are not supported")
     _refuse_dictionaries(changed.schema)
+    check_counter("versions", base.version + 1)
     if index_section is not None:
         index_section = _index_section(index_section, operation, changed)
     reader, writer = derived_flags(changed, stable_row_ids=_has_stable_row_ids(changed))
@@ -338,6 +339,7 @@ def _with_row_ids(fragment: Fragment, next_row_id: int, version: int) -> tuple[F
     row_ids, created = fragment.row_ids or b"", fragment.created_at_versions or b""
     # Serialised messages that only have a repeated field are continued by appending to them.
     if moved < rows or not rows:
+        check_counter("row ids", next_row_id + rows - moved)
         row_ids += encode_row_id_range(next_row_id, rows - moved)
         created += encode_uniform_version(version, rows - moved)
     numbered = dataclasses.replace(
@@ -354,10 +356,7 @@ def _max_fragment_id(manifest: Manifest) -> int:
 
 
 def _with_max_fragment_id(manifest: Manifest, max_id: int) -> Manifest:
-    if max_id > _MAX_FRAGMENT_ID:
-        raise UnsupportedFeatureError(
-            "The dataset has used up its fragment ids", remedy="Copy it to a new dataset"
-        )
+    check_counter("fragment ids", max_id)
     return dataclasses.replace(manifest, max_fragment_id=max_id if max_id >= 0 else None)
 
 
