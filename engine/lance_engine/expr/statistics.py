@@ -77,6 +77,23 @@ class ColumnStatistics:
 ZoneStatistics = Mapping[tuple[str, ...], ColumnStatistics]
 
 
+#: What can be decided of columns by their statistics: in anything else they say nothing.
+_DECIDED = (And, Or, Not, Comparison, In, IsNull, Match)
+
+
+def consulted_columns(node: Node) -> set[tuple[str, ...]]:
+    """The columns, by the parts of their paths, whose statistics may decide `match_zones`."""
+    found: set[tuple[str, ...]] = set()
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Column):
+            found.add(current.parts)
+        elif isinstance(current, _DECIDED):
+            pending.extend(current.children)
+    return found
+
+
 class ZoneMatch(NamedTuple):
     """Per zone: whether the filter can be true for some row, and whether it is true for every row."""
 

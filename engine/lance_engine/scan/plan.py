@@ -274,10 +274,11 @@ def _joined_search(snapshot: Snapshot, parts: Sequence[FilterPlan]) -> IndexSear
     return joined_searches(found, complete=not others)
 
 
-def _pruner(snapshot: Snapshot, filter: Node) -> Pruner:
+def _pruner(snapshot: Snapshot, filter: Node) -> Pruner | None:
     from lance_engine.scan.prune import Pruner
 
-    return Pruner(filter, snapshot)
+    pruner = Pruner(filter, snapshot)
+    return pruner if pruner.is_of_use else None
 
 
 def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, int, int]]:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.arrow_values import of_numpy
-from lance_engine.expr.statistics import ColumnStatistics, match_zones
-from lance_engine.expr.tree import Column, Node, walk
+from lance_engine.expr.statistics import ColumnStatistics, consulted_columns, match_zones
+from lance_engine.expr.tree import Node
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:
@@ -45,12 +45,17 @@ class Pruner:
 
     def __init__(self, filter: Node, snapshot: Snapshot) -> None:
         self._filter = filter
-        columns = {node.parts for node in walk(filter) if isinstance(node, Column)}
+        columns = consulted_columns(filter)
         self._fields = {
             parts: field for parts in columns if (field := _stored_field(snapshot, parts)) is not None
         }
         addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
         self._addresses = columns & addresses
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether the filter can be decided for any zone: ``a % 7 = 0`` cannot."""
+        return bool(self._fields or self._addresses)
 
     def prune(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
         """What the filter can match of rows [begin, end).

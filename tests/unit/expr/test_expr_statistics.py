@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.expr.from_sql import parse_sql
-from lance_engine.expr.statistics import ColumnStatistics, match_zones
+from lance_engine.expr.statistics import ColumnStatistics, consulted_columns, match_zones
 
 SCHEMA = pa.schema(
     {
@@ -237,3 +237,31 @@ def test_a_long_list_is_searched_not_scanned() -> None:
     assert verdict(text, i=zone(11, 19)) == "none"
     assert verdict(text, i=zone(11, 20)) == "some"
     assert verdict(text, i=zone(20, 20)) == "all"
+
+
+@pytest.mark.parametrize(
+    ("text", "consulted"),
+    [
+        ("i % 7 = 3", set()),
+        ("i % 7 = 3 AND j > 1", {("j",)}),
+        ("NOT (i IN (1, 2) OR j + 1 < i)", {("i",)}),
+        ("i + j IS NULL", set()),
+        ("s LIKE '%a' OR bo", {("s",), ("bo",)}),
+        ("st.a IS NULL", {("st", "a")}),
+        ("upper(s) = 'A'", set()),
+        ("(i < 3) IS NOT NULL", {("i",)}),
+        ("i = j", {("i",), ("j",)}),
+    ],
+)
+def test_columns_whose_statistics_are_consulted(text: str, consulted: set[tuple[str, ...]]) -> None:
+    node = parse_sql(text, SCHEMA)
+    assert consulted_columns(node) == consulted
+    looked_up: set[tuple[str, ...]] = set()
+
+    class Statistics(dict[tuple[str, ...], ColumnStatistics]):
+        def get(self, parts: Any, default: Any = None) -> Any:
+            looked_up.add(parts)
+            return default
+
+    match_zones(node, Statistics(), 1)
+    assert looked_up <= consulted

@@ -93,3 +93,18 @@ def test_row_addresses() -> None:
     assert pruned(f"_rowid = {first + 25} AND a > 0") == [(20, 30, True)]
     assert pruned(f"_rowid < {first}") == []
     assert pruned(f"_rowid >= {first}") == [(0, 100, False)]
+
+
+def test_columns_that_are_only_computed_with_need_no_zone_maps() -> None:
+    class WithoutZoneMaps(_Reader):
+        def zone_map(self, leaf: Field, name: str) -> ZoneMap | None:
+            raise AssertionError(f"the zone map of {name} was read")
+
+    def pruner(text: str) -> Pruner:
+        return Pruner(parse_sql(text, SCHEMA), SNAPSHOT)
+
+    assert not pruner("a % 7 = 3").is_of_use
+    found = pruner("a % 7 = 3").prune(cast(Any, WithoutZoneMaps()), 0, ROWS, 1)
+    assert [tuple(part) for part in found.ranges] == [(0, ROWS, True)]
+    assert pruner("a % 7 = 3 OR b < 5").is_of_use
+    assert pruned("a % 7 = 3 AND b < 15") == [(0, 15, True)]
