@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from lance_engine.arrow_compute import pc
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.statement_run import StatementRun

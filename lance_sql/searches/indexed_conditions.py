@@ -99,6 +99,8 @@ def indexed_condition(
 
 
 def _has_index(dataset: SqlDataset) -> bool:
+    if not dataset.snapshot.index_section:
+        return False
     from lance_engine.index.segments import usable_indices
 
     indices = usable_indices(dataset.snapshot).values()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 from lance_engine.operations.change_rows import RowChanges, change_rows
 from lance_engine.operations.retry import redo_on_conflict

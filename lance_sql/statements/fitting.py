@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from lance_engine.arrow_compute import pc
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
 
 from lance_sql.display.amounts import counted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from lance_engine.arrow_compute import pc
 from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations.change_rows import RowChanges

@@ -63,6 +63,7 @@ FLOORS = {
         schema_tree
         logical_types
         cache
+        arrow_compute
         interrupts
         kernels  owned  tasks
         machine

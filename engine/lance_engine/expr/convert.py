@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_compute import pc
 from lance_engine.expr import constants
 from lance_engine.expr.value_types import PER_SECOND, is_bytes, is_text, is_zoned
 

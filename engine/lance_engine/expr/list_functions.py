@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_compute import pc
 from lance_engine.expr.total_order import total_key
 
 I64Array = npt.NDArray[np.int64]

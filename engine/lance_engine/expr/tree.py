@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine.arrow_compute import pc
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
 

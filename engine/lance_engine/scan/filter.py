@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_compute import pc
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.tree import (

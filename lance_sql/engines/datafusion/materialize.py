@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from datafusion import SessionContext, Table
+from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError
 from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.tree import columns_of
