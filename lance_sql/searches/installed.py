@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,26 @@ from lance_sql.text.statement import Statement
 
 #: Searches whose tables are kept: nobody says when the result of a statement is no longer needed.
 _KEPT: Final = 1000
+
+
+class Replaced(NamedTuple):
+    """A statement for the engine, what is left of its parameters, and the searches it explains if it does."""
+
+    statement: Statement
+    parameters: Parameters
+    explained: Searches | None = None
+
+
+def explained_rows(rows: Iterable[Sequence[Any]], searches: Searches, names: tuple[str, str]) -> str:
+    """The query for an engine's plan of two columns, called `names`, and what its searches will do."""
+    told = [(name, "\n".join(lines)) for name, lines in searches.descriptions()]
+    values = ", ".join(f"({_literal(str(title))}, {_literal(str(text))})" for title, text in [*rows, *told])
+    return f"SELECT * FROM (VALUES {values}) AS plan({', '.join(names)})"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
 
 
 class InstalledSearches:
@@ -53,15 +73,15 @@ class InstalledSearches:
     def nulls_are_last(self, descending: bool) -> bool:
         return self._nulls_are_last(descending)
 
-    def replaced(self, statement: Statement, params: Parameters) -> tuple[Statement, Parameters]:
+    def replaced(self, statement: Statement, params: Parameters) -> Replaced:
         """The statement in which searches are tables, and the parameters that are left."""
         by_index = index_setting(statement.tokens)
         if by_index is not None:
             self.by_index = by_index
-            return Statement('SELECT true AS "Success" WHERE false'), None
+            return Replaced(Statement('SELECT true AS "Success" WHERE false'), None)
         searches = Searches(self, statement, params)
         if not searches.tables:
-            return statement, params
+            return Replaced(statement, params)
         if not searches.is_explained:
             searches.prepare()
         for name, table in searches.tables.items():
@@ -70,4 +90,5 @@ class InstalledSearches:
                 self._names.append(name)
         while len(self._names) > _KEPT:
             self._registry.unregister(self._names.popleft())
-        return searches.statement, searches.parameters
+        says_plan = [token.upper for token in statement.tokens[:1]] == ["EXPLAIN"]
+        return Replaced(searches.statement, searches.parameters, searches if says_plan else None)

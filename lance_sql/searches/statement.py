@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import numpy as np
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, InvalidSearchError, UnsupportedFeatureError
 from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
@@ -40,6 +39,7 @@ _DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
 _FOUND_DISTANCE: Final = pa.field("_distance", pa.float32())
 _SCORE: Final = pa.field("_score", pa.float32())
 _HYBRID_SCORE: Final = pa.field("_hybrid_score", pa.float32())
+_COMPUTED: Final = frozenset({_DISTANCE.name, _SCORE.name, _HYBRID_SCORE.name, "query_index"})
 _QUERY_INDEX: Final = pa.field("query_index", pa.int32(), nullable=False)
 _FLAGS: Final = frozenset({"explain_verbose", "fast_search", "prefilter", "use_index"})
 
@@ -188,10 +188,11 @@ class Searches:
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
-        query = self._vectors(call, call.places["query"])
-        several = isinstance(query, np.ndarray) and query.ndim == 2
-        columns = options.pop("columns", None)
-        fields = _fields(dataset, columns)
+        query, several = self._vectors(call, call.places["query"])
+        from lance_engine.search.nearest import check_nearest  # what searches takes long to import
+
+        check_nearest(dataset.snapshot, column, query, **options)
+        fields = _fields(dataset, options.pop("columns", None))
         if several:
             fields = [_QUERY_INDEX, *fields]
         else:
@@ -220,11 +221,18 @@ class Searches:
         column, text = self._column(call, given["column"]), given["text"]
         is_hybrid = call.function is HYBRID_SEARCH
         text_column = self._column(call, given["text_column"]) if is_hybrid else column
+        vector = self._vectors(call, call.places["query"])[0] if is_hybrid else None
+        from lance_engine.search.hybrid import check_hybrid
+        from lance_engine.search.text.search import check_search
+
+        if is_hybrid:
+            check_hybrid(dataset.snapshot, column, vector, text, text_column, **options)
+        else:
+            check_search(dataset.snapshot, text, column, **options)
         fields = _fields(dataset, options.pop("columns", None))
         scores = [_FOUND_DISTANCE, _SCORE, _HYBRID_SCORE] if is_hybrid else [_SCORE]
         self._order = None if is_hybrid else _SCORE.name
         schema = _with_system_columns(pa.schema([*fields, *scores]), [ROW_ID], self._system_columns)
-        vector = self._vectors(call, call.places["query"]) if is_hybrid else None
 
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
             searched = self._dataset(call) if self.is_view else dataset
@@ -255,6 +263,11 @@ class Searches:
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
+        from lance_engine.search.nearest import check_nearest
+
+        from lance_sql.searches.different_vectors import different
+
+        check_nearest(dataset.snapshot, column, None, **options)
         fields = _fields(dataset, options.pop("columns", None))
         query = Statement(lateral.query_of_vectors(self._original, call, expression))
         given = self._parameters.named(query)
@@ -267,7 +280,10 @@ class Searches:
 
         def vectors() -> pa.Array:
             if not found:
-                found.append(_distinct(self._host.rows_of(query.original, given).column(0)))
+                asked = different(self._host.rows_of(query.original, given).column(0), column)
+                if len(asked):
+                    check_nearest(dataset.snapshot, column, asked)
+                found.append(asked)
             return found[0]
 
         self._pending.append(vectors)
@@ -279,7 +295,7 @@ class Searches:
             wanted = [name for name in names if name not in (lateral.SEARCHED, ROW_ID)]
             rows = dataset.nearest(
                 column,
-                np.asarray(every.to_pylist()),
+                every,
                 columns=[_QUERY_INDEX.name, *(name for name in wanted if name != _QUERY_INDEX.name)],
                 with_row_id=ROW_ID in names,
                 **options,
@@ -306,6 +322,8 @@ class Searches:
             if not isinstance(options[name], bool):
                 raise InvalidSearchError(f"{name} must be true or false, not {options[name]!r}")
         options.pop("explain_verbose", None)
+        if isinstance(options.get("columns"), str):
+            options["columns"] = [options["columns"]]
         if options.pop("prefilter", False) and options.get("filter") is None:
             options["filter"] = condition_of(self._original, call, dataset.storage_schema)
         return options
@@ -329,10 +347,13 @@ class Searches:
                 return named
         return catalog.open(Reference(location, location, certain=True, quoted=quoted))
 
-    def _vectors(self, call: SearchCall, expression: Expression) -> Any:
-        """One vector, or an array of those that a query returns."""
+    def _vectors(self, call: SearchCall, expression: Expression) -> tuple[Any, bool]:
+        """One vector, or several if the second part says so: those that a query returns."""
         if not expression.is_query:
-            return self._value(expression)
+            value = self._value(expression)
+            if value is None:
+                raise InvalidSearchError("The query vector is null", remedy=f"Write {call.function.usage}")
+            return value, False
         query = Statement(expression.text[1:-1])
         found = self._host.rows_of(query.original, self._parameters.named(query))
         if found.num_columns != 1:
@@ -340,10 +361,14 @@ class Searches:
                 f"The query of {call.function.name} returns {found.num_columns} columns",
                 remedy="Select the vectors only",
             )
-        vectors = found.column(0).to_pylist()
-        if not vectors:
+        if not found.num_rows:
             raise UnsupportedFeatureError(f"The query of {call.function.name} returns no vector")
-        return vectors[0] if len(vectors) == 1 else np.asarray(vectors)
+        if found.num_rows > 1:
+            return found.column(0).combine_chunks(), True
+        vector = found.column(0)[0].as_py()
+        if vector is None:
+            raise InvalidSearchError(f"The query of {call.function.name} returns null, not a vector")
+        return vector, False
 
     def _value(self, expression: Expression) -> Any:
         if self._parameters.holds(expression):
@@ -368,8 +393,15 @@ def _makes_view(statement: Statement) -> bool:
 def _fields(dataset: SqlDataset, columns: Any) -> list[pa.Field]:
     if columns is None:
         return list(dataset.storage_schema)
-    names = [columns] if isinstance(columns, str) else list(columns)
-    return [dataset.storage_schema.field(name) for name in names if name != _DISTANCE.name]
+    schema = dataset.storage_schema
+    names = [name for name in dict.fromkeys(columns) if name not in _COMPUTED]
+    for name in names:
+        if name not in schema.names:
+            raise UnsupportedFeatureError(
+                f"columns takes columns at the top level, not {name!r}",
+                remedy="Leave columns out, and select fields of structs in the query",
+            )
+    return [schema.field(name) for name in names]
 
 
 def _with_system_columns(schema: pa.Schema, known: Sequence[str], asked: Sequence[str]) -> pa.Schema:
@@ -406,16 +438,6 @@ def _words(
     lines = [f"words     {given['text']!r} in {given['text_column']}"]
     lines += explain_texts(dataset.snapshot, str(given["text_column"]), options)
     return [*_description(dataset, column, options), *lines]
-
-
-def _distinct(vectors: pa.ChunkedArray) -> pa.Array:
-    """The different vectors; rows without one find nothing."""
-    kept: dict[tuple[Any, ...], int] = {}
-    array = vectors.combine_chunks()
-    for place, vector in enumerate(array.to_pylist()):
-        if vector is not None and None not in vector:
-            kept.setdefault(tuple(vector), place)
-    return array.take(pa.array(kept.values(), pa.int64()))
 
 
 def _has_alias(text: str, end: int) -> bool:

@@ -148,11 +148,16 @@ def _call(
         raise UnsupportedFeatureError(
             f"{function.name} takes {function.takes}", remedy=f"Write {function.usage}"
         )
-    options = {
-        _option(function, argument[0].text): _expression(text, function, argument[2:]) for argument in named
-    }
+    options: dict[str, Expression] = {}
     if len(positional) > wanted:
-        options.setdefault("k", _expression(text, function, positional[wanted]))
+        options["k"] = _expression(text, function, positional[wanted])
+    for argument in named:
+        option = _option(function, argument[0].text)
+        if option in options:
+            raise UnsupportedFeatureError(
+                f"{function.name} gets the argument '{option}' twice", remedy="Give it once"
+            )
+        options[option] = _expression(text, function, argument[2:])
     table = positional[0]
     location = ".".join(token.value for token in table[::2])
     quoted = len(table) == 1 and table[0].kind != "word"

@@ -90,3 +90,57 @@ def test_vectors_of_another_table(path: str) -> None:
         f"LATERAL lance_vector_search('{path}', 'v', q.v, k := 2) r ORDER BY q.id, r._distance"
     ).fetchall()
     assert found == [(number, row) for number in range(4) for row in nearest(path, number, 2)]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two segments of a vector index and one of words, and rows of neither."""
+    found = str(tmp_path_factory.mktemp("explained") / "t.lance")
+
+    def rows(count: int) -> pa.Table:
+        vectors = pa.FixedSizeListArray.from_arrays(np.resize(VECTORS, count * 4).ravel(), 4)
+        return pa.table({"id": range(count), "v": vectors, "text": ["it's a fox"] * count})
+
+    lance_sql.write(rows(600), found).create_index("v", "IVF_FLAT", num_partitions=2, name="near")
+    lance_sql.open(found).create_index("text", "INVERTED", name="words")
+    lance_sql.write(rows(100), found, mode="append").optimize_indices()
+    lance_sql.write(rows(50), found, mode="append")
+    return found
+
+
+@pytest.mark.parametrize("analyze", ["", "ANALYZE "])
+@pytest.mark.parametrize("place", ["duckdb", "datafusion"])
+def test_plans(indexed: str, place: str, analyze: str) -> None:
+    if place == "duckdb":
+        connection = duckdb.connect()
+        lance_sql.duckdb.install(connection)
+        names = ["explain_key", "explain_value"]
+
+        def plan(text: str) -> list[list[str]]:
+            by_execute = connection.execute(text).fetchall()
+            rows = connection.sql(text).to_arrow_table()
+            assert len(by_execute) == rows.num_rows
+            assert rows.column_names == names
+            return [*map(list, rows.to_pydict().values())]
+
+    else:
+        context = datafusion.SessionContext()
+        lance_sql.datafusion.install(context)
+        names = ["plan_type", "plan"]
+
+        def plan(text: str) -> list[list[str]]:
+            rows = context.sql(text).to_pydict()
+            assert list(rows) == names
+            return [*rows.values()]
+
+    vectors = f"lance_vector_search('{indexed}', 'v', [1, 2, 3, 4], nprobes := 1)"
+    texts = f"lance_fts('{indexed}', 'text', 'it''s')"
+    titles, lines = plan(f"EXPLAIN {analyze}SELECT * FROM {vectors} a JOIN {texts} b USING (id)")
+    assert len(titles) > 2  # the plan of the engine as well
+    told = [line for text in lines[-2:] for line in text.splitlines()]
+    segments = [line for line in told if line.startswith("index     near (IVF_FLAT): segment of ")]
+    assert sorted(line.split()[5] for line in segments) == ["100", "600"]
+    assert all("1 of 2 partitions" in line for line in segments)
+    assert any(line.startswith("index     words (INVERTED): segment of 600") for line in told)
+    assert sum(line.startswith("unindexed 50 rows in 1 fragment") for line in told) == 2
+    assert len(plan("EXPLAIN SELECT 1")[0]) < 3  # nothing is added where nothing is searched

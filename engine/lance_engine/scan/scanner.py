@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import read_ahead_bytes
-from lance_engine.errors import InvalidArgumentError, UnsupportedTypeError
+from lance_engine.errors import InvalidArgumentError, InvalidFilterError, UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.legible import legible_line, without_secrets
@@ -506,6 +506,13 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
     for field in SYSTEM_FIELDS.values():
         schema = schema.append(field)
     if not isinstance(filter, str):
+        import pyarrow.compute as pc
+
+        if not isinstance(filter, pc.Expression):
+            raise InvalidFilterError(
+                f"A filter is SQL text or a pyarrow expression, not {filter!r}",
+                remedy='Write a condition as in WHERE, for example filter="price > 10"',
+            )
         return from_arrow(filter, schema)
     found = in_total_order(with_official_casts(parse_sql(filter, schema)))
     if len(kept) >= _KEPT_FILTERS:

@@ -21,7 +21,7 @@ def answer_names(
     snapshot: Snapshot, columns: Sequence[str] | None, computed: Sequence[str], with_row_id: bool
 ) -> list[str]:
     """The columns that were requested, after them the computed ones that are not among them."""
-    names = list(snapshot.schema.names if columns is None else columns)
+    names = list(dict.fromkeys(snapshot.schema.names if columns is None else columns))
     names += [name for name in computed if name not in names]
     if with_row_id and ROW_ID not in names:
         names.append(ROW_ID)
@@ -45,13 +45,18 @@ def answer_table(
     computed = {**computed, ROW_ID: computed_column(ROW_ID, ids)}
     stored = [name for name in names if name not in computed]
     rows = take(snapshot, reader_for, ids, stored) if stored else None
-    fields, arrays = [], []
+    fields: list[pa.Field] = []
+    arrays: list[pa.Array] = []
     for name in names:
         if name in computed:
             field, values = computed[name]
         else:
             assert rows is not None
+            # The fields of a struct come in one column, at the place of the first.
+            name = name if name in rows.schema.names else name.split(".")[0]
             field, values = rows.schema.field(name), rows.column(name)
+            if any(known.name == name for known in fields):
+                continue
         fields.append(field)
         arrays.append(values)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
     def nearest(self, queries: int, k: int) -> kernels.Nearest:
         """An empty result for this many queries."""
-        lower, upper = (float("nan") if bound is None else bound for bound in self)
+        lower, upper = (float("nan") if bound is None else float(bound) for bound in self)
         return kernels.Nearest(queries, k, lower, upper)
 
 

@@ -13,10 +13,10 @@ from lance_engine.errors import InvalidSearchError
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.exact import Bounds
-from lance_engine.search.nearest import DISTANCE, nearest
-from lance_engine.search.options import AskedRows, SearchOptions
+from lance_engine.search.nearest import DISTANCE, check_nearest, nearest
+from lance_engine.search.options import AskedRows, SearchOptions, positive
 from lance_engine.search.text.query import TextQuery
-from lance_engine.search.text.search import SCORE, search
+from lance_engine.search.text.search import SCORE, check_search, search
 
 if TYPE_CHECKING:
     from lance_engine.scan.fragment import FragmentReader
@@ -44,14 +44,7 @@ def hybrid(
     options: SearchOptions,
 ) -> pa.Table:
     """See `Dataset.hybrid`."""
-    if alpha is not None and (
-        isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1
-    ):
-        raise InvalidSearchError(f"alpha is a number from 0 to 1, not {alpha!r}")
-    for name, value in (("k", k), ("oversample", oversample)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}")
-    wanted = int(k) * int(oversample)
+    k, wanted = _asked(snapshot, k, alpha, oversample, rows)
     ids_only = AskedRows(rows.filter, [], with_row_id=True)
     vectors = nearest(
         snapshot, reader_for, vector_column, vector, wanted, metric, ids_only, Bounds(), options
@@ -76,6 +69,40 @@ def hybrid(
     }
     names = answer_names(snapshot, rows.columns, list(computed), rows.with_row_id)
     return answer_table(snapshot, reader_for, names, ids[best], computed)
+
+
+def check_hybrid(
+    snapshot: Snapshot,
+    vector_column: str,
+    vector: Any,
+    query: str | TextQuery,
+    column: str | Sequence[str] | None = None,
+    k: int = 10,
+    *,
+    alpha: float | None = None,
+    oversample: int = 4,
+    metric: str | None = None,
+    filter: str | None = None,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> None:
+    """Raise what `hybrid` would raise for these arguments; no file is read."""
+    _asked(snapshot, k, alpha, oversample, AskedRows(filter, columns))
+    check_nearest(snapshot, vector_column, vector, metric=metric, filter=filter, **options)
+    check_search(snapshot, query, column, filter=filter)
+
+
+def _asked(
+    snapshot: Snapshot, k: int, alpha: float | None, oversample: int, rows: AskedRows
+) -> tuple[int, int]:
+    """How many rows are wanted, and how many of each search; InvalidSearchError for what is invalid."""
+    if alpha is not None and (
+        isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1
+    ):
+        raise InvalidSearchError(f"alpha is a number from 0 to 1, not {alpha!r}")
+    k = positive("k", k)
+    rows.check(snapshot, (DISTANCE, SCORE, HYBRID_SCORE))
+    return k, positive("k", k * positive("oversample", oversample))
 
 
 def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:

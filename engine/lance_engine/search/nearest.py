@@ -16,11 +16,12 @@ from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly
 from lance_engine.search.indexed import choose_index, search_index
 from lance_engine.search.metric import Metric, metric_named
-from lance_engine.search.options import AskedRows, SearchOptions
+from lance_engine.search.options import AskedRows, SearchOptions, positive
 from lance_engine.search.query import Query, parse_query
 
 if TYPE_CHECKING:
     from lance_engine import kernels
+    from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.table.snapshot import Snapshot
@@ -41,18 +42,52 @@ def nearest(
     options: SearchOptions,
 ) -> pa.Table:
     """See `Dataset.nearest`."""
-    place = vector_column(snapshot, column)
-    _check(place, k, bounds)
-    options.check(k)
-    asked = None if metric is None else metric_named(metric)
+    place, k, asked, node, options = _asked(snapshot, column, k, metric, rows, bounds, options)
     chosen = choose_index(snapshot, place, asked) if options.use_index else None
     parsed = parse_query(place, query, chosen.metric if chosen else asked or default_metric(place))
-    node = parse_filter(rows.filter, snapshot)
     if chosen is None:
         found = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
     else:
         found = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
     return _table(snapshot, reader_for, parsed, found, rows.columns, rows.with_row_id)
+
+
+def check_nearest(
+    snapshot: Snapshot,
+    column: str,
+    query: Any = None,
+    k: int = 10,
+    metric: str | None = None,
+    *,
+    filter: str | None = None,
+    columns: Sequence[str] | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    **options: Any,
+) -> None:
+    """Raise what `nearest` would raise for these arguments; no file is read. None is any query."""
+    rows, bounds = AskedRows(filter, columns), Bounds(lower, upper)
+    place, _, asked, _, _ = _asked(snapshot, column, k, metric, rows, bounds, SearchOptions(**options))
+    if query is not None:
+        parse_query(place, query, asked or Metric.L2)
+
+
+def _asked(
+    snapshot: Snapshot,
+    column: str,
+    k: int,
+    metric: str | None,
+    rows: AskedRows,
+    bounds: Bounds,
+    options: SearchOptions,
+) -> tuple[VectorColumn, int, Metric | None, Node | None, SearchOptions]:
+    """The arguments of a search in the forms that it works with; LanceError if one is invalid."""
+    place = vector_column(snapshot, column)
+    k = positive("k", k, place.name)
+    _check_bounds(place, bounds)
+    rows.check(snapshot, (DISTANCE, QUERY_INDEX))
+    asked = None if metric is None else metric_named(metric)
+    return place, k, asked, parse_filter(rows.filter, snapshot), options.checked(k)
 
 
 def has_index(snapshot: Snapshot, column: str, metric: str | None) -> bool:
@@ -81,7 +116,8 @@ def nearest_among(
     """The nearest rows of some ranges of rows, compared exactly."""
     place = vector_column(snapshot, column)
     bounds = Bounds(lower, upper)
-    _check(place, k, bounds)
+    k = positive("k", k, place.name)
+    _check_bounds(place, bounds)
     parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
     node = parse_filter(filter, snapshot)
     return search_exactly(snapshot, reader_for, parsed, k, bounds, node, splits).result()
@@ -108,11 +144,11 @@ def nearest_table(
     return _table(snapshot, reader_for, parsed, merged, columns, False)
 
 
-def _check(column: VectorColumn, k: int, bounds: Bounds) -> None:
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise InvalidSearchError(f"k must be a positive integer, not {k!r}", column=column.name)
+def _check_bounds(column: VectorColumn, bounds: Bounds) -> None:
     for bound in bounds:
-        if bound is not None and not isinstance(bound, (int, float, np.number)):
+        if bound is None:
+            continue
+        if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or bound != bound:
             raise InvalidSearchError(f"A distance bound must be a number, not {bound!r}", column=column.name)
 
 

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from lance_engine.errors import InvalidSearchError
+from lance_engine.scan.paths import arrow_field
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_engine.expr.tree import Node
+    from lance_engine.table.snapshot import Snapshot
+
+
+# No dataset has as many rows, partitions or candidates: larger numbers mean all as well.
+_MOST: Final = 1 << 40
+
+
+def positive(name: str, value: Any, column: str | None = None) -> int:
+    """An argument that counts rows or partitions; InvalidSearchError unless it is a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}", column=column)
+    return min(int(value), _MOST)
 
 
 class AskedRows(NamedTuple):
@@ -19,6 +34,24 @@ class AskedRows(NamedTuple):
     filter: str | pc.Expression | Node | None = None
     columns: Sequence[str] | None = None
     with_row_id: bool = False
+
+    def check(self, snapshot: Snapshot, computed: Collection[str]) -> None:
+        """InvalidSearchError if the columns are no list of names; ColumnNotFoundError for a wrong one.
+
+        The search adds those in `computed`.
+        """
+        if self.columns is None:
+            return
+        if isinstance(self.columns, str):
+            raise InvalidSearchError(
+                f"columns must be a list of names, not {self.columns!r}",
+                remedy=f"Pass columns=[{self.columns!r}]",
+            )
+        if not isinstance(self.columns, Sequence) or not all(isinstance(name, str) for name in self.columns):
+            raise InvalidSearchError(f"columns must be a list of names, not {self.columns!r}")
+        for name in self.columns:
+            if name not in computed:
+                arrow_field(snapshot.schema, name)
 
 
 class SearchOptions(NamedTuple):
@@ -32,12 +65,20 @@ class SearchOptions(NamedTuple):
     refine_factor: int | None = None
     ef: int | None = None
 
-    def check(self, k: int) -> None:
-        """InvalidSearchError if an option is invalid."""
-        for name in ("nprobes", "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef"):
+    def checked(self, k: int) -> SearchOptions:
+        """The options as numbers that kernels take; InvalidSearchError if one is invalid."""
+        for name in ("use_index", "fast_search"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidSearchError(f"{name} must be a positive integer, not {value!r}")
+            if not isinstance(value, (bool, np.bool_)):
+                raise InvalidSearchError(f"{name} must be True or False, not {value!r}")
+        names = ("nprobes", "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef")
+        given = {name: getattr(self, name) for name in names}
+        checked: dict[str, Any] = {
+            name: positive(name, value) for name, value in given.items() if value is not None
+        }
+        return self._replace(**checked)._checked_together(k)
+
+    def _checked_together(self, k: int) -> SearchOptions:
         most = self.nprobes or self.maximum_nprobes
         if self.minimum_nprobes and most and self.minimum_nprobes > most:
             raise InvalidSearchError(
@@ -48,3 +89,4 @@ class SearchOptions(NamedTuple):
             raise InvalidSearchError(
                 f"ef ({self.ef}) must be at least the number of rows ({k * (self.refine_factor or 1)})"
             )
+        return self

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
@@ -64,14 +65,40 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
         raise InvalidSearchError("No query vector was given", column=column.name)
     if metric is Metric.HAMMING:
         return Query(column, metric, _as_bytes(vectors, column), is_batch)
-    # Distances to half-precision vectors are those of the query as the column would hold it.
-    if at.is_float16(column.value_type):
-        vectors = vectors.astype(np.float16)
-    precise = np.float64 if at.is_float64(column.value_type) else np.float32
-    vectors = vectors.astype(precise)
     if np.isnan(vectors).any():
         raise InvalidSearchError("The query vector contains NaN or null", column=column.name)
+    with np.errstate(over="ignore"):
+        # Distances to half-precision vectors are those of the query as the column would hold it.
+        if at.is_float16(column.value_type):
+            vectors = vectors.astype(np.float16)
+        precise = np.float64 if at.is_float64(column.value_type) else np.float32
+        vectors = vectors.astype(precise)
+    if np.isinf(vectors).any():
+        raise InvalidSearchError(
+            f"The query vector contains a number that is infinite or too large for {column.value_type}",
+            column=column.name,
+        )
     return Query(column, metric, vectors, is_batch)
+
+
+def matrix_of(vectors: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any] | None:
+    """Lists of numbers as rows; None if they are no lists of equally many numbers without nulls."""
+    array = vectors.combine_chunks() if isinstance(vectors, pa.ChunkedArray) else vectors
+    kind = array.type
+    if not (at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind)):
+        return None
+    values = array.flatten()
+    if array.null_count or values.null_count or not len(array):
+        return None
+    if at.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    if not (at.is_floating(values.type) or at.is_integer(values.type)):
+        return None
+    if not at.is_fixed_size_list(kind):
+        lengths = pc.min_max(pc.list_value_length(array))
+        if lengths["min"] != lengths["max"]:
+            return None
+    return values.to_numpy(zero_copy_only=False).reshape(len(array), -1) if len(values) else None
 
 
 def _matrix(query: Any, column: VectorColumn) -> npt.NDArray[Any]:
@@ -79,11 +106,14 @@ def _matrix(query: Any, column: VectorColumn) -> npt.NDArray[Any]:
     if isinstance(query, pa.Scalar):
         query = query.as_py()
     elif isinstance(query, (pa.Array, pa.ChunkedArray)):
-        query = query.to_pylist() if at.is_nested(query.type) else query.to_numpy(zero_copy_only=False)
+        matrix = matrix_of(query) if at.is_nested(query.type) else query.to_numpy(zero_copy_only=False)
+        query = query.to_pylist() if matrix is None else matrix
     if query is None:
         raise InvalidSearchError("The query vector is null", column=column.name)
     try:
         vectors = np.asarray(query)
+        if vectors.dtype.kind == "c":
+            raise TypeError("a complex number has no order")
         if vectors.dtype == object or vectors.dtype.kind not in "fiub":
             vectors = vectors.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -21,13 +21,16 @@ from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
-from lance_sql.searches.installed import InstalledSearches
+from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+
+#: The columns of a plan.
+_PLAN = ("plan_type", "plan")
 
 #: The schema of a directory's catalog.
 _SCHEMA = "public"
@@ -218,9 +221,14 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
         # Names of values are parameters; named parameters beyond them are texts put into the statement.
-        statement, left = searches.replaced(Statement(query), options.get("param_values"))
+        statement, left, explained = searches.replaced(Statement(query), options.get("param_values"))
         if "param_values" in options:
             options["param_values"] = left
-        return SessionContext.sql(this(), binding.bind(statement).text, *arguments, **options)
+        found = SessionContext.sql(this(), binding.bind(statement).text, *arguments, **options)
+        if explained is None or found.schema().names != list(_PLAN):
+            return found
+        rows = found.to_arrow_table()
+        told = explained_rows(zip(*rows.to_pydict().values(), strict=True), explained, _PLAN)
+        return SessionContext.sql(this(), told)
 
     context.sql = sql

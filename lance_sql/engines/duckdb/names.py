@@ -26,7 +26,7 @@ from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import nulls_are_last
 from lance_sql.engines.duckdb.table import declared_type, register
 from lance_sql.engines.statement_run import Runs
-from lance_sql.searches.installed import InstalledSearches
+from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
@@ -38,6 +38,9 @@ _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_n
 
 #: The argument behind the statement that has its parameters.
 _PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "execute": "parameters"}
+
+#: The columns of a plan.
+_PLAN = ("explain_key", "explain_value")
 
 #: What may take the names with it that were registered: DROP VIEW, and the end of a transaction.
 _FORGETTING = {"ABORT", "COMMIT", "DROP", "END", "ROLLBACK"}
@@ -182,10 +185,10 @@ def _call(
     text = _arguments[0] if _arguments else _options.get("query")
     if not isinstance(text, str):
         return _method(*_arguments, **_options)
-    statement, _binding = Statement(text), _known.binding
+    statement, _binding, explained = Statement(text), _known.binding, None
     if _parameters is not None:
         given = _arguments[1] if len(_arguments) > 1 else _options.get(_parameters)
-        searched, left = _known.searches.replaced(statement, given)
+        searched, left, explained = _known.searches.replaced(statement, given)
         if searched is not statement:
             statement, _arguments = searched, _arguments[:1]
             _options[_parameters] = left
@@ -196,7 +199,10 @@ def _call(
     else:
         _options["query"] = bound
     try:
-        return _method(*_arguments, **_options)
+        found = _method(*_arguments, **_options)
+        if explained is None or [column[0] for column in found.description] != list(_PLAN):
+            return found
+        return _method(explained_rows(found.fetchall(), explained, _PLAN))
     finally:
         if any(token.upper in _FORGETTING for token in statement.tokens):
             _binding.unsettle()

@@ -52,6 +52,9 @@ class Analysis:
 
     def check(self) -> None:
         """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
+        for name in ("base_tokenizer", "language"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidSearchError(f"{name} is a name, not {getattr(self, name)!r}")
         if self.lance_tokenizer not in ("text", "json"):
             raise UnsupportedFeatureError(f"Unknown kind of documents {self.lance_tokenizer!r}")
         if self.base_tokenizer not in _BASES:
@@ -70,7 +73,9 @@ class Analysis:
                 f"The lengths of n-grams are from 1 to {_LONGEST_NGRAM}, not from {low!r} to {high!r}"
             )
         words = self.custom_stop_words
-        if words is not None and not all(isinstance(word, str) for word in words):
+        if words is not None and not (
+            isinstance(words, (tuple, list, set, frozenset)) and all(isinstance(word, str) for word in words)
+        ):
             raise InvalidSearchError("custom_stop_words is a list of words")
         if self.stem:
             _stemmer(self.language)
@@ -139,6 +144,8 @@ class Analysis:
 
 def analysis_of(options: Mapping[str, Any]) -> Analysis:
     """The analysis with some options; InvalidSearchError if one is unknown or is invalid."""
+    if not isinstance(options, Mapping):
+        raise InvalidSearchError(f"analysis is a dictionary of options, not {options!r}")
     given = dict(options)
     if given.get("base_tokenizer") == "ngram":
         # Parts of words are not whole words.

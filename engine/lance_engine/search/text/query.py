@@ -175,6 +175,10 @@ def parts_of(query: MultiMatch) -> list[Match | Phrase]:
 def _check_text(text: Any) -> None:
     if not isinstance(text, str):
         raise InvalidSearchError(f"The text of a query is a string, not {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidSearchError("The text of a query contains half of a surrogate pair") from error
 
 
 def _check_operator(operator: Any) -> None:
