@@ -1,7 +1,6 @@
 """SQL over Lance datasets: DuckDB, DataFusion and Spark.
 
-Importing this package imports pyarrow, which everything in it needs. The SQL engines and the parts of the
-package are imported at first use.
+Importing this package is cheap: pyarrow and the SQL engines are imported at first use.
 """
 
 from __future__ import annotations
@@ -10,10 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import LanceError
-from lance_engine.interrupts import load
-
-# Otherwise the first query would pay for it.
-load("pyarrow")
 
 if TYPE_CHECKING:
     from lance_engine.cache import memory_limit, set_memory_limit
@@ -74,6 +69,8 @@ def __getattr__(name: str) -> Any:
         module_name, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'lance_sql' has no attribute {name!r}") from None
+    from lance_engine.interrupts import load
+
     module = load(module_name)
     value = module if attribute is None else getattr(module, attribute)
     globals()[name] = value
