@@ -7,8 +7,9 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Literal
@@ -33,6 +34,43 @@ class Request:
     range: str | None
 
 
+class Gathering:
+    """Holds requests until `count` different ones are open together: that they overlap needs no clock.
+
+    After `seconds` in which they did not, all are answered, these and later ones.
+    """
+
+    def __init__(self, count: int, kind: Callable[[Request], bool], seconds: float) -> None:
+        #: the most different requests of the kind that were open at the same time
+        self.most = 0
+        self._count = count
+        self._kind = kind
+        self._seconds = seconds
+        self._open: Counter[Request] = Counter()
+        self._lock = threading.Lock()
+        self._released = threading.Event()
+
+    @contextmanager
+    def held(self, request: Request) -> Iterator[None]:
+        """A block that answers the request."""
+        if not self._kind(request):
+            yield
+            return
+        with self._lock:
+            self._open[request] += 1  # one that is repeated is no other one
+            self.most = max(self.most, len(self._open))
+            if self.most >= self._count:
+                self._released.set()
+        try:
+            if not self._released.wait(self._seconds):
+                self._released.set()
+            yield
+        finally:
+            with self._lock:
+                self._open[request] -= 1
+                self._open += Counter()
+
+
 @dataclass
 class S3Proxy:
     """What went through, and what is to go wrong: `fault` tells for each request."""
@@ -43,6 +81,7 @@ class S3Proxy:
     stall_seconds: float = 30.0
     #: of each request, in seconds
     delay: float = 0.0
+    gathering: Gathering | None = None
     in_flight: int = 0
     most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,6 +91,17 @@ class S3Proxy:
         with self.lock:
             self.requests.clear()
             self.most_in_flight = 0
+
+    @contextmanager
+    def gather(
+        self, count: int, kind: Callable[[Request], bool], seconds: float = 60.0
+    ) -> Iterator[Gathering]:
+        """A block in which requests of a kind are answered once `count` of them are open together."""
+        self.gathering = Gathering(count, kind, seconds)
+        try:
+            yield self.gathering
+        finally:
+            self.gathering = None
 
     def methods(self) -> list[str]:
         """The methods of the requests, in order."""
@@ -86,7 +136,9 @@ class _Handler(BaseHTTPRequestHandler):
             fault = proxy.fault(request)
         try:
             time.sleep(proxy.delay)
-            self._answer(body, fault)
+            gathering = proxy.gathering
+            with nullcontext() if gathering is None else gathering.held(request):
+                self._answer(body, fault)
         finally:
             with proxy.lock:
                 proxy.in_flight -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 from lance_engine.arrow_compute import pc
 from lance_engine.distinct import union
 from lance_engine.expr.tree import Node
+from lance_engine.fetch import requests_in_flight
 from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
 from lance_engine.io import delete_quietly
@@ -23,6 +25,7 @@ from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.deletions import deletion_path, write_deletions
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot
+from lance_engine.tasks import Pool
 
 U32Array = npt.NDArray[np.uint32]
 U64Array = npt.NDArray[np.uint64]
@@ -148,23 +151,36 @@ class Removal:
 
 
 def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
-    """Write the deletion files for rows to be taken out; on failure, none of them remains."""
-    updated: list[Fragment] = []
-    removed: list[int] = []
+    """Write the deletion files for rows to be taken out; on failure, none of them remains.
+
+    Of files that are not local, many at the same time.
+    """
+    # As they are written, by whichever thread.
+    written: deque[Fragment] = deque()
+
+    def without_rows(fragment_id: int) -> Fragment | None:
+        fragment, offsets = taken.fragments[fragment_id], taken.offsets[fragment_id]
+        before = snapshot.deleted_rows(fragment)
+        deleted = offsets if before is None else union(before, offsets)
+        if len(deleted) == fragment.physical_rows:
+            return None
+        deletion = write_deletions(snapshot.store, fragment_id, deleted, snapshot.version)
+        changed = dataclasses.replace(fragment, deletion_file=deletion)
+        written.append(changed)
+        return changed
+
     try:
-        for fragment_id, offsets in taken.offsets.items():
-            fragment = taken.fragments[fragment_id]
-            before = snapshot.deleted_rows(fragment)
-            deleted = offsets if before is None else union(before, offsets)
-            if len(deleted) == fragment.physical_rows:
-                removed.append(fragment_id)
-                continue
-            deletion = write_deletions(snapshot.store, fragment_id, deleted, snapshot.version)
-            updated.append(dataclasses.replace(fragment, deletion_file=deletion))
+        if snapshot.is_local or len(taken.offsets) < 2:
+            left = [without_rows(fragment_id) for fragment_id in taken.offsets]
+        else:
+            with Pool(min(len(taken.offsets), requests_in_flight()), "lance-delete") as pool:
+                left = list(pool.map(without_rows, taken.offsets))
     except BaseException:
-        delete_quietly(snapshot.store, Removal(taken, tuple(updated), ()).paths())
+        delete_quietly(snapshot.store, Removal(taken, tuple(written), ()).paths())
         raise
-    return Removal(taken, tuple(updated), tuple(removed))
+    updated = tuple(fragment for fragment in left if fragment is not None)
+    removed = (found for found, fragment in zip(taken.offsets, left, strict=True) if fragment is None)
+    return Removal(taken, updated, tuple(removed))
 
 
 def drop_unused(committed: Snapshot, removal: Removal) -> None:

@@ -15,6 +15,7 @@ from lance_engine.errors import (
     InvalidFilterError,
     RowNotFoundError,
     SchemaMismatchError,
+    StorageError,
     TagExistsError,
     UnsupportedFeatureError,
     VersionNotFoundError,
@@ -25,6 +26,7 @@ from lance_engine.io import MemoryStore
 from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
+from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
 from memory_tables import nothing_left_behind
@@ -278,3 +280,25 @@ def test_replaced_deletion_files_are_removed() -> None:
     old.delete("id = 2")
     old.delete("id = 3")
     assert len(old.snapshot.store.list("_deletions")) == 3
+
+
+def test_a_failed_delete_leaves_no_deletion_files_on_a_store() -> None:
+    class Full(MemoryStore):
+        is_full = False
+
+        def put(self, path: str, data: bytes) -> None:
+            if self.is_full and path.startswith("_deletions/5-"):
+                raise StorageError("the store is full", path=path)
+            super().put(path, data)
+
+    store = Full("full")
+    rows = pa.table({"a": range(200)})
+    dataset = DatasetVersion(write_dataset(rows, store, max_rows_per_file=10))
+    store.is_full = True
+    with pytest.raises(StorageError, match="the store is full"):
+        dataset.delete("a % 10 = 3 OR a < 20")
+    assert store.list("_deletions") == []
+    store.is_full = False
+    changed = dataset.delete("a % 10 = 3 OR a < 20")
+    assert len(store.list("_deletions")) == 18
+    assert changed.scan().to_table()["a"].to_pylist() == [a for a in range(20, 200) if a % 10 != 3]

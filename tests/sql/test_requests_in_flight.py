@@ -1,0 +1,174 @@
+"""How many requests of a case are in flight together, at least and at most, on the emulator.
+
+The proxy holds requests until so many are open: a case passes however slow the machine is, and fails where
+requests are made one after the other.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance_engine.fetch import TransferModel, fetcher, requests_in_flight, set_requests_in_flight
+from lance_engine.file.lasting import LASTING
+from s3_proxy import Request, S3Proxy, s3_proxy
+
+import lance_sql
+
+ROWS, FRAGMENTS, COLUMNS = 200_000, 40, 6
+BUCKET = "in-flight"
+
+
+def numbers(rows: int) -> pa.Table:
+    """Values that take eight bytes each in files."""
+    random = np.random.default_rng(11)
+    made = {f"c{column}": random.integers(0, 1 << 62, rows) for column in range(COLUMNS)}
+    return pa.table({"number": np.arange(rows), **made})
+
+
+class Tables(NamedTuple):
+    proxy: S3Proxy
+    options: dict[str, Any]
+
+    def uri(self, name: str) -> str:
+        return f"s3://{BUCKET}/{name}.lance"
+
+    def open(self, name: str) -> lance_sql.Dataset:
+        return lance_sql.open(self.uri(name), storage_options=self.options)
+
+    def write(self, rows: pa.Table, name: str, **options: Any) -> lance_sql.Dataset:
+        return lance_sql.write(
+            rows, self.uri(name), mode="overwrite", storage_options=self.options, **options
+        )
+
+    def sql(self, text: str, engine: str = "duckdb") -> list[tuple[Any, ...]]:
+        return lance_sql.connect(engine=engine, storage_options=self.options).sql(text).fetchall()
+
+
+@pytest.fixture(scope="module")
+def tables(object_store_endpoint: str) -> Iterator[Tables]:
+    with s3_proxy(object_store_endpoint) as proxy:
+        options = {
+            "aws_endpoint": proxy.endpoint,
+            "allow_http": "true",
+            "aws_access_key_id": "test",
+            "aws_secret_access_key": "test",
+            "aws_region": "us-east-1",
+            # Nothing is asked for again while it is held.
+            "request_timeout": "200s",
+            "retry_timeout": "400s",
+        }
+        bucket = urllib.request.Request(f"{object_store_endpoint}/{BUCKET}", method="PUT")
+        urllib.request.urlopen(bucket, timeout=30).close()
+        made = Tables(proxy, options)
+        made.write(numbers(ROWS), "one")
+        made.write(numbers(FRAGMENTS * 100), "many", max_rows_per_file=100)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What requests cost decides what is joined: here it is always the same.
+    monkeypatch.setattr(fetcher, "_models", {})
+    monkeypatch.setattr(TransferModel, "observe", lambda *_: None)
+
+
+def is_read(request: Request) -> bool:
+    return request.method == "GET" and "/data/" in request.path
+
+
+def is_deletion_file(request: Request) -> bool:
+    return request.method == "PUT" and "/_deletions/" in request.path
+
+
+def opened(tables: Tables, name: str) -> lance_sql.Dataset:
+    """An open dataset: the file of `one` is open as well, nothing is known of those of `many`."""
+    dataset = tables.open(name)
+    LASTING.clear()
+    if name == "one":
+        dataset.take([0])
+    return dataset
+
+
+def scan(name: str, **options: Any) -> Callable[[Tables], Callable[[], object]]:
+    def prepare(tables: Tables) -> Callable[[], object]:
+        dataset = opened(tables, name)
+        return lambda: dataset.scan(**options).to_table()
+
+    return prepare
+
+
+def take(name: str, count: int) -> Callable[[Tables], Callable[[], object]]:
+    def prepare(tables: Tables) -> Callable[[], object]:
+        dataset = opened(tables, name)
+        ids = dataset.scan(columns=["_rowid"]).to_table()["_rowid"].to_numpy()  # from metadata
+        wanted = ids[:: len(ids) // count]
+        return lambda: dataset.take(wanted)
+
+    return prepare
+
+
+def query(engine: str) -> Callable[[Tables], Callable[[], object]]:
+    def prepare(tables: Tables) -> Callable[[], object]:
+        opened(tables, "one")
+        columns = ", ".join(f"sum(c{column} % 3)" for column in range(COLUMNS))
+        return lambda: tables.sql(f"SELECT {columns} FROM '{tables.uri('one')}'", engine)
+
+    return prepare
+
+
+def deleting(tables: Tables) -> Callable[[], object]:
+    dataset = tables.write(numbers(FRAGMENTS * 100), "deleted", max_rows_per_file=100)
+
+    def delete() -> None:
+        left = dataset.delete("number % 100 = 7 OR number < 100")
+        assert left.count_rows() == (FRAGMENTS - 1) * 99
+        assert not left.scan(filter="number % 100 = 7 OR number < 100").to_table().num_rows
+
+    return delete
+
+
+class Case(NamedTuple):
+    """What is counted, and how many of it are in flight together at least."""
+
+    prepare: Callable[[Tables], Callable[[], object]]
+    kind: Callable[[Request], bool]
+    together: int
+
+
+CASES = {
+    "scan": Case(scan("one"), is_read, 4),
+    "scan of fragments": Case(scan("many"), is_read, FRAGMENTS),
+    "filter over fragments": Case(scan("many", filter="c0 % 7 = 3"), is_read, FRAGMENTS),
+    "take": Case(take("one", 3), is_read, COLUMNS),
+    "take of fragments": Case(take("many", FRAGMENTS), is_read, FRAGMENTS),
+    "DuckDB": Case(query("duckdb"), is_read, 4),
+    "DataFusion": Case(query("datafusion"), is_read, 4),
+    "delete": Case(deleting, is_deletion_file, FRAGMENTS - 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_requests_overlap(tables: Tables, name: str) -> None:
+    case = CASES[name]
+    run = case.prepare(tables)
+    with tables.proxy.gather(case.together, case.kind) as gathering:
+        run()
+    assert case.together <= gathering.most <= requests_in_flight()
+
+
+@pytest.mark.parametrize("name", ["scan of fragments", "take of fragments", "delete"])
+def test_no_more_requests_than_allowed(tables: Tables, name: str) -> None:
+    case = CASES[name]
+    run = case.prepare(tables)
+    set_requests_in_flight(5)
+    try:
+        with tables.proxy.gather(6, case.kind, seconds=1) as gathering:
+            run()
+    finally:
+        set_requests_in_flight(None)
+    assert 1 <= gathering.most <= 5
