@@ -180,7 +180,7 @@ def connect(
 
     if duckdb is not None or datafusion is not None:
         if engine != "duckdb" or None not in (duckdb, datafusion):
-            raise InvalidArgumentError("pass only one of engine, duckdb and datafusion")
+            raise InvalidArgumentError("Pass only one of engine, duckdb and datafusion")
         engine = datafusion if duckdb is None else duckdb
     location = None if directory is None else os.fspath(directory)
     options = with_external_access(storage_options, allow_external)

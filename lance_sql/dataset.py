@@ -82,7 +82,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         """A scan with the methods of a pyarrow scanner. Other scan `options` of pyarrow have no effect."""
         if isinstance(columns, Mapping):
             raise UnsupportedFeatureError(
-                "computed columns are not supported by scanner()",
+                "Computed columns are not supported by scanner()",
                 remedy="Use lance_sql.sql() or a list of column names",
             )
         return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
@@ -144,7 +144,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
             return self.take_positions(index)
         if not -len(self) <= position < len(self):
             raise PositionOutOfRangeError(
-                f"position {position:,} is out of range: the dataset has {counted(len(self), 'row')}",
+                f"Position {position:,} is out of range: the dataset has {counted(len(self), 'row')}",
                 path=self.uri,
                 version=self.version,
             )

@@ -220,7 +220,7 @@ class Connection:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("the connection is closed")
+            raise InterfaceError("The connection is closed")
 
     def __enter__(self) -> Connection:
         return self
@@ -352,12 +352,12 @@ class Cursor:
     def _rows(self) -> QueryResult:
         self._check_open()
         if self._result is None:
-            raise InterfaceError("no result: run a query first")
+            raise InterfaceError("No result: run a query first")
         return self._result
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("the cursor is closed")
+            raise InterfaceError("The cursor is closed")
         self.connection._check_open()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ class TableNotFoundError(DatasetNotFoundError):
     """A statement names a table that there is not: `name`."""
 
     def __init__(self, name: str, *, remedy: str = "", **place: object) -> None:
-        super().__init__(f"table {name!r} not found", remedy=remedy, **place)
+        super().__init__(f"Table {name!r} not found", remedy=remedy, **place)
         self.name = name
 
 

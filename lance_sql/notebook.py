@@ -68,7 +68,7 @@ def _options(line: str) -> dict[str, Any]:
             continue
         value = next(words, None)
         if word not in names or value is None:
-            raise LanceError(f"unexpected {word!r}", remedy=f"Write {_USAGE}")
+            raise LanceError(f"Unexpected {word!r}", remedy=f"Write {_USAGE}")
         found[names[word]] = value
     return found
 

@@ -142,7 +142,7 @@ def _values(name: str, column: pa.Array) -> Values:
     flat = column.flatten() if vectors else column
     if column.null_count or flat.null_count:
         raise UnsupportedTypeError(
-            "a tensor holds no nulls",
+            "A tensor cannot hold nulls",
             column=name,
             remedy=f'Leave such rows out, for example with filter="{name} IS NOT NULL", or fill them in SQL',
         )

@@ -112,7 +112,7 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
         if min(batch_size, block_rows, mixed_blocks) < 1:
             raise InvalidArgumentError("batch_size, block_rows and mixed_blocks must be at least 1")
         if (rank is None) != (world_size is None):
-            raise InvalidArgumentError("pass both rank and world_size, or neither")
+            raise InvalidArgumentError("Pass both rank and world_size, or neither")
         if rank is not None and world_size is not None and not 0 <= rank < world_size:
             raise InvalidArgumentError(f"rank must be in 0 ... {world_size - 1}, got {rank}")
         self._dataset = _PerProcess(source)

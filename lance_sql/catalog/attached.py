@@ -54,7 +54,7 @@ class Attached:
             if not replace:
                 raise SqlError(
                     f"{name!r} is already attached",
-                    remedy="Choose another name with AS, or DETACH it first",
+                    remedy="Choose another name with AS, or DETACH this one first",
                 )
             self.detach(known)
         self._namespaces[name] = namespace

@@ -120,7 +120,7 @@ class Catalog:
         namespace, schema, table = found
         known = named(schema, namespace.schemas()) if schema != MAIN else MAIN
         if known is None:
-            raise SqlError(f"there is no schema {schema!r} for {name}", remedy="Write CREATE SCHEMA first")
+            raise SqlError(f"Schema {schema!r} not found for {name}", remedy="Write CREATE SCHEMA first")
         place = namespace.find(known, table) or namespace.place(known, table)
         return self._location(place)
 

@@ -61,7 +61,7 @@ class DirectoryNamespace:
         self._options = storage_options
         if not is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
-                "the directory does not exist",
+                "The directory does not exist",
                 path=directory,
                 remedy="Pass an existing directory, or use the path of a dataset in SQL",
             )
@@ -94,7 +94,7 @@ class DirectoryNamespace:
         folder = self._folder(_plain(schema))
         if is_remote(folder):
             raise UnsupportedFeatureError(
-                "object stores have no empty folders",
+                "Object stores have no empty folders",
                 path=folder,
                 remedy=f"Write a dataset to {folder}: its folder is the schema",
             )

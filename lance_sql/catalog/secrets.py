@@ -63,7 +63,7 @@ def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
                 options["azure_storage_account_key"] = value
     if given.get("provider", "config").lower() == "config" and not options:
         raise UnsupportedFeatureError(
-            f"the secret {name} has nothing that datasets could use", remedy="Write KEY_ID and SECRET"
+            f"The secret {name} has no credentials for datasets", remedy="Write KEY_ID and SECRET"
         )
     return Secret(name, scopes, options)
 

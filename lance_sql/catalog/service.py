@@ -95,12 +95,12 @@ class ServiceNamespace:
 
     def _place(self, found: Any, table: str) -> Place:
         if found is None or not found.location:
-            raise LanceError(f"the namespace returned no location for {table}", path=self.source)
+            raise LanceError(f"The namespace returned no location for {table}", path=self.source)
         if getattr(found, "managed_versioning", None):
             raise UnsupportedFeatureError(
-                "the versions of this table are managed by the namespace",
+                "The versions of this table are managed by the namespace",
                 path=f"{self.source} {table}",
-                remedy="Use a table whose versions are where its files are",
+                remedy="Use a table that keeps its versions next to its files",
             )
         options = options_for_place(self.source, found.location, self._options, found.storage_options)
         return Place(found.location, options)
@@ -111,7 +111,7 @@ class ServiceNamespace:
             with self._called():
                 answer = page(token)
             if answer is None:
-                raise StorageError("the namespace returned an empty response", path=self.source)
+                raise StorageError("The namespace returned an empty response", path=self.source)
             yield from getattr(answer, field)
             # Some services repeat an empty token.
             token = answer.page_token
@@ -126,7 +126,7 @@ class ServiceNamespace:
             raise
         except Exception as error:
             reason = getattr(error, "body", None) or getattr(error, "reason", None) or error
-            raise StorageError(f"the namespace refused a request: {reason}", path=self.source) from error
+            raise StorageError(f"The namespace refused a request: {reason}", path=self.source) from error
 
 
 def _is_missing(error: Exception) -> bool:
@@ -187,7 +187,7 @@ def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
             if len(content) > _MOST_BYTES:
                 answer.response.close()
                 raise StorageError(
-                    f"the namespace returned a response of more than {_MOST_BYTES >> 20} MB", path=endpoint
+                    f"The namespace returned a response of more than {_MOST_BYTES >> 20} MB", path=endpoint
                 )
         answer.data = bytes(content)
         return answer
@@ -211,7 +211,7 @@ def connect_service(
         import lance_namespace
     except ImportError as error:
         raise PackageNotInstalledError(
-            f"a namespace of the kind {kind!r} needs the package lance-namespace",
+            f"A namespace of the kind {kind!r} needs the package lance-namespace",
             remedy="Install it: pip install 'lance-sql[namespace]'",
         ) from error
     levels = [level for level in root.split(DELIMITER) if level]
@@ -219,7 +219,7 @@ def connect_service(
         endpoint = properties.get("endpoint") or properties.get("uri")
         if not endpoint:
             raise LanceError(
-                "a REST namespace needs an ENDPOINT", remedy="Write (TYPE LANCE, ENDPOINT 'http://...')"
+                "A REST namespace needs an ENDPOINT", remedy="Write (TYPE LANCE, ENDPOINT 'http://...')"
             )
         headers = {
             name.partition(".")[2]: value for name, value in properties.items() if name.startswith("header.")
@@ -232,5 +232,5 @@ def connect_service(
     try:
         client = lance_namespace.connect(kind, dict(properties))
     except (ValueError, ImportError) as error:
-        raise LanceError(f"cannot open a namespace of the kind {kind!r}: {error}") from error
+        raise LanceError(f"Cannot open a namespace of the kind {kind!r}: {error}") from error
     return ServiceNamespace(client, levels, kind, storage_options)

@@ -27,7 +27,7 @@ def options_for_place(
     that the service may not name: another one than a bucket, or the disk that it shares with us.
     """
     if "\0" in location:
-        raise LanceError(f"the namespace says that a table is at {location!r}", path=source)
+        raise LanceError(f"The namespace reports a table at {location!r}", path=source)
     access = external_access(options)
     # What may be reached is for the caller to say.
     added = {name: value for name, value in (given or {}).items() if name.lower() != ALLOW_EXTERNAL}
@@ -79,7 +79,7 @@ def _is_this_machine(source: str) -> bool:
 def _refused(source: str, what: str, location: str) -> ExternalAccessError:
     shown = without_secrets(location).partition("?")[0]
     return ExternalAccessError(
-        f"the namespace {what}",
+        f"The namespace {what}",
         path=without_secrets(source),
         remedy=f"If you trust it, pass allow_external=['{shown.rpartition('/')[0] or shown}'] (a list of "
         f"locations) or allow_external='all'",

@@ -176,7 +176,7 @@ def _changes_rows(operation: Operation) -> bool:
 
 def _conflict(base: Snapshot, version: int) -> CommitConflictError:
     return CommitConflictError(
-        f"the transaction, which began with version {base.version}, read rows that another writer changed in "
+        f"The transaction, which began with version {base.version}, read rows that another writer changed in "
         f"version {version}",
         path=base.uri,
         version=version,

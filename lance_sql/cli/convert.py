@@ -59,7 +59,7 @@ def convert_command(
 
     writing = target_format or _format_of(target)
     if writing != "lance" and mode != "overwrite" and os.path.exists(target):
-        raise LanceError("the file exists", path=target, remedy="Use --mode overwrite")
+        raise LanceError("The file exists", path=target, remedy="Use --mode overwrite")
     if writing != "lance" and mode == "append":
         raise click.UsageError("Only Lance datasets can be appended to.")
     with bar(progress) as told:
@@ -103,7 +103,7 @@ def _format_of(path: str) -> str:
     found = format_of(path)
     if found is None:
         raise LanceError(
-            "cannot infer the format from the file name", path=path, remedy="Pass --from or --to"
+            "Cannot infer the format from the file name", path=path, remedy="Pass --from or --to"
         )
     return found
 

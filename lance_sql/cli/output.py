@@ -62,7 +62,7 @@ def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
     """The file `path`, or stdout. The file is created only after all of it has been written."""
     if path is None:
         if binary and sys.stdout.isatty():
-            raise LanceError("this format cannot be printed to a terminal", remedy="Use --output FILE")
+            raise LanceError("This format cannot be printed to a terminal", remedy="Use --output FILE")
         yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return

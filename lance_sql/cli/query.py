@@ -154,7 +154,7 @@ def apply_settings(connection: Connection, settings: dict[str, str]) -> None:
     """``SET key = 'value'`` for each."""
     for key, value in settings.items():
         if not _SETTING.fullmatch(key):
-            raise LanceError(f"invalid setting name {key!r}")
+            raise LanceError(f"Invalid setting name {key!r}")
         quoted = value.replace("'", "''")
         connection.sql(f"SET {key} = '{quoted}'").arrow()
 

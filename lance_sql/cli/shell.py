@@ -46,7 +46,7 @@ def shell_command(
         from lance_engine.errors import LanceError
 
         raise LanceError(
-            f"the shell needs the package {error.name}", remedy="Install it: pip install 'lance-sql[shell]'"
+            f"The shell needs the package {error.name}", remedy="Install it: pip install 'lance-sql[shell]'"
         ) from None
     from lance_sql.api import connect
     from lance_sql.shell.loop import Shell

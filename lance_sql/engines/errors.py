@@ -53,7 +53,7 @@ def translated(
         name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
         unquoted = name.strip('"')
         if unquoted.endswith(".lance"):
-            remedy = f"A path stands in single quotes: FROM '{unquoted}'"
+            remedy = f"Write paths in single quotes: FROM '{unquoted}'"
             return TableNotFoundError(name, remedy=remedy, engine=engine.name)
         return TableNotFoundError(
             name,

@@ -29,11 +29,11 @@ def start(engine: Any, **options: Any) -> Engine:
                 module = load(module_name)
             except ImportError as error:
                 raise EngineNotInstalledError(
-                    f"cannot import the SQL engine {name!r}: {error}",
+                    f"Cannot import the SQL engine {name!r}: {error}",
                     remedy=f"Install it: pip install {name}",
                 ) from error
             started: Engine = module.start(None if engine == name else engine, **options)
             return started
     raise EngineNotInstalledError(
-        f"unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}"
+        f"Unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}"
     )

@@ -115,6 +115,6 @@ def _holds_mark(tree: Any) -> bool:
 
 def _unclear(call: SearchCall, expression: Expression) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{call.function.name}: the vectors {expression.text!r} are not those of one table before the search",
+        f"{call.function.name}: {expression.text!r} must be a column of a table that FROM lists before the search",
         remedy=f"Write FROM queries AS q, LATERAL {call.function.name}(..., q.vector) AS found",
     )

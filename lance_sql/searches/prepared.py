@@ -72,5 +72,5 @@ def _filled(name: str, text: str, values: dict[str, str]) -> str:
         done = end
     unused = values.keys() - used
     if unused:
-        raise InvalidArgumentError(f"EXECUTE {name} has a value for no parameter: {min(unused)}")
+        raise InvalidArgumentError(f"EXECUTE {name} has a value for an unknown parameter: {min(unused)}")
     return "".join([*pieces, text[done:]])

@@ -362,7 +362,7 @@ class Searches:
                 remedy="Select the vectors only",
             )
         if not found.num_rows:
-            raise UnsupportedFeatureError(f"The query of {call.function.name} returns no vector")
+            raise UnsupportedFeatureError(f"The query of {call.function.name} does not return a vector")
         if found.num_rows > 1:
             return found.column(0).combine_chunks(), True
         vector = found.column(0)[0].as_py()

@@ -469,7 +469,7 @@ class Connection:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LanceError("the connection is closed", remedy="Open a new one with lance_sql.connect()")
+            raise LanceError("The connection is closed", remedy="Open a new one with lance_sql.connect()")
 
     def close(self) -> None:
         """End the session. What was read of its results stays valid; unread results are lost."""

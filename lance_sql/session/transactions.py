@@ -36,7 +36,7 @@ class SessionTransactions:
     def begin(self, *, serializable: bool) -> None:
         """Begin one."""
         if self._catalog.transaction is not None:
-            raise SqlError("a transaction is already open", remedy="End it with COMMIT or ROLLBACK first")
+            raise SqlError("A transaction is already open", remedy="End it with COMMIT or ROLLBACK first")
         self._engine.transact("BEGIN")
         self._begun = self._catalog.transaction = Transaction(serializable=serializable)
 
@@ -87,5 +87,5 @@ class SessionTransactions:
     def _open(self) -> Transaction:
         transaction = self._catalog.transaction
         if transaction is None:
-            raise SqlError("no transaction is open", remedy="Start one with BEGIN")
+            raise SqlError("No transaction is open", remedy="Start one with BEGIN")
         return transaction

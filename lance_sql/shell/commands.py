@@ -74,7 +74,7 @@ def run_command(shell: Shell, text: str) -> bool:
         case "\\rows", [number] if number.isdecimal():
             shell.max_rows = int(number)
         case _:
-            raise LanceError(f"unknown command {text!r}", remedy="\\? lists them")
+            raise LanceError(f"Unknown command {text!r}", remedy="\\? lists them")
     return True
 
 
@@ -84,7 +84,7 @@ def _describe(shell: Shell, name: str) -> None:
     plain = name.strip("'\"")
     dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
     if dataset is None:
-        raise DatasetNotFoundError(f"table {plain!r} not found", remedy="\\d lists the tables")
+        raise DatasetNotFoundError(f"Table {plain!r} not found", remedy="\\d lists the tables")
     rows = [
         {"column": field.name, "type": str(field.type), "null": "" if field.nullable else "not null"}
         for field in dataset.schema

@@ -110,7 +110,7 @@ def _column(expression: Any) -> tuple[str, ...]:
     name = class_name(expression)
     if name == "AttributeReference":
         if not _is_comparable(expression):
-            raise _UnknownError("a collation")
+            raise _UnknownError("A collation")
         return (str(expression.name()),)
     if name == "GetStructField":
         return (*_column(expression.child()), str(expression.extractFieldName()))

@@ -240,7 +240,7 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     *namespace, table = table_name(command["arguments"]["table"], command["catalog"])
     at = places(options).find(namespace, table)
     if at is None:
-        raise DatasetNotFoundError("There is no such table", path=command["arguments"]["table"])
+        raise DatasetNotFoundError("Table not found", path=command["arguments"]["table"])
     arguments = {name: value for name, value in command["arguments"].items() if name != "table"}
     return call(_existing(at), command["procedure"], arguments)
 
@@ -248,7 +248,7 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
 def _existing(at: Options) -> SqlDataset:
     dataset = _open(at)
     if dataset is None:
-        raise DatasetNotFoundError("There is no such table", path=at.path)
+        raise DatasetNotFoundError("Table not found", path=at.path)
     return dataset
 
 

@@ -288,7 +288,7 @@ def update(
 def _options(path: str | PathLike[str], location: Mapping[str, Any]) -> Options:
     unknown = location.keys() - {"branch", "storage_options"}
     if unknown:
-        raise InvalidArgumentError(f"unexpected argument '{min(unknown)}' for this operation")
+        raise InvalidArgumentError(f"Unexpected argument '{min(unknown)}' for this operation")
     return Options.parse({**option_texts(location), "path": str(path)})
 
 

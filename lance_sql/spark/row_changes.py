@@ -189,7 +189,7 @@ def _narrowed(column: pa.Array, field: pa.Field) -> pa.Array:
         raise SchemaMismatchError(
             f"The new values do not fit {field.type} ({error})",
             column=field.name,
-            remedy="Keep them within its range",
+            remedy="Use values within its range",
         ) from error
 
 

@@ -28,7 +28,7 @@ def write(
     """
     if not isinstance(frame, DataFrame):
         raise InvalidArgumentError(
-            f"expected a Spark DataFrame, not {type(frame).__name__}",
+            f"Expected a Spark DataFrame, not {type(frame).__name__}",
             remedy="lance_sql.write writes Arrow tables, and data frames of pandas and Polars",
         )
     if mode not in _MODES:

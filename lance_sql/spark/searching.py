@@ -133,7 +133,7 @@ def nearest_join(
     if taken or DISTANCE.name in left.columns:
         raise InvalidSearchError(
             f"Both sides have a column '{min(taken or {DISTANCE.name})}'",
-            remedy="Rename it, choose columns=, or give the dataset's a prefix=",
+            remedy="Rename it, select others with columns=, or pass prefix= for the columns of the dataset",
         )
     added = spark_schema(pa.schema([*fields, DISTANCE]))
     schema = type(left.schema)([*left.schema.fields, *added.fields])

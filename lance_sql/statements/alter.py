@@ -37,13 +37,13 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     actions = [_with_column(action) for action in statement.args["actions"]]
     first = actions[0]
     if len({type(action) for action in actions}) > 1:
-        raise UnsupportedFeatureError("these changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
+        raise UnsupportedFeatureError("These changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
     if isinstance(first, exp.ColumnDef):
         changed = _add(dataset, actions)
     elif isinstance(first, exp.Drop):
         changed = _drop(dataset, actions)
     elif len(actions) > 1:
-        raise UnsupportedFeatureError("these changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
+        raise UnsupportedFeatureError("These changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
     elif isinstance(first, exp.AlterRename):
         return _rename(session, dataset, statement, first)
     elif isinstance(first, exp.RenameColumn):
@@ -54,7 +54,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
         changed = _alter(dataset, first)
     else:
         raise UnsupportedFeatureError(
-            f"unsupported ALTER TABLE: {first.sql(dialect='duckdb')}",
+            f"Unsupported ALTER TABLE: {first.sql(dialect='duckdb')}",
             remedy=ALTERATIONS,
         )
     session.catalog.renew(changed)
@@ -154,7 +154,7 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
     for action in actions:
         if action.args.get("kind") != "COLUMN":
             raise UnsupportedFeatureError(
-                f"unsupported ALTER TABLE: {action.sql(dialect='duckdb')}", remedy=ALTERATIONS
+                f"Unsupported ALTER TABLE: {action.sql(dialect='duckdb')}", remedy=ALTERATIONS
             )
         for column in action.args["tables"]:
             name = column.name

@@ -152,7 +152,7 @@ def assignments(
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
             if len(left.expressions) != len(right.expressions):
                 raise SqlError(
-                    f"got {amount(len(right.expressions), 'value')} "
+                    f"Got {amount(len(right.expressions), 'value')} "
                     f"for {amount(len(left.expressions), 'column')}"
                 )
             pairs = list(zip(left.expressions, right.expressions, strict=True))
@@ -164,7 +164,7 @@ def assignments(
                 )
             name = column_name(schema, column.name)
             if name in values:
-                raise SqlError(f"the column {name} is set twice")
+                raise SqlError(f"The column {name} is set twice")
             if isinstance(value, exp.Column | exp.Var) and value.sql().upper() == "DEFAULT":
                 value = parse_one(default_of(schema.field(name)) or "NULL", dialect="duckdb")
             values[name] = value

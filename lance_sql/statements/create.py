@@ -87,7 +87,7 @@ def refuse_unparsed(session: Session, statement: Statement) -> None:
     except duckdb.Error:
         return
     raise UnsupportedFeatureError(
-        f"unsupported CREATE TABLE: {statement.original.strip()}",
+        f"Unsupported CREATE TABLE: {statement.original.strip()}",
         remedy="Write CREATE TABLE t (column type, ...) or CREATE TABLE t AS query",
     )
 
@@ -98,7 +98,7 @@ def _named(query: exp.Query, columns: list[exp.Expression]) -> exp.Subquery:
 
     if not all(isinstance(column, exp.Identifier) for column in columns):
         raise SqlError(
-            "the columns of CREATE TABLE ... AS have no types of their own", remedy="Cast them in the query"
+            "The columns of CREATE TABLE ... AS have no types of their own", remedy="Cast them in the query"
         )
     named = query.subquery("q")
     named.args["alias"].set("columns", [column.copy() for column in columns])

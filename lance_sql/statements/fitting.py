@@ -53,11 +53,11 @@ def fitted_query(
         names = [column_name(schema, name) for name in columns] if columns else schema.names
         if len(names) != len(offered):
             raise SqlError(
-                f"got {counted(len(offered), 'value')} for {counted(len(names), 'column')}",
+                f"Got {counted(len(offered), 'value')} for {counted(len(names), 'column')}",
                 remedy=f"Available columns: {', '.join(names)}",
             )
     if len(set(names)) < len(names):
-        raise SqlError("a column is listed twice")
+        raise SqlError("A column is listed twice")
     places = {name: f"{_SOURCE}.{quote(f'c{index}')}" for index, name in enumerate(names)}
     values = [_value(field, places.get(field.name)) for field in schema]
     aliases = ", ".join(quote(f"c{index}") for index in range(len(offered)))

@@ -40,7 +40,7 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     for part in parameters.args.get("columns") or ():
         if not isinstance(part.this, exp.Column | exp.Dot):
             raise UnsupportedFeatureError(
-                f"indices must be on a column, not on {part.this.sql(dialect='duckdb')}",
+                f"Indices must be on a column, not on {part.this.sql(dialect='duckdb')}",
                 remedy="Add a column with ALTER TABLE ... ADD COLUMN c type AS (expression), and index it",
             )
     columns = [
@@ -48,7 +48,7 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     ]
     if statement.args.get("unique") or len(columns) != 1:
         raise UnsupportedFeatureError(
-            "indices must be on one column and cannot be UNIQUE",
+            "Indices must be on one column and cannot be UNIQUE",
             remedy="Drop UNIQUE and list exactly one column",
         )
     using = parameters.args.get("using")
@@ -77,7 +77,7 @@ def _options(properties: Sequence[exp.Property]) -> dict[str, Any]:
         value = given.args["value"]
         if not isinstance(value, exp.Literal | exp.Boolean):
             raise UnsupportedFeatureError(
-                f"the index option {given.name} must be a constant, not {value.sql(dialect='duckdb')}"
+                f"The index option {given.name} must be a constant, not {value.sql(dialect='duckdb')}"
             )
         name = given.name.lower()
         options[_OTHER_NAMES.get(name, name)] = value.to_py()

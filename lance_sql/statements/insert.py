@@ -38,7 +38,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     for clause in ("conflict", "alternative", "overwrite"):
         if statement.args.get(clause):
             raise UnsupportedFeatureError(
-                "datasets have no unique keys, so ON CONFLICT is not supported",
+                "Datasets have no unique keys, so ON CONFLICT is not supported",
                 remedy="Use MERGE INTO or CREATE OR REPLACE TABLE",
             )
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
@@ -79,7 +79,7 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
     query = statement.expression
     if query is None:
         raise UnsupportedFeatureError(
-            "INSERT of rows in a form that is not known", remedy="Write INSERT INTO t SELECT ..., or VALUES"
+            "Unsupported form of INSERT", remedy="Write INSERT INTO t SELECT ..., or VALUES"
         )
     if isinstance(query, exp.Values):
         _fit_values(query, schema, columns or schema.names)

@@ -128,7 +128,7 @@ def _check_order(offered: list[str], schema: pa.Schema) -> None:
     given, known = [name.lower() for name in offered], [name.lower() for name in schema.names]
     if given != known and sorted(given) == sorted(known):
         raise SqlError(
-            "the source has the columns of the dataset in another order",
+            "The source has the columns of the dataset in another order",
             remedy="Write BY NAME, as in INSERT BY NAME and UPDATE BY NAME, or list the columns",
         )
 
@@ -145,7 +145,7 @@ def _clause(
     if isinstance(then, exp.Var):
         action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
         if action is None:
-            raise UnsupportedFeatureError(f"unsupported MERGE action {then.name}")
+            raise UnsupportedFeatureError(f"Unsupported MERGE action {then.name}")
         return _Clause(situation, text, action, {})
     if isinstance(then, exp.Delete):
         return _Clause(situation, text, "delete", {})
@@ -175,7 +175,7 @@ def _inserted(
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
-        raise SqlError(f"got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
+        raise SqlError(f"Got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
     return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
 
 

@@ -54,12 +54,14 @@ def options_in_brackets(tokens: list[Token], statement: str) -> dict[str, str]:
     """``(NAME value, NAME = value, NAME)`` as lower-case names and values."""
     end = closing(tokens, 0)
     if end is None or end != len(tokens) - 1:
-        raise SqlError(f"the options of {statement} need brackets around them", remedy="Write (TYPE ...)")
+        raise SqlError(f"The options of {statement} must be in parentheses", remedy="Write (TYPE ...)")
     found = {}
     for argument in arguments(tokens[1:end]):
         values = [token for token in argument[1:] if token.text not in ("=", "=>")]
         if not argument or len(values) > 1:
-            raise SqlError(f"an option of {statement} is a name and a value", remedy="Write (NAME 'value')")
+            raise SqlError(
+                f"Each option of {statement} needs a name and a value", remedy="Write (NAME 'value')"
+            )
         found[argument[0].value.lower()] = values[0].value if values else "true"
     return found
 
@@ -71,7 +73,7 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
         return connect_service(kind, place, options, storage_options)
     if options:
         raise SqlError(
-            f"unknown option {next(iter(options)).upper()} of a directory",
+            f"Unknown option {next(iter(options)).upper()} of a directory",
             remedy="Options of ATTACH are TYPE, IMPL and ENDPOINT; storage options are those of connect()",
         )
     expanded = place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
@@ -119,7 +121,7 @@ def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
             namespace.create_schema(wanted)
         elif not skipped:
             raise SqlError(
-                f"the schema {name}.{known} exists already", remedy="Write CREATE SCHEMA IF NOT EXISTS"
+                f"The schema {name}.{known} already exists", remedy="Write CREATE SCHEMA IF NOT EXISTS"
             )
         return done()
     if known is None:
@@ -128,12 +130,12 @@ def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         raise SqlError(f"{name} has no schema {wanted!r}", remedy="Write IF EXISTS")
     if known == MAIN:
         raise UnsupportedFeatureError(
-            f"the schema {name}.{MAIN} cannot be dropped", remedy=f"Use DETACH {name}"
+            f"The schema {name}.{MAIN} cannot be dropped", remedy=f"Use DETACH {name}"
         )
     tables = namespace.tables(known)
     if tables:
         raise SqlError(
-            f"the schema {name}.{known} has tables: {', '.join(tables[:10])}",
+            f"The schema {name}.{known} has tables: {', '.join(tables[:10])}",
             remedy="Drop its tables first, with DROP TABLE",
         )
     namespace.drop_schema(known)
@@ -152,7 +154,7 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         tables = _tables_of(session, parts) if len(parts) in (1, 2) else None
         if tables is None:
             raise SqlError(
-                f"no catalog or schema is named {'.'.join(parts)!r}",
+                f"No catalog or schema is named {'.'.join(parts)!r}",
                 remedy="SHOW DATABASES lists the catalogs; ATTACH adds one",
             )
         return pa.table({"name": pa.array(tables, pa.string())})

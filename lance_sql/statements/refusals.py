@@ -106,7 +106,7 @@ def refuse_select_into(tokens: Sequence[Token]) -> None:
 def refuse_unknown_alteration(session: Session, tokens: Sequence[Token]) -> None:
     """``ALTER TABLE t ...`` with a change that only tables of the engine could have."""
     if _named(tokens[1:2]).upper() == "TABLE" and is_dataset(session, _named(tokens[2:])):
-        raise UnsupportedFeatureError(f"unsupported ALTER TABLE: {_words(tokens)}", remedy=ALTERATIONS)
+        raise UnsupportedFeatureError(f"Unsupported ALTER TABLE: {_words(tokens)}", remedy=ALTERATIONS)
 
 
 def _words(tokens: Sequence[Token]) -> str:
@@ -150,21 +150,21 @@ def refuse_definitions(statement: exp.Create) -> None:
     computed = identity is not None and identity.args.get("expression") is not None
     if computed or exp.ComputedColumnConstraint in found or exp.GeneratedAsRowColumnConstraint in found:
         raise UnsupportedFeatureError(
-            "generated columns are not supported for datasets",
+            "Generated columns are not supported for datasets",
             remedy="Create a view, or provide the value in each INSERT",
         )
     if identity is not None or exp.AutoIncrementColumnConstraint in found:
         raise UnsupportedFeatureError(
-            "identity columns are not supported for datasets",
+            "Identity columns are not supported for datasets",
             remedy="Use a SEQUENCE: INSERT INTO t VALUES (nextval('s'), ...)",
         )
     if exp.CollateColumnConstraint in found:
         raise UnsupportedFeatureError(
-            "datasets cannot keep a COLLATE of a column", remedy="Write COLLATE in ORDER BY and in conditions"
+            "Datasets cannot keep a COLLATE of a column", remedy="Write COLLATE in ORDER BY and in conditions"
         )
     if exp.Reference in found or exp.ForeignKey in found:
         raise UnsupportedFeatureError(
-            "datasets cannot enforce FOREIGN KEY",
+            "Datasets cannot enforce FOREIGN KEY",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
 
@@ -177,7 +177,7 @@ def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
                 " " in lost and lost in kind.upper()
             ):
                 raise UnsupportedFeatureError(
-                    f"datasets cannot represent the type {lost}",
+                    f"Datasets cannot represent the type {lost}",
                     column=column,
                     remedy=f"Use {kept} instead",
                 )
@@ -188,7 +188,7 @@ def refuse_enums(kinds: Sequence[tuple[str, str]]) -> None:
     for column, kind in kinds:
         if "ENUM(" in kind:
             raise UnsupportedFeatureError(
-                "datasets cannot enforce ENUM", column=column, remedy="Use VARCHAR instead"
+                "Datasets cannot enforce ENUM", column=column, remedy="Use VARCHAR instead"
             )
 
 

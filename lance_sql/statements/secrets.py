@@ -33,7 +33,7 @@ def create_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Ta
     if name in secrets and "REPLACE" not in words:
         if "EXISTS" in words:
             return done()
-        raise SqlError(f"the secret {name} exists already", remedy="Write CREATE OR REPLACE SECRET")
+        raise SqlError(f"The secret {name} already exists", remedy="Write CREATE OR REPLACE SECRET")
     made = secret(name, kind, given)
     _tell_engine(session, text)
     secrets[name] = made

@@ -35,7 +35,7 @@ def find_named(
     if suffix is not None and suffix[0].endswith(_SUFFIX):
         raise UnsupportedFeatureError(
             f"{name} is an old version and is read-only",
-            remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) to bring that version back",
+            remedy=f"Change '{suffix[0]}', after CALL restore('{suffix[0]}', ...) to restore that version",
         )
     return catalog.open_to_change(Reference(name, name, certain=must_exist, quoted=quoted))
 

@@ -23,8 +23,8 @@ def transaction(session: Session, tokens: Sequence[Token]) -> pa.Table:
     first, *rest = [token.upper for token in tokens]
     if rest not in ([], ["TRANSACTION"], ["WORK"]) or (first == "START" and rest != ["TRANSACTION"]):
         raise UnsupportedFeatureError(
-            f"unsupported: {' '.join(token.value for token in tokens)}",
-            remedy="Write BEGIN, COMMIT or ROLLBACK; savepoints and modes of transactions are not supported",
+            f"Unsupported: {' '.join(token.value for token in tokens)}",
+            remedy="Write BEGIN, COMMIT or ROLLBACK; savepoints and transaction modes are not supported",
         )
     if first in ("BEGIN", "START"):
         session.begin()
@@ -56,6 +56,6 @@ def isolation_setting(tokens: Sequence[Token]) -> bool | None:
     if len(words) == 4 and words[2] in ("=", "to") and words[3] in ("serializable", "snapshot"):
         return words[3] == "serializable"
     raise UnsupportedFeatureError(
-        f"{ISOLATION_SETTING} is snapshot or serializable",
+        f"{ISOLATION_SETTING} must be snapshot or serializable",
         remedy=f"Write SET {ISOLATION_SETTING} = 'serializable'",
     )

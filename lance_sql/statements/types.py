@@ -50,7 +50,7 @@ def declared_schema(columns: str) -> pa.Schema:
         schema = connection.table("declared").to_arrow_table().schema
     if constraints:
         raise UnsupportedFeatureError(
-            f"datasets cannot enforce {constraints[0][0]}",
+            f"Datasets cannot enforce {constraints[0][0]}",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
     fields = []

@@ -59,7 +59,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if words[:1] == ["RETAIN"] and len(words) >= 3 and words[1].isdecimal():
         unit = words[2].removesuffix("S")
         if unit not in _UNITS:
-            raise SqlError(f"unknown time unit {words[2]}", remedy=f"Choose from {', '.join(_UNITS)}")
+            raise SqlError(f"Unknown time unit {words[2]}", remedy=f"Choose from {', '.join(_UNITS)}")
         retained = datetime.timedelta(**{f"{unit.lower()}s": int(words[1])})
         rest, words = rest[3:], words[3:]
     if words[:2] == ["DRY", "RUN"]:
@@ -119,7 +119,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
         if near or not session.capabilities.has_procedures:
             hint = f"Did you mean {near[0]}? " if near else ""
             raise SqlError(
-                f"unknown procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
+                f"Unknown procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
             )
         return None
     parsed = parse_one(text[tokens[1].start :], dialect="duckdb")
@@ -141,14 +141,14 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     is_path = session.catalog.attached.find(table) is None
     dataset = find_named(session.catalog, table, quoted=is_path)
     if dataset is None:
-        raise DatasetNotFoundError("dataset not found", remedy=_usage(name))
+        raise DatasetNotFoundError("Dataset not found", remedy=_usage(name))
     refuse_in_transaction(session, f"CALL {name}")
     try:
         changed = procedure[1](dataset, **given)
     except LanceError:
         raise
     except TypeError:
-        raise SqlError(f"wrong arguments for {name}", remedy=_usage(name)) from None
+        raise SqlError(f"Wrong arguments for {name}", remedy=_usage(name)) from None
     if changed is not None:
         session.catalog.renew(changed)
         return pa.table({"version": pa.array([changed.version], pa.uint64())})
@@ -199,7 +199,7 @@ def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
     if tokens and tokens[0].upper == "TABLE":
         tokens = tokens[1:]
     if not tokens or tokens[0].kind not in ("word", "string", "quoted"):
-        raise SqlError("the statement needs a table name")
+        raise SqlError("The statement needs a table name")
     length = 1
     while [token.text for token in tokens[length : length + 1]] == ["."] and len(tokens) > length + 1:
         length += 2
@@ -211,7 +211,7 @@ def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
 
 def _finished(tokens: Sequence[Token], usage: str) -> None:
     if tokens:
-        raise SqlError(f"unexpected {tokens[0].text!r}", remedy=f"Write {usage}")
+        raise SqlError(f"Unexpected {tokens[0].text!r}", remedy=f"Write {usage}")
 
 
 def _find(session: Session, name: Token) -> SqlDataset | None:

@@ -45,11 +45,11 @@ def write_options(given: Mapping[str, exp.Expression]) -> dict[str, Any]:
             continue
         convert = _OPTIONS.get(name.lower())
         if convert is None:
-            raise SqlError(f"unknown option {name}", remedy=f"Choose from {', '.join(sorted(_OPTIONS))}")
+            raise SqlError(f"Unknown option {name}", remedy=f"Choose from {', '.join(sorted(_OPTIONS))}")
         try:
             options[name.lower()] = convert(value.name if value is not None else "true")
         except ValueError:
-            raise SqlError(f"invalid value {value.name!r} for the option {name}") from None
+            raise SqlError(f"Invalid value {value.name!r} for the option {name}") from None
     return options
 
 
@@ -58,7 +58,7 @@ def write_query(
 ) -> pa.Table:
     """Write the rows of `query` to the dataset at `location`, as one version."""
     if mode not in ("create", "append", "overwrite"):
-        raise SqlError(f"unknown mode {mode}", remedy="Choose from create, append, overwrite")
+        raise SqlError(f"Unknown mode {mode}", remedy="Choose from create, append, overwrite")
     counter = Counter()
     as_json = json_columns(session, query, params)
     rows = _declared(counter.through(session.select(query, params).reader()), as_json)

@@ -116,5 +116,5 @@ def _computed(expression: str) -> datetime.datetime:
                 remedy="Write AT (TIMESTAMP => '2026-01-31 18:00:00')",
             ) from None
     if found is None or found[0] is None:
-        raise InvalidFilterError("the timestamp is NULL", remedy="Pass a timestamp")
+        raise InvalidFilterError("The timestamp is NULL", remedy="Pass a timestamp")
     return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=found[0])

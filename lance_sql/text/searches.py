@@ -92,7 +92,7 @@ def index_setting(tokens: list[Token]) -> bool | None:
     if words[0] not in ("set", "reset"):
         return None
     raise UnsupportedFeatureError(
-        f"{INDEX_SETTING} is auto or off", remedy=f"Write SET {INDEX_SETTING} = 'auto'"
+        f"{INDEX_SETTING} must be auto or off", remedy=f"Write SET {INDEX_SETTING} = 'auto'"
     )
 
 

@@ -240,7 +240,7 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
         near = difflib.get_close_matches(name, METADATA_TABLES, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise UnsupportedFeatureError(
-            f"unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
+            f"Unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
         )
     return None
 
@@ -281,7 +281,7 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
         part = others.pop(0)[0].value.lower() if others and others[0] else None
         if part not in METADATA_TABLES:
             raise UnsupportedFeatureError(
-                f"unknown metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
+                f"Unknown metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
             )
     choice = _merged([_choice(text, argument) for argument in others])
     location = ".".join(_dotted(path, 0)) if is_dotted else path[0].value
@@ -314,5 +314,5 @@ def _merged(choices: list[VersionChoice]) -> VersionChoice:
     for choice in choices:
         arguments |= choice.arguments()
     if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
-        raise UnsupportedFeatureError("more than one version was given", remedy=_TRAVEL_REMEDY)
+        raise UnsupportedFeatureError("More than one version was given", remedy=_TRAVEL_REMEDY)
     return VersionChoice(**arguments)

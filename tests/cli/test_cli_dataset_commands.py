@@ -351,7 +351,7 @@ def test_convert_a_glob(run, tmp_path):
     assert lance_sql.open("parts.lance").to_table()["a"].to_pylist() == [1, 2, 3]
     failed = run("convert", "nothing-*.csv", "x.lance")
     assert failed.exit_code == 1
-    assert "no file matches the pattern [path: nothing-*.csv]" in failed.stderr
+    assert "No file matches the pattern [path: nothing-*.csv]" in failed.stderr
 
 
 def test_facts_are_shown_in_words(run):

@@ -67,7 +67,7 @@ def test_a_session(shell, warehouse):
     shell.send("\\engine datafusion\r")
     shell.expect("engine is now datafusion")
     shell.send("\\nonsense\r")
-    shell.expect("unknown command")
+    shell.expect("Unknown command")
     shell.send(UP + UP + "\r")  # history
     shell.expect("engine is now datafusion")
     shell.send("\\?\r")
@@ -79,7 +79,7 @@ def test_a_session(shell, warehouse):
     shell.send("EXPLAIN SELECT id FROM sales;\r")
     shell.expect("physical plan\r\n")
     shell.send(".nonsense\r")
-    shell.expect("unknown command")
+    shell.expect("Unknown command")
     shell.send("HELP;\r")
     shell.expect("also exit, quit and Ctrl-D")
     shell.send("exit\r")

@@ -90,5 +90,5 @@ def test_a_server_that_refuses_says_so(tmp_path: Path) -> None:
         service = {"impl": "rest", "uri": endpoint}
         command = {"do": "load", "namespace": [], "table": "t"}
         texts = {"path": "x", "namespace": json.dumps(service), "catalog_command": json.dumps(command)}
-        with pytest.raises(LanceError, match=r"the namespace refused a request: .*who are you"):
+        with pytest.raises(LanceError, match=r"The namespace refused a request: .*who are you"):
             run(Options.parse(texts))

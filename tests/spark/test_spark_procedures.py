@@ -95,7 +95,7 @@ def test_old_versions_are_removed(path: str, ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("CALL office.system.optimize('db.missing')", "no such table"),
+        ("CALL office.system.optimize('db.missing')", "Table not found"),
         ("CALL office.system.optimize('`../t`')", "cannot be the name"),
         ("CALL office.system.optimize('db.t', 0)", "at least 1"),
         ("CALL office.system.vacuum('db.t', -1)", "at least 0"),

@@ -110,10 +110,10 @@ def test_errors(connection):
     with pytest.raises(dbapi.InterfaceError, match="run a query first"):
         cursor.fetchone()
     cursor.close()
-    with pytest.raises(dbapi.InterfaceError, match="the cursor is closed"):
+    with pytest.raises(dbapi.InterfaceError, match="The cursor is closed"):
         cursor.execute("SELECT 1")
     connection.close()
-    with pytest.raises(dbapi.InterfaceError, match="the connection is closed"):
+    with pytest.raises(dbapi.InterfaceError, match="The connection is closed"):
         connection.cursor()
 
 

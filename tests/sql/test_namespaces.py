@@ -41,7 +41,7 @@ def test_tables_of_a_rest_server(tmp_path, engine):
 def test_a_server_that_refuses(tmp_path):
     with namespace_server(tmp_path) as (endpoint, _), lance_sql.connect() as session:
         session.sql(f"ATTACH '' AS ns (TYPE LANCE, ENDPOINT '{endpoint}', BEARER_TOKEN 'wrong')")
-        with pytest.raises(LanceError, match=r"the namespace refused a request: .*who are you"):
+        with pytest.raises(LanceError, match=r"The namespace refused a request: .*who are you"):
             session.sql("SELECT * FROM ns.t").fetchall()
 
 
@@ -49,7 +49,7 @@ def test_no_endpoint_and_unknown_kinds():
     with lance_sql.connect() as session:
         with pytest.raises(LanceError, match="needs an ENDPOINT"):
             session.sql("ATTACH '' AS ns (TYPE LANCE, IMPL 'rest')")
-        with pytest.raises(LanceError, match="cannot open a namespace of the kind 'nobodys'"):
+        with pytest.raises(LanceError, match="Cannot open a namespace of the kind 'nobodys'"):
             session.sql("ATTACH '' AS ns (TYPE LANCE, IMPL 'nobodys')")
 
 

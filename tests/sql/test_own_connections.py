@@ -88,7 +88,7 @@ def test_secrets_are_used_for_datasets(object_store: ObjectStore, engine, monkey
         assert session.sql("SELECT sum(id) FROM shop.t").fetchone() == (6,)
         session.sql("CREATE TABLE shop.u AS SELECT 1 AS id")
         assert session.sql("SHOW TABLES FROM shop").fetchall() == [("t",), ("u",)]
-        with pytest.raises(LanceError, match="exists already"):
+        with pytest.raises(LanceError, match="already exists"):
             session.sql("CREATE SECRET elsewhere (TYPE S3, KEY_ID 'x', SECRET 'y')")
         session.sql("DROP SECRET elsewhere")
 

@@ -119,7 +119,7 @@ def test_all_statements_agree_in_a_session(
     assert session.sql("SHOW TABLES FROM ns.main;").fetchall() == [("u",)]
     assert session.sql("SHOW TABLES FROM lance").fetchall() == [("it's",), ("t",)]
     for unknown in ("nosuch", "ns.nosuch", "lance.main.t"):
-        with pytest.raises(lance_sql.LanceError, match="no catalog or schema"):
+        with pytest.raises(lance_sql.LanceError, match="No catalog or schema"):
             session.sql(f"SHOW TABLES FROM {unknown}")
     session.sql("USE ns")
     assert ("u",) in session.sql("SHOW TABLES FROM main").fetchall()

@@ -198,7 +198,7 @@ def test_external_tables_and_catalogs_of_datafusion(history):
         context.sql(f"CREATE EXTERNAL TABLE e STORED AS LANCE LOCATION '{history}/t.lance' {options}")
         assert rows("SELECT count(*) FROM e") == [(expected,)]
         context.sql("DROP TABLE e")
-    with pytest.raises(Exception, match="unknown option"):
+    with pytest.raises(Exception, match="Unknown option"):
         context.sql(
             f"CREATE EXTERNAL TABLE e STORED AS LANCE LOCATION '{history}/t.lance' OPTIONS (size '1')"
         )

@@ -97,7 +97,7 @@ def evaluate_constant(node: Node) -> Literal:
     try:
         value = _predicate(node, row) if at.is_boolean(node.type) else _values(node, row)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise InvalidFilterError(f"cannot evaluate {node}: {error}", remedy="Fix the constant") from error
+        raise InvalidFilterError(f"Cannot evaluate {node}: {error}", remedy="Fix the constant") from error
     return Literal(value if isinstance(value, pa.Scalar) else value[0])
 
 

@@ -210,7 +210,7 @@ def regexp_count(
     """How often a regular expression matches a text, from a position on; 0 for null."""
     begin = 1 if start is None else _count(start)
     if begin < 1:
-        raise InvalidFilterError("regexp_count begins at position 1 or later")
+        raise InvalidFilterError("The start position of regexp_count must be at least 1")
     searched = values if begin == 1 else _sliced(values, begin - 1, None)
     found = pc.count_substring_regex(searched, _expression(pattern, flags))
     return pc.fill_null(found, 0).cast(pa.int64())

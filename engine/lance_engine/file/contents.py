@@ -141,7 +141,7 @@ class FileContents:
 
     def _add_whole(self, target: kernels.SegmentSource, offset: int, length: int, data: Buffer) -> None:
         if len(data) != length:
-            raise CorruptFileError(f"received {len(data)} of {length} bytes", path=self.path)
+            raise CorruptFileError(f"Received {len(data)} of {length} bytes", path=self.path)
         self._add(target, offset, data)
 
     @property

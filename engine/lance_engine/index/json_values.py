@@ -44,11 +44,13 @@ class JsonValues:
                 raise CorruptFileError("The details of the index are damaged") from error
             target = _TARGETS.get(details.target_details.type_url.rpartition(".")[2])
             if target is None:
-                raise UnsupportedFeatureError("A JSON index of another kind of values is not read")
+                raise UnsupportedFeatureError("This kind of JSON index is not supported")
             try:
                 self._steps = member_steps(details.path)
             except InvalidFilterError as error:
-                raise UnsupportedFeatureError(f"The path {details.path[:100]!r} is not read") from error
+                raise UnsupportedFeatureError(
+                    f"The JSON path {details.path[:100]!r} is not supported"
+                ) from error
         self._target: RowFinder = target.open(files)
 
     @property

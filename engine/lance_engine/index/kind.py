@@ -197,7 +197,7 @@ IndexKind = RowFinderKind | ZoneFinderKind
 
 def not_built(*_: object) -> bytes:
     """Instead of `build`, for kinds that are only read."""
-    raise UnsupportedFeatureError("Indices of this kind are read, but not built")
+    raise UnsupportedFeatureError("Indices of this kind can be read, but not built")
 
 
 def column_of(node: Node) -> Column | None:

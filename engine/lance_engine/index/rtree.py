@@ -42,7 +42,7 @@ class RTree:
             metadata = self._table.schema.metadata
             self._page_rows = number_in(metadata, "page_size", 4096, _MAX_PAGE_ROWS)
             if self._page_rows < 2:
-                raise CorruptFileError("Pages of one row make no tree", path=self._table.path)
+                raise CorruptFileError("The tree has pages of a single row", path=self._table.path)
             # Empty trees may have no entry.
             self._items = number_in(metadata, "num_items", 1, self._table.rows) if self._table.rows else 0
             self._levels = _levels(self._items, self._page_rows)
@@ -79,7 +79,7 @@ class RTree:
         return found
 
     def entries(self) -> Iterator[pa.RecordBatch]:
-        raise UnsupportedFeatureError("Indices of this kind are read, but not built")
+        raise UnsupportedFeatureError("Indices of this kind can be read, but not built")
 
     def _search(self, bounds: F64Array) -> U64Array:
         """The rows whose box may meet the bounds."""

@@ -135,11 +135,11 @@ def _checked(function: BatchesFunction, batch: pa.RecordBatch) -> pa.RecordBatch
     result = function(batch)
     if not isinstance(result, pa.RecordBatch):
         raise InvalidArgumentError(
-            f"the function for new columns returned {type(result).__name__}, not a RecordBatch"
+            f"The function for new columns returned {type(result).__name__}, not a RecordBatch"
         )
     if result.num_rows != batch.num_rows:
         raise SchemaMismatchError(
-            f"got {result.num_rows} rows of new columns for {batch.num_rows} rows",
+            f"Got {result.num_rows} rows of new columns for {batch.num_rows} rows",
             remedy="Return exactly one row per row of the batch",
         )
     return result

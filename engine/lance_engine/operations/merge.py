@@ -84,7 +84,7 @@ class MergeBuilder(Generic[Result]):
         """
         if self._clauses == Clauses():
             raise InvalidArgumentError(
-                "no action given: call when_matched_update_all(), when_not_matched_insert_all() ..."
+                "No action given: call when_matched_update_all(), when_not_matched_insert_all() ..."
             )
         return self._finish(
             merge(
@@ -101,8 +101,8 @@ class MergeBuilder(Generic[Result]):
     def _with(self, kind: Literal["matched", "not_matched", "by_source"], clause: Clause) -> Self:
         before: tuple[Clause, ...] = getattr(self._clauses, kind)
         if before and before[-1].where is None:
-            raise InvalidArgumentError("a clause after an unconditional clause is never reached")
+            raise InvalidArgumentError("A clause after an unconditional clause is never reached")
         if clause.values is not None and not clause.values:
-            raise InvalidArgumentError("a clause needs a value for at least one column")
+            raise InvalidArgumentError("A clause needs a value for at least one column")
         self._clauses = dataclasses.replace(self._clauses, **{kind: (*before, clause)})
         return self

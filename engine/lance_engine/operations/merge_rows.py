@@ -399,7 +399,7 @@ def _condition(clause: Clause, sides: Sides) -> PairCondition | None:
     if clause.where is None:
         return None
     if not isinstance(clause.where, str):
-        raise InvalidArgumentError(f"the condition of a merge must be SQL text, not {clause.where!r}")
+        raise InvalidArgumentError(f"The condition of a merge must be SQL text, not {clause.where!r}")
     return PairCondition(clause.where, sides)
 
 

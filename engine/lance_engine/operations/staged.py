@@ -213,7 +213,7 @@ class StagedChanges:
         first, last = self.base.manifest, self.snapshot.manifest
         if first.config != last.config or first.table_metadata != last.table_metadata:
             raise UnsupportedFeatureError(
-                "changes of the configuration cannot be committed together with other changes",
+                "Changes of the configuration cannot be committed together with other changes",
                 path=self.base.uri,
                 remedy="Commit them on their own",
             )

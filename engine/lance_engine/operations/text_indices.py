@@ -54,7 +54,7 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
     given = dict(options)
     with_position = given.pop("with_position", False)
     if not isinstance(with_position, bool):
-        raise InvalidSearchError(f"with_position is True or False, not {with_position!r}")
+        raise InvalidSearchError(f"with_position must be True or False, not {with_position!r}")
     known = [field.name for field in fields(Analysis) if field.name != "lance_tokenizer"]
     unknown = given.keys() - set(known)
     if unknown:

@@ -53,11 +53,11 @@ class ColumnValues:
             values = values.combine_chunks()
         if not isinstance(values, pa.Array):
             raise InvalidArgumentError(
-                f"the function for column '{self.name}' returned {type(values).__name__}"
+                f"The function for column '{self.name}' returned {type(values).__name__}"
             )
         if len(values) != batch.num_rows:
             raise SchemaMismatchError(
-                f"got {len(values)} values for {batch.num_rows} rows",
+                f"Got {len(values)} values for {batch.num_rows} rows",
                 column=self.name,
                 remedy="Return exactly one value per row of the batch",
             )
@@ -84,7 +84,7 @@ def column_values(
         return ColumnValues(name, None, target, value)
     if not isinstance(value, str):
         raise InvalidArgumentError(
-            f"the value of column '{name}' must be SQL text or a function, not {value!r}"
+            f"The value of column '{name}' must be SQL text or a function, not {value!r}"
         )
     try:
         node = parse_value(value, schema)

@@ -31,7 +31,7 @@ def row_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.uint64]:
         raise _not_numbers(values, what) from None
     if found.ndim != 1:
         raise InvalidArgumentError(
-            f"{what} must be a list of whole numbers, not {_shown(values)}", remedy=_REMEDY[what]
+            f"{what.capitalize()} must be a list of whole numbers, not {_shown(values)}", remedy=_REMEDY[what]
         )
     if len(found) == 0:
         return np.empty(0, dtype=np.uint64)
@@ -51,7 +51,8 @@ def row_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.uint64]:
 
 def _not_numbers(values: npt.ArrayLike, what: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{what} must be whole numbers that are not negative, not {_shown(values)}", remedy=_REMEDY[what]
+        f"{what.capitalize()} must be whole numbers that are not negative, not {_shown(values)}",
+        remedy=_REMEDY[what],
     )
 
 
@@ -68,7 +69,7 @@ def addresses_at(snapshot: Snapshot, positions: npt.NDArray[np.uint64]) -> npt.N
     rows = int(ends[-1]) if len(ends) else 0
     if int(positions.max()) >= rows:
         raise PositionOutOfRangeError(
-            f"position {int(positions.max())} is out of range: the dataset has {rows} rows",
+            f"Position {int(positions.max())} is out of range: the dataset has {rows} rows",
             path=snapshot.uri,
             version=snapshot.version,
         )

@@ -37,7 +37,7 @@ def batch_ranges(begin: int, end: int, rows: int, borders: Sequence[int]) -> Ite
 def split_rows(fragments: Sequence[Fragment], count: int) -> list[ScanSplit]:
     """About `count` ranges of similar size, in row order; none spans two fragments, none is empty."""
     if count < 1:
-        raise InvalidArgumentError("the number of splits must be at least 1")
+        raise InvalidArgumentError("The number of splits must be at least 1")
     total = sum(fragment.physical_rows for fragment in fragments)
     target = max(1, -(-total // count))
     splits = []

@@ -66,7 +66,7 @@ class VectorColumn:
 def require_name(name: Any) -> None:
     """InvalidSearchError if a column is not given by its name."""
     if not isinstance(name, str):
-        raise InvalidSearchError(f"The column is given by its name, not {name!r}")
+        raise InvalidSearchError(f"Pass the column by name, not as {name!r}")
 
 
 def vector_column(snapshot: Snapshot, name: str) -> VectorColumn:

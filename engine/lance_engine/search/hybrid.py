@@ -99,7 +99,7 @@ def _asked(
     if alpha is not None and (
         isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1
     ):
-        raise InvalidSearchError(f"alpha is a number from 0 to 1, not {alpha!r}")
+        raise InvalidSearchError(f"alpha must be between 0 and 1, not {alpha!r}")
     k = positive("k", k)
     rows.check(snapshot, (DISTANCE, SCORE, HYBRID_SCORE))
     return k, positive("k", k * positive("oversample", oversample))

@@ -139,7 +139,7 @@ def delete_branch(root: Store, name: str) -> None:
     damaged = [path for path in damaged_branches(root) if path in others]
     if damaged:
         raise BranchInUseError(
-            f"The file of another branch is damaged, which may have been made from the branch '{name}'",
+            f"The file of another branch, possibly created from the branch '{name}', is damaged",
             path=f"{root.uri}/{damaged[0]}",
             remedy="Restore that file from a copy, or delete its branch first",
         )

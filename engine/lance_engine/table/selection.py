@@ -28,7 +28,7 @@ def select_snapshot(
     Versions and times are those of `branch`; None and "main" are the main history.
     """
     if sum(choice is not None for choice in (version, tag, as_of)) > 1:
-        raise InvalidArgumentError("pass only one of version, tag and as_of")
+        raise InvalidArgumentError("Pass only one of version, tag and as_of")
     if version is not None:
         version = _whole_number(version)
     root = open_store(uri, storage_options)

@@ -58,7 +58,7 @@ def open_files(pattern: str, format: str | None = None, like: pa.Schema | None =
     for path, found in formats.items():
         if found not in READABLE:
             raise UnsupportedFeatureError(
-                f"{found} files cannot be read here" if found else "cannot infer the format of the file",
+                f"{found} files cannot be read here" if found else "Cannot infer the format of the file",
                 path=path,
                 remedy=f"Formats: {', '.join(READABLE)}",
             )
@@ -89,14 +89,14 @@ def _matching(pattern: str, format: str | None) -> list[str]:
         return [pattern]
     if "://" in pattern:
         raise UnsupportedFeatureError(
-            "files on object stores cannot be read here",
+            "Files on object stores cannot be read here",
             path=pattern,
             remedy="Pass the result of a query: lance_sql.sql(\"FROM read_parquet('s3://...')\")",
         )
     if os.path.isdir(pattern):
         if is_dataset_path(pattern):
             raise UnsupportedFeatureError(
-                "the path is a Lance dataset", path=pattern, remedy="Pass lance_sql.open(path)"
+                "The path is a Lance dataset", path=pattern, remedy="Pass lance_sql.open(path)"
             )
         found = [
             str(path)
@@ -110,14 +110,14 @@ def _matching(pattern: str, format: str | None) -> list[str]:
         if found:
             return found
         raise DatasetNotFoundError(
-            "no files to read in the directory", path=pattern, remedy=f"Formats: {', '.join(READABLE)}"
+            "No files to read in the directory", path=pattern, remedy=f"Formats: {', '.join(READABLE)}"
         )
     if glob.has_magic(pattern):
         found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
         if found:
             return found
-        raise DatasetNotFoundError("no file matches the pattern", path=pattern)
-    raise DatasetNotFoundError("the file does not exist", path=pattern)
+        raise DatasetNotFoundError("No file matches the pattern", path=pattern)
+    raise DatasetNotFoundError("The file does not exist", path=pattern)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _placed(path: str) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        raise SchemaMismatchError(f"the file cannot be read: {error}", path=path) from error
+        raise SchemaMismatchError(f"The file cannot be read: {error}", path=path) from error
     except LanceError as error:
         error.at(path=path)
         raise

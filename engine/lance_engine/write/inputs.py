@@ -94,14 +94,14 @@ def _from_columns(columns: Mapping[Any, Any], like: pa.Schema | None) -> pa.Tabl
     for name, values in columns.items():
         if not isinstance(name, str):
             raise InvalidArgumentError(
-                f"column names must be strings, not {name!r}", remedy="Rename the key of the dict"
+                f"Column names must be strings, not {name!r}", remedy="Rename the key of the dict"
             )
         arrays[name] = _column(name, values, like)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name}: {count:,}" for name, count in list(lengths.items())[:5])
         raise SchemaMismatchError(
-            f"the columns have different numbers of values ({shown})", remedy="Make them equally long"
+            f"The columns have different numbers of values ({shown})", remedy="Use lists of the same length"
         )
     return pa.table(arrays)
 
@@ -111,7 +111,7 @@ def _column(name: str, values: Any, like: pa.Schema | None) -> pa.Array | pa.Chu
         return values
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidArgumentError(
-            f"a column must be a list or an array of values, not {type(values).__name__}",
+            f"A column must be a list or an array of values, not {type(values).__name__}",
             column=name,
             remedy="For one row, pass a list: [{...}]",
         )
@@ -133,11 +133,11 @@ def _from_rows(rows: Iterable[Any], like: pa.Schema | None) -> pa.Table:
     for number, row in enumerate(kept):
         if not isinstance(row, Mapping):
             raise InvalidArgumentError(
-                f"row {number} is not a dict but {type(row).__name__}", remedy="Pass one dict per row"
+                f"Row {number} is not a dict but {type(row).__name__}", remedy="Pass one dict per row"
             )
         names.update(dict.fromkeys(row))
     if not names:
-        raise SchemaMismatchError("the rows have no columns", remedy="Pass one dict per row")
+        raise SchemaMismatchError("The rows have no columns", remedy="Pass one dict per row")
     return _from_columns({name: [row.get(name) for row in kept] for name in names}, like)
 
 
@@ -148,7 +148,7 @@ def _from_pandas(frame: Any) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=named).replace_schema_metadata(None)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SchemaMismatchError(
-            "the data frame cannot be converted to Arrow: " + "; ".join(map(str, error.args)),
+            "The data frame cannot be converted to Arrow: " + "; ".join(map(str, error.args)),
             remedy="Give the column values of one type",
         ) from error
 
@@ -177,7 +177,7 @@ def _batches(items: Iterable[Any], data: Any) -> Iterator[pa.RecordBatch]:
 def _inconvertible(name: str, kind: pa.DataType | None, error: Exception) -> LanceError:
     what = "one Arrow type" if kind is None else f"{kind}, the type of the column in the dataset"
     return SchemaMismatchError(
-        f"the values cannot be converted to {what}: {error}",
+        f"The values cannot be converted to {what}: {error}",
         column=name,
         remedy="Convert them first, or pass a pyarrow Table with the types that you want",
     )
@@ -186,4 +186,4 @@ def _inconvertible(name: str, kind: pa.DataType | None, error: Exception) -> Lan
 def _unsupported(data: Any, detail: str = "") -> LanceError:
     kind = type(data)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    return InvalidArgumentError(f"cannot write {name}{detail}", remedy=f"Pass {ACCEPTED}")
+    return InvalidArgumentError(f"Cannot write {name}{detail}", remedy=f"Pass {ACCEPTED}")

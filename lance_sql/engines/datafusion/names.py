@@ -133,7 +133,7 @@ class LanceTableFactory(TableProviderFactory):  # type: ignore[misc]
             option = key.rpartition(".")[2]
             if option not in _OPTIONS:
                 raise InvalidFilterError(
-                    f"unknown option {key!r}", remedy=f"Options of a Lance table: {', '.join(_OPTIONS)}"
+                    f"Unknown option {key!r}", remedy=f"Options of a Lance table: {', '.join(_OPTIONS)}"
                 )
             arguments[option] = _OPTIONS[option](value)
         choice = VersionChoice(**arguments)
@@ -184,7 +184,7 @@ class _Names:
     def _open(self) -> SessionContext:
         context = self._context()
         if context is None:
-            raise LanceError("the SessionContext no longer exists")
+            raise LanceError("The SessionContext no longer exists")
         return context
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:

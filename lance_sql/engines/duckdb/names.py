@@ -129,7 +129,7 @@ class _Names:
     def open(self) -> duckdb.DuckDBPyConnection:
         connection = self._connection()
         if connection is None:
-            raise LanceError("the connection is closed")
+            raise LanceError("The connection is closed")
         return connection
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:

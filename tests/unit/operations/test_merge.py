@@ -158,7 +158,7 @@ def test_merges_that_are_refused() -> None:
         dataset.merge(SOURCE, on="id").when_matched_update_all("source.nope = 1").execute()
     with pytest.raises(InvalidFilterError):
         dataset.merge(SOURCE, on="id").when_matched_update_all("source.v + 1").execute()
-    with pytest.raises(ValueError, match="no action given"):
+    with pytest.raises(ValueError, match="No action given"):
         dataset.merge(SOURCE, on="id").execute()
     with pytest.raises(ValueError, match="never reached"):
         dataset.merge(SOURCE, on="id").when_matched_update_all().when_matched_delete()

@@ -55,18 +55,18 @@ def test_a_dataset_without_rows(tmp_path):
     assert len(dataset) == 0
     assert list(dataset) == []
     assert dataset, "truth does not ask for rows"
-    with pytest.raises(IndexError, match="position 0 is out of range: the dataset has 0 rows"):
+    with pytest.raises(IndexError, match="Position 0 is out of range: the dataset has 0 rows"):
         dataset[0]
 
 
 def test_positions_that_are_none(dataset):
     for beyond in (129, -130):
-        with pytest.raises(PositionOutOfRangeError, match=f"position {beyond:,} is out of range.*129 rows"):
+        with pytest.raises(PositionOutOfRangeError, match=f"Position {beyond:,} is out of range.*129 rows"):
             dataset[beyond]
-    with pytest.raises(IndexError, match="position 2000"):
+    with pytest.raises(IndexError, match="Position 2000"):
         dataset.take_positions([0, 2000])
     for wrong in ([-1], [0.5], ["a"], "id", None, [True, False], [[1], [2]], [[1], [2, 3]], [None]):
-        with pytest.raises(InvalidArgumentError, match=r"positions must be .*take\(\) reads rows by row id"):
+        with pytest.raises(InvalidArgumentError, match=r"Positions must be .*take\(\) reads rows by row id"):
             dataset.take_positions(wrong)
 
 
@@ -75,7 +75,7 @@ def test_positions_that_are_none(dataset):
 )
 @pytest.mark.parametrize("missing", ["error", "skip"])
 def test_row_ids_that_are_none(dataset, wrong, missing):
-    with pytest.raises(InvalidArgumentError, match=r"row ids must be .*take_positions\(\)") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"Row ids must be .*take_positions\(\)") as caught:
         dataset.take(wrong, missing=missing)
     assert isinstance(caught.value, LanceError)
 

@@ -162,12 +162,12 @@ def test_the_first_file_decides_on_the_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "kind", "message"),
     [
-        ("nothing.csv", DatasetNotFoundError, "the file does not exist"),
-        ("*.nothing", DatasetNotFoundError, "no file matches the pattern"),
-        (".", DatasetNotFoundError, "no files to read in the directory"),
+        ("nothing.csv", DatasetNotFoundError, "The file does not exist"),
+        ("*.nothing", DatasetNotFoundError, "No file matches the pattern"),
+        (".", DatasetNotFoundError, "No files to read in the directory"),
         ("s3://bucket/x.parquet", UnsupportedFeatureError, "read_parquet"),
-        ("notes.txt", UnsupportedFeatureError, "cannot infer the format"),
-        ("broken.parquet", SchemaMismatchError, "the file cannot be read"),
+        ("notes.txt", UnsupportedFeatureError, "Cannot infer the format"),
+        ("broken.parquet", SchemaMismatchError, "The file cannot be read"),
     ],
 )
 def test_paths_that_cannot_be_read(
@@ -188,7 +188,7 @@ def test_paths_that_cannot_be_read(
 def test_other_objects_are_refused_with_what_is_accepted(value: object, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         lance_sql.write(value, tmp_path / "t.lance")
-    assert "cannot write" in caught.value.message
+    assert "Cannot write" in caught.value.message
     assert ACCEPTED in caught.value.remedy
     assert isinstance(caught.value, TypeError)
     assert not (tmp_path / "t.lance").exists()
@@ -202,7 +202,7 @@ def test_other_objects_are_refused_with_what_is_accepted(value: object, tmp_path
         ({1: [1]}, InvalidArgumentError, "names must be strings"),
         ({"a": [1], "b": [1, 2]}, SchemaMismatchError, r"different numbers of values \(a: 1, b: 2\)"),
         ({"a": [1, "x"]}, SchemaMismatchError, r"one Arrow type.*column: a"),
-        ([{"a": 1}, 2], InvalidArgumentError, "row 1 is not a dict but int"),
+        ([{"a": 1}, 2], InvalidArgumentError, "Row 1 is not a dict but int"),
         ([{}], SchemaMismatchError, "no columns"),
         ([], SchemaMismatchError, "empty iterable"),
         (pd.DataFrame({"a": [1, "x"]}, dtype=object), SchemaMismatchError, "column a"),

@@ -63,26 +63,26 @@ class Analysis:
             )
         for name in ("lower_case", "stem", "remove_stop_words", "ascii_folding", "prefix_only"):
             if not isinstance(getattr(self, name), bool):
-                raise InvalidSearchError(f"{name} is True or False, not {getattr(self, name)!r}")
+                raise InvalidSearchError(f"{name} must be True or False, not {getattr(self, name)!r}")
         longest = self.max_token_length
         if longest is not None and not (_is_whole(longest) and longest > 0):
-            raise InvalidSearchError(f"max_token_length is a number of bytes, or None, not {longest!r}")
+            raise InvalidSearchError(f"max_token_length must be a number of bytes or None, not {longest!r}")
         low, high = self.min_ngram_length, self.max_ngram_length
         if not (_is_whole(low) and _is_whole(high) and 1 <= low <= high <= _LONGEST_NGRAM):
             raise InvalidSearchError(
-                f"The lengths of n-grams are from 1 to {_LONGEST_NGRAM}, not from {low!r} to {high!r}"
+                f"N-gram lengths must be between 1 and {_LONGEST_NGRAM}, not {low!r} and {high!r}"
             )
         words = self.custom_stop_words
         if words is not None and not (
             isinstance(words, (tuple, list, set, frozenset)) and all(isinstance(word, str) for word in words)
         ):
-            raise InvalidSearchError("custom_stop_words is a list of words")
+            raise InvalidSearchError("custom_stop_words must be a list of words")
         if self.stem:
             _stemmer(self.language)
         if self.remove_stop_words and words is None and self.language.lower() != "english":
             raise UnsupportedFeatureError(
                 f"No list of stop words for {self.language}",
-                remedy="Give custom_stop_words=[...], or remove_stop_words=False",
+                remedy="Pass custom_stop_words=[...] or remove_stop_words=False",
             )
 
     def filter(self) -> Callable[[bytes], bytes | None]:
@@ -118,12 +118,12 @@ class Analysis:
             del given["lance_tokenizer"]
         names = ("language", "base_tokenizer", "lance_tokenizer")
         if not all(isinstance(given.get(name, ""), str) for name in names):
-            raise UnsupportedFeatureError("The index does not say how it cuts texts into words")
+            raise UnsupportedFeatureError("The index does not describe its tokenizer")
         analysis = cls(**given)
         try:
             analysis.check()
         except (InvalidSearchError, TypeError) as error:
-            raise UnsupportedFeatureError(f"The index cuts texts in an unknown way: {error}") from error
+            raise UnsupportedFeatureError(f"The index has an unsupported tokenizer: {error}") from error
         return analysis
 
     def params(self, *, with_position: bool, block_size: int) -> str:

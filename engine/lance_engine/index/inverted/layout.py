@@ -49,7 +49,7 @@ class Layout(NamedTuple):
     def parse(cls, metadata: Mapping[str, str]) -> Layout:
         """CorruptFileError if they are invalid, UnsupportedFeatureError if something is unknown."""
         if "partitions" not in metadata:
-            raise UnsupportedFeatureError("The index is of an old release: it has no partitions")
+            raise UnsupportedFeatureError("The index was written by an old release: it has no partitions")
         partitions = _json(metadata, "partitions")
         params = _json(metadata, "params")
         if (

@@ -144,7 +144,7 @@ class Lists(NamedTuple):
 def _items(lists: pa.Array, row: int) -> pa.Array:
     """The items of a list, which must be there."""
     if not (at.is_list(lists.type) or at.is_large_list(lists.type)):
-        raise CorruptFileError(f"A column of the index holds {lists.type}, no lists")
+        raise CorruptFileError(f"A column of the index has type {lists.type}, expected lists")
     found = lists[row].values
     if found is None or found.null_count:
         raise CorruptFileError("A list of the index is null, or has nulls in it")
@@ -156,7 +156,9 @@ def _binaries(values: pa.Array) -> Lists:
     if at.is_binary(values.type):
         values = values.cast(pa.large_binary())
     if not (at.is_large_binary(values.type) or at.is_large_string(values.type)) or values.null_count:
-        raise CorruptFileError(f"A column of the index holds {values.type}, no binaries without nulls")
+        raise CorruptFileError(
+            f"A column of the index has type {values.type} or contains nulls, expected binary values"
+        )
     _, offsets, data = values.buffers()
     if offsets is None or not len(values):
         return Lists(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8))

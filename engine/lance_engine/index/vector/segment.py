@@ -48,7 +48,7 @@ class VectorSegment:
             family, _, coding = self.kind.rpartition("_")
             self.has_graph = family == "IVF_HNSW"
             if coding not in (_GRAPHS if self.has_graph else _CODECS) or family not in ("IVF", "IVF_HNSW"):
-                raise UnsupportedFeatureError(f"The index is of the kind {self.kind[:40]}")
+                raise UnsupportedFeatureError(f"Unsupported kind of vector index: {self.kind[:40]}")
             self._vectors = files.open(VECTORS_FILE)
             graphs = _ivf(self._index, metadata)
             stored = _ivf(self._vectors, _metadata(self._vectors))

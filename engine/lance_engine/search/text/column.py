@@ -46,7 +46,7 @@ def text_column(snapshot: Snapshot, name: str) -> TextColumn:
     field = snapshot.schema.field(name)
     if not holds_texts(snapshot, name):
         raise InvalidSearchError(
-            f"The column holds {field.to_arrow().type}, no texts",
+            f"The column has type {field.to_arrow().type}, expected texts",
             remedy="Texts are strings, lists of strings or JSON documents",
             path=snapshot.uri,
             version=snapshot.version,

@@ -156,7 +156,7 @@ def search_indexed(
                 continue
             if not statistics.tokens:
                 raise CorruptFileError(
-                    "A text index finds words in documents whose lengths add up to 0",
+                    "A text index finds words, but its documents have a total length of 0",
                     remedy="Build the index again",
                 )
             tokens = [place for _, term, _ in there if (place := places[term]) is not None]

@@ -95,7 +95,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
             if query.boosts is not None:
                 if len(query.boosts) != len(query.columns):
                     raise InvalidSearchError(
-                        f"There are {len(query.columns)} columns and {len(query.boosts)} factors"
+                        f"Got {len(query.columns)} columns and {len(query.boosts)} boosts"
                     )
                 for factor in query.boosts:
                     _check_factor("boosts", factor)
@@ -111,7 +111,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
         case _:
             raise InvalidSearchError(
                 f"Expected a query, got {type(query).__name__}",
-                remedy="Give a text, or a query of lance_sql.full_text",
+                remedy="Pass a string, or a query of lance_sql.full_text",
             )
 
 
@@ -174,7 +174,7 @@ def parts_of(query: MultiMatch) -> list[Match | Phrase]:
 
 def _check_text(text: Any) -> None:
     if not isinstance(text, str):
-        raise InvalidSearchError(f"The text of a query is a string, not {text!r}")
+        raise InvalidSearchError(f"The text of a query must be a string, not {text!r}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -183,14 +183,14 @@ def _check_text(text: Any) -> None:
 
 def _check_operator(operator: Any) -> None:
     if not isinstance(operator, str) or operator.lower() not in ("or", "and"):
-        raise InvalidSearchError(f"The operator is 'or' or 'and', not {operator!r}")
+        raise InvalidSearchError(f"The operator must be 'or' or 'and', not {operator!r}")
 
 
 def _check_number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidSearchError(f"{name} is a number from 0 on, not {value!r}")
+        raise InvalidSearchError(f"{name} must be a number >= 0, not {value!r}")
 
 
 def _check_factor(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise InvalidSearchError(f"{name} is a number from 0 on, not {value!r}")
+        raise InvalidSearchError(f"{name} must be a number >= 0, not {value!r}")
