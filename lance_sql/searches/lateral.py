@@ -115,6 +115,6 @@ def _holds_mark(tree: Any) -> bool:
 
 def _unclear(call: SearchCall, expression: Expression) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{call.function.name}: {expression.text!r} must be a column of a table that FROM lists before the search",
+        f"{call.function.name}: {expression.text!r} must be a column of a table to the left of the search",
         remedy=f"Write FROM queries AS q, LATERAL {call.function.name}(..., q.vector) AS found",
     )

@@ -311,7 +311,7 @@ class Searches:
         if not isinstance(value, str):
             said = "NULL" if value is None else repr(value)
             raise UnsupportedFeatureError(
-                f"{call.function.name} takes a column by its name in quotes, not {said}",
+                f"{call.function.name} needs the column by name, in quotes, not {said}",
                 remedy=f"Write {call.function.usage}",
             )
         return value
@@ -398,7 +398,7 @@ def _fields(dataset: SqlDataset, columns: Any) -> list[pa.Field]:
     for name in names:
         if name not in schema.names:
             raise UnsupportedFeatureError(
-                f"columns takes columns at the top level, not {name!r}",
+                f"columns only supports top-level columns, not {name!r}",
                 remedy="Leave columns out, and select fields of structs in the query",
             )
     return [schema.field(name) for name in names]

@@ -57,7 +57,7 @@ class LanceStreamWriter(StreamArrowWriter):
         name = options.stream_id or options.checkpoint_location
         if name is None:
             raise InvalidOptionError(
-                "A stream needs the option 'stream_id' or 'checkpointLocation', which identifies the stream's batches"
+                "A stream needs the option 'stream_id' or 'checkpointLocation', which identifies its batches"
             )
         self._name = name
         self.schema = schema

@@ -79,7 +79,7 @@ NEAREST: list[tuple[dict[str, Any], str | None]] = [
     ({"query": [0.0] * DIM}, None),
     ({"column": "nope"}, "not found"),
     ({"column": "id"}, "expected vectors"),
-    ({"column": None}, "by its name"),
+    ({"column": None}, "by name"),
     ({"metric": "nope"}, "Unknown metric"),
     ({"metric": "hamming"}, "not supported for vectors"),
     ({"nprobes": 0}, "nprobes must be a positive"),
@@ -142,8 +142,8 @@ SEARCH: list[tuple[dict[str, Any], str | None]] = [
     ({"query": "\ud800"}, "surrogate"),
     ({"query": "apple " * 5000}, None),
     ({"column": "nope"}, "not found"),
-    ({"column": "id"}, "no texts"),
-    ({"column": 3}, "by its name"),
+    ({"column": "id"}, "expected texts"),
+    ({"column": 3}, "by name"),
     ({"column": []}, "no column"),
     ({"column": ["text", "text"]}, None),
     ({"filter": "nope = 1"}, "not found"),
@@ -151,7 +151,7 @@ SEARCH: list[tuple[dict[str, Any], str | None]] = [
     ({"use_index": "no"}, "True or False"),
     ({"analysis": 5}, "dictionary of options"),
     ({"analysis": {"nope": 1}}, "unknown: nope"),
-    ({"analysis": {"base_tokenizer": 5}}, "is a name"),
+    ({"analysis": {"base_tokenizer": 5}}, "must be a name"),
     ({"analysis": {"language": "Klingon"}}, "Unknown stemming language"),
     ({"analysis": {"custom_stop_words": 5}}, "list of words"),
 ]
@@ -178,8 +178,8 @@ def test_texts_without_words(folder: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        ({"alpha": 2}, "from 0 to 1"),
-        ({"alpha": math.nan}, "from 0 to 1"),
+        ({"alpha": 2}, "between 0 and 1"),
+        ({"alpha": math.nan}, "between 0 and 1"),
         ({"oversample": 0}, "oversample must be a positive"),
         ({"oversample": 10**30}, None),
         ({"vector": [QUERY, QUERY]}, "takes one vector"),
@@ -239,13 +239,16 @@ STATEMENTS: list[tuple[str, str | int]] = [
     (_vectors(query="(SELECT NULL)"), "returns null"),
     (_vectors(query="(SELECT v, id FROM {0})"), "returns 2 columns"),
     (_vectors(column="'nope'"), "not found"),
-    (_vectors(column="NULL"), "by its name"),
+    (_vectors(column="NULL"), "by name"),
     (_words(), 10),
     (_words("NULL"), "Expected a query"),
     (_words("3"), "Expected a query"),
     (_words(more=", k := 0"), "k must be a positive"),
     (_words(more=", nprobes := 3"), "no argument 'nprobes'"),
-    (f"SELECT id FROM lance_hybrid_search({{0}}, 'v', {QUERY}, 'text', 'apple', alpha := 3)", "from 0 to 1"),
+    (
+        f"SELECT id FROM lance_hybrid_search({{0}}, 'v', {QUERY}, 'text', 'apple', alpha := 3)",
+        "between 0 and",
+    ),
     ("SELECT r.id FROM {0} q, LATERAL lance_vector_search({0}, 'v', q.v, k := 2) r WHERE q.id < 3", 6),
     (
         "SELECT r.id FROM {0} q, LATERAL lance_vector_search({0}, 'v', q.id, k := 2) r",
@@ -362,5 +365,5 @@ def test_fields_of_structs(tmp_path: Path) -> None:
     assert list(row) == ["st", "_rowid", "_score"]
     assert row["st"] == {"a": 0, "c": {"d": 0}}
     assert ds.nearest("v", [0.0] * 4, 1, columns=["st.b", "st"]).column_names == ["st", "_distance"]
-    with pytest.raises(LanceError, match="at the top level"):
+    with pytest.raises(LanceError, match="top-level columns"):
         lance_sql.sql(f"SELECT * FROM lance_fts('{ds.uri}', 'text', 'fox', columns := ['st.a'])").arrow()

@@ -111,5 +111,5 @@ def test_columns_are_given_by_name(session: lance_sql.Connection, path: str, col
         f"lance_hybrid_search('{path}', {column}, [1, 2, 3, 4], 'text', 'fox')",
         f"lance_hybrid_search('{path}', 'v', [1, 2, 3, 4], {column}, 'fox')",
     ):
-        with pytest.raises(UnsupportedFeatureError, match=f"by its name in quotes, not {column}"):
+        with pytest.raises(UnsupportedFeatureError, match=f"by name, in quotes, not {column}"):
             session.sql(f"SELECT * FROM {search}").fetchall()

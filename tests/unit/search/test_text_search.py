@@ -163,5 +163,5 @@ def test_queries_that_name_their_columns_need_no_other(tmp_path):
     assert ds.search("elm", columns=["text"])["text"].to_pylist() == ["elm"]
     assert sorted(ds.search("elm", columns=["id", "text", "title"])["id"].to_pylist()) == [0, 2]
     for wrong in (None, 3):
-        with pytest.raises(InvalidSearchError, match="by its name"):
+        with pytest.raises(InvalidSearchError, match="by name"):
             ds.nearest(wrong, [1.0])

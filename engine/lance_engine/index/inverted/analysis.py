@@ -54,7 +54,7 @@ class Analysis:
         """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
         for name in ("base_tokenizer", "language"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidSearchError(f"{name} is a name, not {getattr(self, name)!r}")
+                raise InvalidSearchError(f"{name} must be a name, not {getattr(self, name)!r}")
         if self.lance_tokenizer not in ("text", "json"):
             raise UnsupportedFeatureError(f"Unknown kind of documents {self.lance_tokenizer!r}")
         if self.base_tokenizer not in _BASES:
@@ -145,7 +145,7 @@ class Analysis:
 def analysis_of(options: Mapping[str, Any]) -> Analysis:
     """The analysis with some options; InvalidSearchError if one is unknown or is invalid."""
     if not isinstance(options, Mapping):
-        raise InvalidSearchError(f"analysis is a dictionary of options, not {options!r}")
+        raise InvalidSearchError(f"analysis must be a dictionary of options, not {options!r}")
     given = dict(options)
     if given.get("base_tokenizer") == "ngram":
         # Parts of words are not whole words.

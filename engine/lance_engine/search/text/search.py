@@ -81,7 +81,7 @@ def _asked(
     asked = query_of(query)
     names = [column] if isinstance(column, str) else () if column is None else column
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidSearchError(f"The column is given by its name, or several in a list, not {column!r}")
+        raise InvalidSearchError(f"Pass the column by name, or several in a list, not {column!r}")
     for name in names:
         text_column(snapshot, name)
     return asked, k, parse_filter(rows.filter, snapshot), options.checked(k or 1)
