@@ -14,7 +14,8 @@ class Capabilities:
     cursors look names up in the same place. `folds_names`: names without quotes are read in lower case, else
     in any case. `computes_statements`: it speaks the SQL in which statements compute values, describe queries
     and copy files; others leave that to a session beside them. `has_procedures`: it knows procedures of its
-    own. `unknown_column_remedy`: what to do about a column that it does not find.
+    own. `filters_joins`: its joins find rows without a match before they look for one, as keys in a scan do.
+    `unknown_column_remedy`: what to do about a column that it does not find.
     """
 
     name: str
@@ -24,4 +25,5 @@ class Capabilities:
     folds_names: bool
     computes_statements: bool
     has_procedures: bool
+    filters_joins: bool
     unknown_column_remedy: str

@@ -38,8 +38,9 @@ _MOST_LOOKED_UP = 10_000
 _REMOTE_SHARE = 1 / 64
 #: What may pass, at most, for testing and picking rows to be faster than reading all.
 _PASSING_SHARE = 1 / 12
-#: The same for the keys of tables that have not so many times fewer rows, whose scans take as long.
-_FEW_PASSING_SHARE = 1 / 256
+#: The same for the keys of tables that have not so many times fewer rows, whose scans take as long; for
+#: engines that filter joins there is less to save.
+_FEW_PASSING_SHARE, _FEW_PASSING_SHARE_FILTERED = 1 / 32, 1 / 128
 _MUCH_LARGER = 8
 #: After so many keys it is looked for the first time whether there will be too many.
 _FIRST_LOOK = 1 << 14
@@ -68,11 +69,15 @@ class KeyUse:
 
 
 class JoinKeys:
-    """The keys of a run, along `paths`; `rows` says how many rows the tables have."""
+    """The keys of a run, along `paths`; `rows` says how many rows the tables have.
 
-    def __init__(self, paths: Sequence[KeyPath], rows: dict[str, int]) -> None:
+    `filters_joins`: the engine itself finds rows early that no other matches.
+    """
+
+    def __init__(self, paths: Sequence[KeyPath], rows: dict[str, int], filters_joins: bool) -> None:
         self.paths = tuple(paths)
         self._rows = rows
+        self._few_passing = _FEW_PASSING_SHARE_FILTERED if filters_joins else _FEW_PASSING_SHARE
         self._lock = threading.Lock()
         self._collected: dict[tuple[str, str], _Collected] = {}
         #: what was decided, path by path
@@ -92,9 +97,18 @@ class JoinKeys:
         return [
             known.get(path)
             or f"{path.receiver}.{path.column} in keys of {path.giver}.{path.key}"
-            + (": not applied, they were not known in time" if ran else " if these are few and known in time")
+            + (f": not applied, {self._hindrance(path)}" if ran else " if these are few and known in time")
             for path in self.paths
         ]
+
+    def _hindrance(self, path: KeyPath) -> str:
+        """Why the keys of a path were not tested in a run."""
+        collected = self._collected.get((path.giver, path.key))
+        if collected is None:
+            return f"the scan of {path.giver} leaves no rows out"
+        if collected.dropped_at:
+            return f"dropped, at least {collected.dropped_at:,} keys are too many"
+        return "they were not known in time"
 
     def collector(
         self, table: str, scanner: Scanner, splits: Sequence[ScanSplit] | None
@@ -108,7 +122,10 @@ class JoinKeys:
             found = {}
             for key in sorted(keys):
                 receivers = {path.receiver for path in self.paths if (path.giver, path.key) == (table, key)}
-                most = max(_most_keys(self._rows[table], self._rows[receiver]) for receiver in receivers)
+                most = max(
+                    _most_keys(self._rows[table], self._rows[receiver], self._few_passing)
+                    for receiver in receivers
+                )
                 place = self._collected.setdefault((table, key), _Collected(most, self._rows[table]))
                 found[columns.index(key)] = place
         return _Collector(found, splits)
@@ -174,11 +191,12 @@ class _Collected:
         self._waiting: list[npt.NDArray[np.int64]] = []
         self._count = self._passed = 0
         self._next_look = min(_FIRST_LOOK, most)
-        self._gone = False
+        #: how many keys there were when they were dropped as too many; 0 while they are kept
+        self.dropped_at = 0
 
     def add(self, values: pa.Array, passing_share: float = 0.0) -> None:
         """Keys of rows that are handed over, as about which share of the table's rows will be."""
-        if self._gone:
+        if self.dropped_at:
             return
         if values.null_count:
             values = values.drop_null()
@@ -191,12 +209,15 @@ class _Collected:
             self._count += len(found)
             if self._count > self._next_look:
                 self._merge()
-                self._gone = self._gone or self._are_too_many(passing_share)
-                if self._gone:
-                    self._waiting = []
-                self._next_look = max(2 * len(self._waiting[0]), self._next_look) if self._waiting else 0
+                self._drop_too_many(passing_share)
+                self._next_look = max(2 * self._count, self._next_look)
 
-    def _are_too_many(self, passing_share: float = 0.0) -> bool:
+    def _drop_too_many(self, passing_share: float = 0.0) -> None:
+        """Keep nothing of merged keys that are too many."""
+        if self._count > self._most or self._mostly_pass(passing_share):
+            self.dropped_at, self._waiting = self._count, []
+
+    def _mostly_pass(self, passing_share: float) -> bool:
         """Whether it can be seen that most rows of a table with these keys will pass.
 
         Keys that do not repeat are those of the table, each with as many rows in another table.
@@ -210,8 +231,6 @@ class _Collected:
 
         merged = np.unique(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
         self._waiting, self._count = [merged], len(merged)
-        if len(merged) > self._most:
-            self._gone = True
 
     def finished(self, splits: Sequence[ScanSplit] | None) -> None:
         """A scan of the table, or of some splits of it, has ended, and all of its keys were added."""
@@ -227,11 +246,11 @@ class _Collected:
     def keys(self) -> npt.NDArray[np.int64] | None:
         """All keys in ascending order; None while some are missing, or if there are too many."""
         with self._lock:
-            if self._gone or not self._is_complete:
+            if self.dropped_at or not self._is_complete:
                 return None
             self._merge()
-            self._gone = self._gone or self._are_too_many()
-            return None if self._gone else self._waiting[0]
+            self._drop_too_many()
+            return None if self.dropped_at else self._waiting[0]
 
 
 class _Collector:
@@ -302,9 +321,9 @@ class CollectingStream(ScanStream):
         self._collector.finished()
 
 
-def _most_keys(given: int, received: int) -> int:
+def _most_keys(given: int, received: int, few_passing: float) -> int:
     """How many keys of a table of so many rows are worth testing in another."""
-    share = _PASSING_SHARE if given * _MUCH_LARGER <= received else _FEW_PASSING_SHARE
+    share = _PASSING_SHARE if given * _MUCH_LARGER <= received else few_passing
     return min(_MOST_KEYS, int(received * share))
 
 

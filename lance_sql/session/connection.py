@@ -308,7 +308,7 @@ class Connection:
             return None
         from lance_sql.session.join_filters import join_keys  # takes longer to import than a small query
 
-        return join_keys(bound.text, bound.datasets, scans)
+        return join_keys(bound.text, bound.datasets, scans, self.capabilities.filters_joins)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or one beside it."""

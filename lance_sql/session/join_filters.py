@@ -51,11 +51,13 @@ def join_keys(
     text: str,
     datasets: Mapping[str, DatasetVersion],
     scans: Callable[[], Mapping[str, int]],
+    filters_joins: bool,
 ) -> Callable[[], JoinKeys] | None:
     """What holds the keys of a run of a statement, called for each run; None where no scan gives any.
 
     `datasets` are those that the text names. `scans` is asked of queries only: how often the engine scans
     each of them, which is more often than the text names it where a view does so too.
+    `filters_joins` is what the engine can do.
     """
     if len(datasets) < 2 or all(map(_is_small, datasets.values())):
         return None
@@ -73,7 +75,7 @@ def join_keys(
         name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)
         for name, dataset in datasets.items()
     }
-    return lambda: JoinKeys(useful, rows)
+    return lambda: JoinKeys(useful, rows, filters_joins)
 
 
 @lru_cache(maxsize=64)

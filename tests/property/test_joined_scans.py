@@ -23,6 +23,7 @@ def every_table_is_large(monkeypatch):
     monkeypatch.setattr(join_filters, "_LARGER", 0)
     monkeypatch.setattr(join_keys, "_PASSING_SHARE", 2)
     monkeypatch.setattr(join_keys, "_FEW_PASSING_SHARE", 2)
+    monkeypatch.setattr(join_keys, "_FEW_PASSING_SHARE_FILTERED", 2)
     monkeypatch.setattr(pushdown, "_SELECTIVE_KEYS_SHARE", 2)
 
 

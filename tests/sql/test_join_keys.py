@@ -138,6 +138,17 @@ def test_many_keys_are_not_tested(shop, engine):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_explanations_say_why_keys_were_not_tested(shop, engine, monkeypatch):
+    with lance_sql.connect(shop, engine=engine) as connection:
+        everything = str(connection.explain(TEXT.replace("WHERE kind = 7", ""), analyze=True))
+        assert "parts.id: not applied, the scan of parts leaves no rows out" in everything
+        monkeypatch.setattr(join_keys, "_PASSING_SHARE", 1 / 10_000)
+        dropped = str(connection.explain(TEXT, analyze=True))
+        assert "keys of parts.id: not applied, dropped, at least 80 keys are too many" in dropped
+        assert "in time" not in everything + dropped
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_views_and_copies_of_a_table_are_no_places_of_the_statement(shop, engine):
     with lance_sql.connect(shop, engine=engine) as connection:
         connection.sql("CREATE VIEW cheap AS SELECT id AS other FROM parts WHERE kind = 3")
@@ -227,6 +238,6 @@ def test_collecting_ends_as_soon_as_most_rows_pass(shop, monkeypatch):
 
 
 def test_tables_that_are_nearly_as_large_give_few_keys():
-    assert join_keys._most_keys(1_000, 120_000) == 10_000
-    assert join_keys._most_keys(30_000, 128_000) == 500
-    assert join_keys._most_keys(10**9, 10**12) == 1 << 20
+    assert join_keys._most_keys(1_000, 120_000, 1 / 32) == 10_000
+    assert join_keys._most_keys(30_000, 128_000, 1 / 32) == 4_000
+    assert join_keys._most_keys(10**9, 10**12, 1 / 32) == 1 << 20

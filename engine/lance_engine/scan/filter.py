@@ -193,10 +193,9 @@ class Passing:
         """Where the rows of a range that pass begin and end, if no other row is between them."""
         if self._mask is None or not self.selection.is_range:
             return None
-        passes = self._mask.to_numpy(zero_copy_only=False)
-        first = int(passes.argmax())
-        last = len(passes) - int(passes[::-1].argmax())
-        return (first, last) if last - first == self.count else None
+        first = int(pc.index(self._mask, True).as_py())
+        is_run = self._mask.slice(first, self.count).true_count == self.count
+        return (first, first + self.count) if is_run else None
 
 
 def _with_paths(filter: Node, schema: Schema) -> Node:

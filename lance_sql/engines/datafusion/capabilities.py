@@ -12,5 +12,6 @@ CAPABILITIES = Capabilities(
     folds_names=True,
     computes_statements=False,
     has_procedures=False,
+    filters_joins=False,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

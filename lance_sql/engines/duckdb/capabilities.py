@@ -12,5 +12,6 @@ CAPABILITIES = Capabilities(
     folds_names=False,
     computes_statements=True,
     has_procedures=True,
+    filters_joins=True,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )
