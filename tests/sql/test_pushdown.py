@@ -265,3 +265,25 @@ def test_what_was_found_of_few_predicates_is_kept(large):
         found = [offered.condition._plan is not None for offered in source._offered.values()]
         assert found == [False] * 3 + [True] * table._KEPT_PLANS
         assert connection.sql("SELECT count(*) FROM t WHERE key = 0").fetchall() == [(1,)]
+
+
+def test_lists_of_values_are_told_apart(large):
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        for values in ([1, 2, 3], [1, 2, 4], [3, 2, 1], [1, 2, 3], [300_001, 300_002, 5]):
+            listed = ", ".join(map(str, values))
+            found = connection.sql(f"SELECT key FROM t WHERE key IN ({listed}) ORDER BY key").fetchall()
+            assert found == [(value,) for value in sorted(values) if value < ROWS]
+
+
+def test_lists_of_values_are_known_again_without_their_text(large, monkeypatch):
+    from duckdb._sources import nodes
+
+    from lance_sql.engines.duckdb.table import _told_apart
+
+    def node(*values):
+        return nodes.In(nodes.Col(("key",)), [nodes.Lit(value, "BIGINT") for value in values])
+
+    monkeypatch.setattr(nodes.Node, "fragment", None)
+    assert _told_apart(node(*range(20_000))) == _told_apart(node(*range(20_000)))
+    assert _told_apart(node(1, 2)) != _told_apart(node(1, 3))

@@ -9,7 +9,8 @@ stream. The package is private to DuckDB, so its absence is no error: a dataset 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import duckdb
@@ -82,8 +83,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the text of the predicate, and whether keys are given; a statement is planned more than once
-        self._offered: dict[tuple[str, bool], _Offered] = {}
+        #: by what tells predicates apart, and whether keys are given; a statement is planned more than once
+        self._offered: dict[tuple[Hashable, bool], _Offered] = {}
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
 
@@ -118,13 +119,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """What was found of `predicate` when DuckDB first offered it."""
-        text = predicate.fragment()  # which says all of it: constants have the types of their columns
+        key = _told_apart(predicate)
         gives_keys = self._keys is not None
-        offered = self._offered.get((text, gives_keys))
+        offered = self._offered.get((key, gives_keys))
         if offered is None:
             if len(self._offered) >= _KEPT_DECISIONS:
                 self._offered.clear()
-            offered = self._offered[text, gives_keys] = self._judge(predicate, text, gives_keys)
+            offered = self._offered[key, gives_keys] = self._judge(predicate, gives_keys)
             if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
                 self._keep_plan(offered.condition)
         return offered
@@ -135,16 +136,17 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
 
-    def _judge(self, predicate: Any, text: str, gives_keys: bool) -> _Offered:
+    def _judge(self, predicate: Any, gives_keys: bool) -> _Offered:
         if self.pushdown == "none":
-            return _Offered(None, Decision(text, False, "pushdown is disabled"))
+            return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
         from lance_engine.expr.from_duckdb import from_duckdb
         from lance_engine.expr.tree import columns_of
 
         try:
             tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
-            return _Offered(None, Decision(text, False, "this condition is not supported by scans"))
+            reason = "this condition is not supported by scans"
+            return _Offered(None, Decision(predicate.fragment(), False, reason))
         widened = sorted(self.table.converted.intersection(columns_of(tree)))
         if widened:
             reason = f"{', '.join(widened)} is stored with a different type"
@@ -194,6 +196,20 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             self.table.dataset.snapshot,
             parts=[condition.plan for condition in conditions],
         )
+
+
+def _told_apart(predicate: Any) -> Hashable:
+    """What tells predicates over a table apart; constants have the types of their columns.
+
+    Of most it is the text, but that of a list of thousands of values takes longer to write than to look up.
+    """
+    if type(predicate).__name__ == "In" and type(predicate.operand).__name__ == "Col":
+        with suppress(AttributeError, TypeError):  # something other than plain constants
+            values = (predicate.operand.parts, tuple(value.value for value in predicate.values))
+            hash(values)
+            return values
+    text: str = predicate.fragment()
+    return text
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
