@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Columns of the query that are neither the dataset's nor the source's.
 _CLAUSE, _PRESENT = "lance_sql_clause", "lance_sql_present"
+#: What RETURNING calls the change of a row: ``INSERT``, ``UPDATE`` or ``DELETE``.
+_ACTION = "merge_action"
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,10 @@ def merge(
         deleted = distinct(addresses(parts["delete"]))
         total[:] = [len(deleted) + new.num_rows]
         gone = list(conformed(parts["delete"].select(schema.names).to_batches(), schema))
-        kept[:] = [pa.Table.from_batches([*batches, *gone], schema=schema)]
+        actions = [
+            pa.repeat(action, parts[action.lower()].num_rows) for action in ("UPDATE", "INSERT", "DELETE")
+        ]
+        kept[:] = [_with_actions(pa.Table.from_batches([*batches, *gone], schema=schema), actions)]
         changed = sorted({name for clause in clauses if clause.action == "update" for name in clause.values})
         return RowChanges(
             deleted, addresses(replacing), batches, changed, inserts_keys=parts["insert"].num_rows > 0
@@ -87,8 +92,25 @@ def merge(
     session.catalog.renew(commit(session, dataset, rows_of))
     returning = statement.args.get("returning")
     if returning is not None:
+        if kept[0].num_columns > len(schema):
+            _leave_out_actions(returning)
         return returned(session, returning, kept[0], name_of(statement.this))
     return counted(total[0])
+
+
+def _with_actions(rows: pa.Table, actions: list[pa.Array]) -> pa.Table:
+    """`rows` with what happened to each, unless a column of their own has that name."""
+    if _ACTION in (name.lower() for name in rows.column_names):
+        return rows
+    return rows.append_column(_ACTION, pa.chunked_array(actions, pa.string()))
+
+
+def _leave_out_actions(returning: exp.Returning) -> None:
+    """Make ``*`` stand for the columns of the dataset alone."""
+    from sqlglot import exp
+
+    for star in returning.find_all(exp.Star):
+        star.set("except_", [*(star.args.get("except_") or ()), exp.column(_ACTION)])
 
 
 def _check_once(touched: pa.Table, updates: bool) -> None:
