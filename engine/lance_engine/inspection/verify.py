@@ -20,6 +20,7 @@ from lance_engine.format.index_section import IndexSegment, parse_index_section
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import is_usable
 from lance_engine.index.registry import readable_kind
+from lance_engine.io.listed_files import LISTED
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.scanner import Scanner
@@ -50,6 +51,7 @@ def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     ids and row versions, and at the files of indices. `values` also decodes every value, which takes as long
     as reading the dataset. A problem is reported and never raised; the checks go on with what is left.
     """
+    LISTED.clear()
     LASTING.clear()  # what is checked is what is there now
     findings = _Findings()
     _check_manifest(snapshot, findings)

@@ -14,6 +14,7 @@ from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, StorageUnavailableError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained
 from lance_engine.io.cloud_options import CloudConfig, cloud_config, cloud_of
+from lance_engine.io.listed_files import LISTED, Tag
 from lance_engine.io.object_errors import Failure, IncompleteAnswerError, Outcome
 from lance_engine.io.object_upload import ObjectSink
 from lance_engine.io.obstore_client import Client, client
@@ -101,7 +102,7 @@ class ObstoreStore:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         if length is None:
-            return self._read_rest(path, offset)
+            return self._read_rest(path, offset) if offset else self._read_whole(path)
         if length <= 0 or offset < 0:
             checked_range(path, offset, offset, length)
             return b""
@@ -231,16 +232,19 @@ class ObstoreStore:
     def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
         key = self._key(folder)
 
-        def attempt(here: Client, number: int) -> tuple[list[str], bool]:
+        def attempt(here: Client, number: int) -> Sequence[Any]:
             pages = here.library.list(here.store(number), key, chunk_size=_PAGE)
             page: Sequence[Any] = next(iter(pages), [])
-            names = [entry["path"][len(key) + 1 :] for entry in page]
-            return [name for name in names if "/" not in name], len(page) < _PAGE
+            return page
 
         try:
-            return self._run("list", folder, attempt)
+            page = self._run("list", folder, attempt)
         except FileNotFoundError:
             return [], True
+        if page:  # the newest version comes first
+            LISTED.note((self._connected(), page[0]["path"]), Tag.of(page[0]))
+        names = [entry["path"][len(key) + 1 :] for entry in page]
+        return [name for name in names if "/" not in name], len(page) < _PAGE
 
     def exists(self, path: str) -> bool:
         try:
@@ -303,23 +307,37 @@ class ObstoreStore:
 
     def read_root(self) -> bytes:
         """What the store answers for the folder itself."""
-        return self._read_key(self._root, "", 0)
+        return self._read_key(self._root, "", 0)[0]
 
     def _read_rest(self, path: str, offset: int) -> bytes:
-        return self._read_key(self._key(path), path, offset)
+        return self._read_key(self._key(path), path, offset)[0]
 
-    def _read_key(self, key: str, path: str, offset: int) -> bytes:
+    def _read_whole(self, path: str) -> bytes:
+        """All of a file; no request is needed if it was just listed and has not changed since it was read."""
+        file = self._connected(), self._key(path)
+        tag = LISTED.listed(file)
+        kept = None if tag is None else LISTED.find(file, tag)
+        if kept is not None:
+            return kept
+        data, found = self._read_key(self._key(path), path, 0)
+        if tag is not None and found is not None and tag.is_of(found):
+            LISTED.keep(file, tag, data)
+        return data
+
+    def _read_key(self, key: str, path: str, offset: int) -> tuple[bytes, Mapping[str, Any] | None]:
+        """What follows an offset, and what the store says about the file, if there was an answer."""
         options: dict[str, Any] = {"range": {"offset": offset}} if offset else {}
 
-        def attempt(here: Client, number: int) -> bytes:
-            return _whole_answer(here.library.get(here.store(number), key, options=options))[0]
+        def attempt(here: Client, number: int) -> tuple[bytes, Mapping[str, Any]]:
+            answer = here.library.get(here.store(number), key, options=options)
+            return _whole_answer(answer)[0], answer.meta
 
         try:
             return self._run("read", path, attempt, _beyond_the_end(path))
         except CorruptFileError:
             # An empty range cannot be requested.
             checked_range(path, self.size(path), offset, None)
-            return b""
+            return b"", None
 
     def _explain_short(self, here: Client, number: int, path: str, offset: int, length: int) -> None:
         """Fewer bytes came than were requested: the file ends, or the response was cut off."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import UnsupportedFeatureError, VersionNotFoundError
 from lance_engine.io import open_store
 from lance_engine.io.cloud_options import Waiting, cloud_config, waiting
 from lance_engine.io.fsspec_store import FsspecStore
+from lance_engine.io.listed_files import ListedFiles, Tag
 from lance_engine.io.manifest_names import VERSIONS
 from lance_engine.io.obstore_store import ObstoreStore
 from lance_engine.write.dataset import write_dataset
@@ -66,6 +67,83 @@ def test_opening_costs_two_requests_of_however_many_versions(
     assert DatasetVersion.open(uri, storage_options=options).version == 2
     assert proxy.methods() == ["GET", "GET"]
     assert "list-type" in proxy.requests[0].path
+
+
+def test_opening_what_has_not_changed_costs_a_listing(
+    object_store: ObjectStore, proxy: S3Proxy, options: dict[str, str]
+) -> None:
+    uri = object_store.s3("t.lance")
+    write_dataset(TABLE, uri, storage_options=options)
+
+    def opened() -> tuple[list[object], list[str]]:
+        proxy.reset()
+        dataset = DatasetVersion.open(uri, storage_options=options)
+        requests = proxy.methods()
+        return [dataset.version, dataset.count_rows()], requests
+
+    rows = TABLE.num_rows
+    assert opened() == ([1, rows], ["GET", "GET"])
+    assert opened() == ([1, rows], ["GET"])
+    assert "list-type" in proxy.requests[0].path
+    # Another writer, with a client of its own.
+    write_dataset(TABLE, uri, "append", storage_options=object_store.options)
+    assert opened() == ([2, 2 * rows], ["GET", "GET"])
+    assert opened() == ([2, 2 * rows], ["GET"])
+    with pytest.raises(VersionNotFoundError):
+        DatasetVersion.open(uri, 3, storage_options=options)
+    assert DatasetVersion.open(uri, 1, storage_options=options).count_rows() == rows
+
+
+def test_a_dataset_that_was_made_again_is_read_again(
+    object_store: ObjectStore, proxy: S3Proxy, options: dict[str, str]
+) -> None:
+    uri = object_store.s3("t.lance")
+    store = open_store(uri, object_store.options)
+    for value in (1, 2, 3):
+        for path in store.list(""):
+            store.delete(path)
+        write_dataset(pa.table({"a": [value] * 5}), uri, storage_options=object_store.options)
+        for _ in range(2):
+            dataset = DatasetVersion.open(uri, storage_options=options)
+            assert dataset.version == 1
+            assert dataset.scan().to_table().to_pydict() == {"a": [value] * 5}
+    reading = open_store(uri, options)
+    for content in (b"12345", b"23456", b"34567"):  # only the tags tell them apart
+        store.put("other/a", content)
+        for _ in range(2):
+            assert reading.first_names("other") == (["a"], True)
+            assert reading.read("other/a") == content
+
+
+def test_files_that_listings_name_are_kept_within_bounds() -> None:
+    def tag(entity: str | None, size: int = 5) -> Tag | None:
+        return Tag.of({"e_tag": entity, "size": size, "last_modified": 0})
+
+    first, other = tag("1"), tag("2")
+    assert first is not None
+    assert other is not None
+    assert tag(None) is None
+    files = ListedFiles(most_bytes=12, most_files=3)
+    files.note("a", first)
+    assert files.listed("b") is None
+    assert files.listed("a") == first
+    assert files.listed("a") is None  # each listing is relied on once
+    files.keep("a", first, b"first")
+    assert files.find("a", first) == b"first"
+    assert files.find("a", other) is None
+    assert first.is_of({"e_tag": "1", "size": 5})
+    assert not first.is_of({"e_tag": "2", "size": 5})
+    assert not first.is_of({"e_tag": "1", "size": 6})
+    files.keep("a", other, b"again")
+    files.keep("b", first, b"other")
+    assert [files.find("a", first), files.find("a", other)] == [None, b"again"]
+    files.keep("c", first, b"third")  # 15 bytes: what was used least recently goes
+    assert [files.find("b", first), files.find("a", other)] == [None, b"again"]
+    files.keep("d", first, b"too much for all")
+    assert [files.find(name, first) for name in "acd"] == [None, None, None]
+    for number in range(5):
+        files.keep(number, first, b"")
+    assert [files.find(number, first) for number in range(5)] == [None, None, b"", b"", b""]
 
 
 def test_creating_and_appending_cost_few_requests(
