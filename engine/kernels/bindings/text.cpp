@@ -71,6 +71,13 @@ Tokens split(Analyzer& analyzer, Longs offsets, Bytes bytes, std::optional<Bytes
   return analyzer.split(texts);
 }
 
+Tokens split_documents(Analyzer& analyzer, Longs offsets, Bytes bytes, std::optional<Bytes> valid) {
+  Texts values{span_of(offsets), span_of(bytes), {}, {}};
+  if (valid) values.valid = span_of(*valid);
+  nb::gil_scoped_release nogil;
+  return analyzer.split_documents(values);
+}
+
 void bind_analysis(nb::module_& m) {
   nb::enum_<BaseTokenizer>(m, "BaseTokenizer")
       .value("SIMPLE", BaseTokenizer::kSimple)
@@ -99,6 +106,11 @@ void bind_analysis(nb::module_& m) {
           "lower_ascii"_a)
       .def("split", &split, "offsets"_a, "bytes"_a, "valid"_a.none(), "boundaries"_a.none(),
            "The tokens of strings; `boundaries` are those of documents, as numbers of strings.")
+      .def("split_documents", &split_documents, "offsets"_a, "bytes"_a, "valid"_a.none(),
+           "The tokens path,type,value of binary JSON documents; unresolved ones begin with the length of "
+           "what is before the word.")
+      .def("number_kept", &Analyzer::number_kept, "tokens"_a,
+           "Set the positions of tokens to those among the ones that filters kept.")
       .def(
           "unresolved", [](const Analyzer& self) { return bytes_of(self.unresolved()); },
           "The tokens that were not filtered yet.")

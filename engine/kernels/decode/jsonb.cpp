@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <string>
 #include <string_view>
 
 #include "core/jsonb.hpp"
@@ -154,15 +155,25 @@ class Children {
   Span entries_, content_;
 };
 
+// What the header of a container says.
+struct Header {
+  uint32_t kind;
+  uint64_t count, entries;
+
+  Header(Span container, unsigned depth) {
+    require_valid(depth <= kMaxDepth, "containers are nested too deeply");
+    const uint32_t header = load_big_endian(container.sub(0, 4).data);
+    kind = header & kContainerMask;
+    count = header & kCountMask;
+    require_valid(kind == kArray || kind == kObject || (kind == kScalar && depth == 0),
+                  "a container of an unknown kind");
+    // Scalars say nothing about their one child.
+    entries = kind == kScalar ? 1 : kind == kObject ? 2 * count : count;
+  }
+};
+
 void append_container(Bytes& text, Span container, unsigned depth) {
-  require_valid(depth <= kMaxDepth, "containers are nested too deeply");
-  const uint32_t header = load_big_endian(container.sub(0, 4).data);
-  const uint32_t kind = header & kContainerMask;
-  const uint64_t count = header & kCountMask;
-  require_valid(kind == kArray || kind == kObject || (kind == kScalar && depth == 0),
-                "a container of an unknown kind");
-  // Scalars say nothing about their one child.
-  const uint64_t entries = kind == kScalar ? 1 : kind == kObject ? 2 * count : count;
+  const auto [kind, count, entries] = Header(container, depth);
   Children children(container, entries);
   if (kind == kScalar) {
     const uint32_t entry = children.entry(0);
@@ -195,7 +206,75 @@ void append_container(Bytes& text, Span container, unsigned depth) {
   require_valid(children.all_taken(), "bytes behind the last child of a container");
 }
 
+std::string_view view_of(Span bytes) {
+  return {reinterpret_cast<const char*>(bytes.data), bytes.size};
+}
+
+// Visits leaves, with the path to where it is.
+class Leaves {
+ public:
+  explicit Leaves(const std::function<void(const Leaf&)>& visit) : visit_(visit) {}
+
+  void of_container(Span container, unsigned depth) {
+    const Header header(container, depth);
+    Children children(container, header.entries), values = children;
+    const bool is_object = header.kind == kObject;
+    if (is_object)  // all keys are before the first value
+      for (uint64_t i = 0; i < header.count; ++i) values.take(children.entry(i));
+    const uint64_t count = is_object ? header.count : header.entries;
+    for (uint64_t i = 0; i < count; ++i) {
+      const size_t outside = path_.size();
+      if (is_object) {
+        const uint32_t key = children.entry(i);
+        require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+        if (outside) path_ += '.';
+        path_ += view_of(valid_string(children.take(key)));
+      }
+      const uint32_t entry = children.entry(is_object ? count + i : i);
+      of_child(entry & ~kLengthMask, values.take(entry), depth);
+      path_.resize(outside);
+    }
+    require_valid(values.all_taken(), "bytes behind the last child of a container");
+  }
+
+ private:
+  static Span valid_string(Span string) {
+    require_valid(is_utf8(string), "a string that is not UTF-8");
+    return string;
+  }
+
+  void of_child(uint32_t kind, Span content, unsigned depth) {
+    switch (kind) {
+      case kString:
+        return visit_({path_, view_of(valid_string(content)), true});
+      case kNumber: {
+        Bytes text;
+        append(text, "number,");
+        append_number(text, content);
+        return visit_({path_, {reinterpret_cast<const char*>(text.data()), text.size()}, false});
+      }
+      case kContainer:
+        return of_container(content, depth + 1);
+      default:
+        require_valid(kind == kNull || kind == kTrue || kind == kFalse, "a value of an unknown kind");
+        require_valid(content.size == 0, "a constant with bytes");
+        visit_({path_, kind == kNull ? "null,null" : kind == kTrue ? "bool,true" : "bool,false", false});
+    }
+  }
+
+  const std::function<void(const Leaf&)>& visit_;
+  std::string path_;
+};
+
 }  // namespace
+
+void each_leaf(Span value, const std::function<void(const Leaf&)>& visit) {
+  try {
+    Leaves(visit).of_container(value, 0);
+  } catch (const CorruptData& error) {
+    throw Invalid(error.what());
+  }
+}
 
 void append_text(Span value, Bytes& text) {
   try {

@@ -1,7 +1,10 @@
 #include "text/analyzer.hpp"
 
 #include <atomic>
+#include <cstring>
 #include <stdexcept>
+
+#include "decode/jsonb.hpp"
 
 namespace lance {
 namespace {
@@ -26,6 +29,14 @@ uint64_t Analyzer::next_identity() {
   return next++;
 }
 
+std::string_view Analyzer::lowered(std::string_view token) {
+  if (!lower_ascii_ || !has_upper(token)) return token;
+  lowered_.assign(token);
+  for (char& letter : lowered_)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
+  return lowered_;
+}
+
 Tokens Analyzer::split(const Texts& texts) {
   if (texts.offsets.empty()) throw std::invalid_argument("strings without offsets");
   const size_t strings = texts.offsets.size() - 1;
@@ -34,7 +45,6 @@ Tokens Analyzer::split(const Texts& texts) {
   const size_t documents = joined ? texts.boundaries.size() - 1 : strings;
   Tokens found;
   found.ends.reserve(documents);
-  std::string lowered;
   for (size_t document = 0; document < documents; ++document) {
     const int64_t first = joined ? texts.boundaries[document] : static_cast<int64_t>(document);
     const int64_t last = joined ? texts.boundaries[document + 1] : first + 1;
@@ -44,19 +54,62 @@ Tokens Analyzer::split(const Texts& texts) {
     for (auto number = static_cast<size_t>(first); number < static_cast<size_t>(last); ++number) {
       if (!texts.valid.empty() && !texts.valid[number]) continue;
       begun += tokenizer_.split(string_at(texts, number), [&](std::string_view token, uint32_t position) {
-        if (lower_ascii_ && has_upper(token)) {
-          lowered.assign(token);
-          for (char& letter : lowered)
-            if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
-          token = lowered;
-        }
-        found.raw.push_back(raw_.number_of(token));
+        found.raw.push_back(raw_.number_of(lowered(token)));
         found.positions.push_back(begun + position);
       });
     }
     found.ends.push_back(found.raw.size());
   }
   return found;
+}
+
+Tokens Analyzer::split_documents(const Texts& values) {
+  if (values.offsets.empty()) throw std::invalid_argument("documents without offsets");
+  const size_t documents = values.offsets.size() - 1;
+  if (!values.valid.empty() && values.valid.size() != documents)
+    throw std::invalid_argument("other documents");
+  Tokens found;
+  found.ends.reserve(documents);
+  std::string raw;
+  const auto visit = [&](const jsonb::Leaf& leaf) {
+    raw.assign(4, '\0');
+    raw += leaf.path;
+    raw += ',';
+    raw += leaf.is_string ? "str," : leaf.content;
+    const size_t prefix = raw.size();
+    const auto length = static_cast<uint32_t>(prefix - 4);
+    std::memcpy(raw.data(), &length, 4);
+    const auto add = [&] {
+      found.raw.push_back(raw_.number_of(raw));
+      found.positions.push_back(0);
+    };
+    if (!leaf.is_string) return add();
+    tokenizer_.split(leaf.content, [&](std::string_view token, uint32_t) {
+      raw.resize(prefix);
+      raw += lowered(token);
+      add();
+    });
+  };
+  for (size_t document = 0; document < documents; ++document) {
+    if (values.valid.empty() || values.valid[document]) {
+      const std::string_view value = string_at(values, document);
+      jsonb::each_leaf({reinterpret_cast<const uint8_t*>(value.data()), value.size()}, visit);
+    }
+    found.ends.push_back(found.raw.size());
+  }
+  return found;
+}
+
+void Analyzer::number_kept(Tokens& tokens) const {
+  size_t at = 0;
+  for (const uint64_t end : tokens.ends) {
+    uint32_t position = 0;
+    for (; at < end; ++at) {
+      check(tokens.raw[at] < finals_.size(), "tokens that were not filtered");
+      tokens.positions[at] = position;
+      position += final_of(tokens.raw[at]) != kDropped;
+    }
+  }
 }
 
 std::vector<std::string> Analyzer::unresolved() const {

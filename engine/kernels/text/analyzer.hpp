@@ -37,6 +37,12 @@ class Analyzer {
       : tokenizer_(std::move(options)), lower_ascii_(lower_ascii) {}
 
   Tokens split(const Texts& texts);
+  // The same for binary JSON documents: path,type,value is a token for each word of a string, and for each
+  // other value. The unresolved ones begin with four bytes that say how long path,type, is (or for other
+  // values the whole), as filters are for words. `number_kept` sets the positions.
+  Tokens split_documents(const Texts& values);
+  // Number the tokens of each document, without those that filters dropped.
+  void number_kept(Tokens& tokens) const;
 
   std::vector<std::string> unresolved() const;
   void resolve(const std::vector<std::optional<std::string>>& filtered);
@@ -53,10 +59,12 @@ class Analyzer {
 
  private:
   static uint64_t next_identity();
+  std::string_view lowered(std::string_view token);
 
   uint64_t identity_ = next_identity();
   Tokenizer tokenizer_;
   bool lower_ascii_;
+  std::string lowered_;
   Vocabulary raw_, terms_;
   std::vector<uint32_t> finals_;
 };

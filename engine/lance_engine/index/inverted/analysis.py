@@ -184,7 +184,7 @@ class TextAnalyzer:
     """
 
     def __init__(self, analysis: Analysis, *, keep_words: bool = False) -> None:
-        self._filter = analysis.filter()
+        self.filter = analysis.filter()
         self.words: set[bytes] | None = set() if keep_words else None
         self.native = kernels.Analyzer(
             _BASES[analysis.base_tokenizer],
@@ -201,8 +201,8 @@ class TextAnalyzer:
         boundaries = None
         if at.is_list(texts.type) or at.is_large_list(texts.type):
             boundaries, texts = _flattened(texts)
-        tokens = self.native.split(*_strings(texts), boundaries)
-        filtered = [self._filter(token) for token in self.native.unresolved()]
+        tokens = self.native.split(*strings_of(texts), boundaries)
+        filtered = [self.filter(token) for token in self.native.unresolved()]
         if self.words is not None:
             self.words.update(word for word in filtered if word is not None)
         self.native.resolve(filtered)
@@ -228,7 +228,7 @@ def _flattened(lists: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     return np.asarray(lists.offsets).astype(np.int64), lists.values
 
 
-def _strings(
+def strings_of(
     texts: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]:
     """Offsets, bytes and validity."""

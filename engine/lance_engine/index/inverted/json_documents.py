@@ -6,24 +6,16 @@ number, bool and null. Strings are cut and filtered as other texts are; each of 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, InvalidSearchError
-from lance_engine.index.inverted.analysis import Analysis, TextAnalyzer, Token
+from lance_engine.index.inverted.analysis import Analysis, TextAnalyzer, Token, strings_of
 
 _TYPES: Final = ("str", "number", "bool", "null")
-# So many different strings are remembered with their words.
-_MOST_STRINGS: Final = 1 << 16
-
-
-class _Number(str):
-    """A number as the document has it."""
 
 
 class JsonAnalyzer:
@@ -31,14 +23,31 @@ class JsonAnalyzer:
 
     def __init__(self, analysis: Analysis, *, keep_words: bool = False) -> None:
         self.words: set[bytes] | None = set() if keep_words else None
-        self._strings = TextAnalyzer(analysis)
-        self._known: dict[str, list[bytes]] = {}
-        nothing = np.empty(0, dtype=np.uint8)
-        self.native = kernels.Analyzer(kernels.BaseTokenizer.RAW, nothing, 0, 1, 1, False, False)
+        self._queries, self._documents = TextAnalyzer(analysis), TextAnalyzer(analysis)
+        self.native = self._documents.native
 
     def split(self, texts: pa.Array) -> kernels.Tokens:
         """The tokens of documents."""
-        return self._native([[] if text is None else self._of_document(text) for text in texts.to_pylist()])
+        offsets, data, valid = strings_of(texts)
+        try:
+            values, ends = kernels.encode_jsonb(data, offsets, valid)
+            tokens = self.native.split_documents(ends.view(np.int64), values, valid)
+        except kernels.InvalidJsonError as error:
+            raise CorruptFileError(f"A JSON document cannot be parsed: {error.args[0]}") from error
+        filtered = [self._filtered(token) for token in self.native.unresolved()]
+        if self.words is not None:
+            self.words.update(word for word in filtered if word is not None)
+        self.native.resolve(filtered)
+        self.native.number_kept(tokens)
+        return tokens
+
+    def _filtered(self, token: bytes) -> bytes | None:
+        """What the filters make of path,type,word that begins with the length of what is before the word."""
+        begin = 4 + int.from_bytes(token[:4], "little")
+        if begin == len(token):
+            return token[4:]
+        word = self._documents.filter(token[begin:])
+        return None if word is None else token[4:begin] + word
 
     def tokens(self, text: str) -> list[Token]:
         """The tokens of a query: triplets as documents have them, with ``;`` between them."""
@@ -55,53 +64,10 @@ class JsonAnalyzer:
             found += self._of_value(path, value if kind == "str" else None, f"{kind},{value}")
         return [Token(token, position) for position, token in enumerate(found)]
 
-    def _native(self, documents: list[list[bytes]]) -> kernels.Tokens:
-        tokens = [token for document in documents for token in document]
-        offsets = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-        boundaries = np.cumsum([0, *map(len, documents)], dtype=np.int64)
-        data = np.frombuffer(b"".join(tokens), dtype=np.uint8)
-        found = self.native.split(offsets, data, None, boundaries)
-        fresh = self.native.unresolved()
-        if self.words is not None:
-            self.words.update(fresh)
-        self.native.resolve([*fresh])
-        return found
-
-    def _of_document(self, text: str) -> list[bytes]:
-        try:
-            document = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
-            return list(self._of(document, ""))
-        except (ValueError, RecursionError) as error:
-            raise CorruptFileError("A JSON document cannot be parsed") from error
-
-    def _of(self, value: Any, path: str) -> Iterator[bytes]:
-        if isinstance(value, dict):
-            for name, member in value.items():
-                yield from self._of(member, f"{path}.{name}" if path else name)
-        elif isinstance(value, list):
-            for item in value:
-                yield from self._of(item, path)
-        elif isinstance(value, _Number):
-            yield from self._of_value(path, None, f"number,{value}")
-        elif isinstance(value, str):
-            yield from self._of_value(path, value, "")
-        else:
-            yield from self._of_value(path, None, "null,null" if value is None else f"bool,{value}".lower())
-
     def _of_value(self, path: str, string: str | None, plain: str) -> list[bytes]:
         if string is None:
-            return [_bytes(f"{path},{plain}")]
-        words = self._known.get(string)
-        if words is None:
-            words = [token.text for token in self._strings.tokens(string)]
-            if len(self._known) < _MOST_STRINGS:
-                self._known[string] = words
-        return [_bytes(f"{path},str,") + word for word in words]
-
-
-def _bytes(text: str) -> bytes:
-    # Escapes in documents may be halves of letters, which no file holds.
-    return text.encode("utf-8", "replace")
+            return [f"{path},{plain}".encode()]
+        return [f"{path},str,".encode() + token.text for token in self._queries.tokens(string)]
 
 
 #: What cuts documents into tokens.
