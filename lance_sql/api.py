@@ -46,7 +46,7 @@ def open(
     from lance_sql.dataset import Dataset
 
     return Dataset.open(
-        os.fspath(uri),
+        _location(uri),
         version,
         tag=tag,
         as_of=as_of,
@@ -54,6 +54,16 @@ def open(
         storage_options=storage_options,
         allow_external=allow_external,
     )
+
+
+def _location(uri: Any) -> str:
+    try:
+        return str(os.fspath(uri))
+    except TypeError:
+        raise InvalidArgumentError(
+            f"The location of a dataset must be a path or a URI, not {type(uri).__name__}",
+            remedy="Pass for example 'path/to/sales.lance' or 's3://bucket/sales.lance'",
+        ) from None
 
 
 def write(
@@ -113,7 +123,7 @@ def write(
     return Dataset(
         write_dataset(
             data,
-            os.fspath(uri),
+            _location(uri),
             mode,
             data_storage_version=data_storage_version,
             max_rows_per_file=max_rows_per_file,

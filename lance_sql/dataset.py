@@ -14,6 +14,7 @@ import pyarrow.dataset as pads
 from lance_engine.errors import LanceError, PositionOutOfRangeError, UnsupportedFeatureError
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.logical_types import with_extensions
+from lance_engine.scan.paths import column_names
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -85,6 +86,8 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
                 "Computed columns are not supported by scanner()",
                 remedy="Use lance_sql.sql() or a list of column names",
             )
+        if columns is not None:
+            columns = column_names(self.snapshot.schema, columns)
         return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[Partition]:

@@ -37,7 +37,7 @@ COLOURS: Final = {
 STATEMENTS: Final = [
     "SELECT l_returnflag, count(*) AS lines, avg(l_quantity) FROM lineitem GROUP BY ALL ORDER BY ALL;",
     "SELECT sum(l_extendedprice) FROM lineitem WHERE l_shipdat > '1998-11-01';",
-    "EXPLAIN SELECT l_orderkey FROM lineitem WHERE l_orderkey BETWEEN 10 AND 20;",
+    "EXPLAIN SELECT l_orderkey FROM lineitem WHERE l_orderkey BETWEEN 1000 AND 2000;",
 ]
 
 

@@ -34,6 +34,7 @@ def start(engine: Any, **options: Any) -> Engine:
                 ) from error
             started: Engine = module.start(None if engine == name else engine, **options)
             return started
+    parameters = "" if isinstance(engine, str) else ". Pass parameters of a query as params="
     raise EngineNotInstalledError(
-        f"Unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}"
+        f"Unknown SQL engine {engine!r}", remedy=f"Choose from {', '.join(_ENGINES)}{parameters}"
     )

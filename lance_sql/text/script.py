@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lance_engine.errors import InvalidArgumentError
+
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, tokenize
 
@@ -13,6 +15,8 @@ def split(text: str) -> list[Statement]:
 
     A text without any is one statement that is empty.
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"A statement must be SQL text, not {type(text).__name__}")
     statements: list[Statement] = []
     part: list[Token] = []
     for token in tokenize(text):

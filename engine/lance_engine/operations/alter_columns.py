@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -51,6 +52,8 @@ def alter_column(
     """
     if name is None and type is None and nullable is None:
         raise InvalidArgumentError("alter_column needs a new name, type or nullability")
+    if type is not None:
+        type = _arrow_type(type)
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)
@@ -68,6 +71,16 @@ def alter_column(
         return _cast(snapshot, column, changed, type, reporter, preserves_nullability=not tightened)
 
     return redo_on_conflict(snapshot, once)
+
+
+def _arrow_type(type: Any) -> pa.DataType:
+    """A type that is given as such, or by one of the names that pyarrow knows."""
+    try:
+        return pa.field("type", type).type
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"type must be an Arrow type, not {type!r}", remedy="Pass for example pa.int64()"
+        ) from None
 
 
 def _cast(

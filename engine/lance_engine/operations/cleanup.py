@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from lance_engine.errors import DatasetNotFoundError
+from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import parse_manifest_file
 from lance_engine.io import Store, files_uri, is_externally_committed
@@ -60,6 +60,11 @@ def cleanup(
     ends the work: versions that are left are whole, and files that are left without one count as unverified.
     While a tag or a branch is damaged, every version stays: it may be the one that is named.
     """
+    if not isinstance(older_than, datetime.timedelta):
+        raise InvalidArgumentError(
+            f"older_than must be a timedelta, not {older_than!r}",
+            remedy="Pass for example datetime.timedelta(days=7)",
+        )
     store, reporter = snapshot.store, Reporter(progress)
     versions = list_versions(store)
     if versions is None:

@@ -49,6 +49,11 @@ def update(
     A value is SQL text over the columns of the row as it was, or a function from the batch of these rows to
     an array. Stable row ids stay; without them an updated row has a new id.
     """
+    if not isinstance(values, Mapping):
+        raise InvalidArgumentError(
+            f"update needs a dict from columns to new values, not {values!r}",
+            remedy="Write for example update({'price': 'price * 2'}, where='id = 1')",
+        )
     if not values:
         raise InvalidArgumentError("update needs at least one column")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, SchemaMismatchError
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
@@ -75,6 +75,20 @@ def places_below(path: Sequence[Field]) -> tuple[int, ...]:
 def is_struct_path(path: Sequence[Field]) -> bool:
     """Whether a path leads through structs only, so that a row has one value at its end."""
     return all(field.logical_type == "struct" for field in path[:-1])
+
+
+def column_names(schema: Schema, columns: Any) -> tuple[Any, ...]:
+    """The columns of an argument, all if it is None; InvalidArgumentError for a single name."""
+    if columns is None:
+        return tuple(schema.names)
+    if isinstance(columns, str):
+        raise InvalidArgumentError(
+            f"columns must be a list of names, not {columns!r}", remedy=f"Write columns=[{columns!r}]"
+        )
+    try:
+        return tuple(columns)
+    except TypeError:
+        raise InvalidArgumentError(f"columns must be a list of names, not {columns!r}") from None
 
 
 def arrow_field(schema: Schema, name: str) -> pa.Field:

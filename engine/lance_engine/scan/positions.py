@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _REMEDY = {
     "row ids": "Pass values of the column _rowid; take_positions() reads rows by position",
-    "positions": "Pass whole numbers from 0 up to the number of rows; take() reads rows by row id",
+    "positions": "Pass whole numbers from 0; take() reads rows by row id, to_table() reads columns by name",
 }
 
 #: for each fragment, how many live rows it and those before it have

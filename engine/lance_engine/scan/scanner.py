@@ -28,7 +28,7 @@ from lance_engine.scan.fetching import (
 )
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
-from lance_engine.scan.paths import arrow_field, field_path, paths_below
+from lance_engine.scan.paths import arrow_field, column_names, field_path, paths_below
 from lance_engine.scan.plan import FilterPlan, Part, Piece, ScanPlan, pieces
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.projection import Projection
@@ -90,12 +90,15 @@ class Scanner:
     ) -> None:
         if (batch_size is not None and batch_size < 1) or (batch_bytes is not None and batch_bytes < 1):
             raise InvalidArgumentError("batch_size and batch_bytes must be at least 1")
+        for name, number in (("limit", limit), ("offset", offset)):
+            if number is not None and not isinstance(number, (int, np.integer)):
+                raise InvalidArgumentError(f"{name} must be a whole number, not {number!r}")
         if (limit is not None and limit < 0) or (offset is not None and offset < 0):
             raise InvalidArgumentError("limit and offset must not be negative")
         begin = time.perf_counter()
         self._snapshot = snapshot
         self._reader_for = reader_for
-        names = tuple(snapshot.schema.names if columns is None else columns)
+        names = column_names(snapshot.schema, columns)
         self._names: Names = names
         self._coded = frozenset(dictionaries)
         self.schema, self.row_bytes = _selection(snapshot, names, self._coded)

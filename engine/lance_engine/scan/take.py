@@ -22,7 +22,7 @@ from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.layout import Names
 from lance_engine.scan.lookups import Lookup, lookups
-from lance_engine.scan.paths import arrow_field, nested_columns, top_level_fields
+from lance_engine.scan.paths import arrow_field, column_names, nested_columns, top_level_fields
 from lance_engine.scan.pool import PARALLEL_ROWS, ordered_map
 from lance_engine.scan.positions import addresses_at, row_numbers
 from lance_engine.scan.projection import Projection
@@ -68,7 +68,7 @@ def take(
         return found
     if missing not in ("error", "skip"):
         raise InvalidArgumentError(f"missing must be 'error' or 'skip', not {missing!r}")
-    wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
+    wanted = _columns_of(snapshot, column_names(snapshot.schema, columns))
     find = snapshot.resolve_row_ids if missing == "error" else snapshot.find_row_ids
     return _rows_at(snapshot, reader_for, find(row_numbers(row_ids, "row ids")), wanted)
 
@@ -90,7 +90,7 @@ def take_positions(
             found = take_positions(snapshot, reader_for, positions, columns)
         metrics.add(rows_out=found.num_rows)
         return found
-    wanted = _columns_of(snapshot, tuple(snapshot.schema.names if columns is None else columns))
+    wanted = _columns_of(snapshot, column_names(snapshot.schema, columns))
     return _rows_at(snapshot, reader_for, addresses_at(snapshot, row_numbers(positions, "positions")), wanted)
 
 

@@ -11,6 +11,11 @@ from lance_engine.io.manifest_names import VERSIONS
 
 _MOST_NAMES = 8
 
+_OTHER_FORMAT = (
+    "A Lance dataset is a directory with the folder _versions. For Parquet, CSV or JSON files, use "
+    "lance_sql.write('data.parquet', 'data.lance') to create one, or lance_sql.sql(\"FROM 'data.parquet'\")"
+)
+
 
 def dataset_not_found(store: Store) -> DatasetNotFoundError:
     """The error for a `store` without a dataset.
@@ -32,9 +37,20 @@ def _remedy(versions: str | None) -> str:
     if inside:
         more = ", ..." if len(inside) > _MOST_NAMES else ""
         return f"It is a directory of datasets: {', '.join(inside[:_MOST_NAMES])}{more}"
+    if os.path.isfile(place) or _holds_data_files(place):
+        return _OTHER_FORMAT
     beside, name = os.path.split(place)
     near = difflib.get_close_matches(name, _datasets(beside), n=1)
     return f"Did you mean {os.path.join(beside, near[0])}?" if near else usual
+
+
+def _holds_data_files(directory: str) -> bool:
+    """Whether a directory has files of another format."""
+    try:
+        with os.scandir(directory) as entries:
+            return any(entry.name.endswith((".parquet", ".csv", ".ndjson", ".jsonl")) for entry in entries)
+    except OSError:
+        return False
 
 
 def _datasets(directory: str) -> list[str]:

@@ -31,6 +31,14 @@ def select_snapshot(
         raise InvalidArgumentError("Pass only one of version, tag and as_of")
     if version is not None:
         version = _whole_number(version)
+    if as_of is not None and not isinstance(as_of, datetime.datetime):
+        raise InvalidArgumentError(
+            f"as_of must be a datetime, not {as_of!r}",
+            remedy="Pass for example datetime.datetime.now() - datetime.timedelta(days=1)",
+        )
+    for kind, name in (("tag", tag), ("branch", branch)):
+        if name is not None and not isinstance(name, str):
+            raise InvalidArgumentError(f"{kind} must be a name, not {name!r}")
     root = open_store(uri, storage_options)
     branch = None if branch == "main" else branch
     if tag is not None:
