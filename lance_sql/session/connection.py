@@ -29,7 +29,7 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.explanation import Explanation
-from lance_sql.session.first_rows import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
+from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
@@ -40,7 +40,7 @@ from lance_sql.statements.outcome import Finished, done
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 from lance_sql.text.explained import explained_query
-from lance_sql.text.first_rows import first_rows, limited
+from lance_sql.text.limits import first_rows, limited
 from lance_sql.text.script import split
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
-from lance_sql.session import first_rows as reading
-from lance_sql.text.first_rows import first_rows
+from lance_sql.session import limited_queries as reading
+from lance_sql.text.limits import first_rows
 from lance_sql.text.statement import Statement
 
 ROWS = 40_000

@@ -14,7 +14,7 @@ from remote_store import RemoteStore
 from s3_proxy import s3_proxy
 
 import lance_sql
-from lance_sql.text.first_rows import limited
+from lance_sql.text.limits import limited
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:

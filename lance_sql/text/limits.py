@@ -1,4 +1,4 @@
-"""Queries for the first rows, of all or in the order of a column, read off the tokens: ``LIMIT 10``."""
+"""What ``LIMIT 10`` says of a query, read off its tokens: any rows, or the first in the order of a column."""
 
 from __future__ import annotations
 

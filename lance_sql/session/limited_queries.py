@@ -1,4 +1,4 @@
-"""The first rows, without reading the others.
+"""Running queries that ask for a few rows, without reading the others.
 
 Where any rows will do, the scan is told how many. Where a column orders them, that column is read first, for
 its value in the last of the rows that are wanted. The statement itself then scans only rows that are not
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.base import Convert, Query
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.text.first_rows import FirstRows, Limited
+    from lance_sql.text.limits import FirstRows, Limited
 
 #: Tables of fewer bytes are read in the time that a second query takes.
 _SMALL_BYTES = 8 << 20
