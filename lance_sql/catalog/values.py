@@ -13,11 +13,12 @@ from lance_sql.scratch import scratch
 
 
 def compile_value(
-    text: str, schema: pa.Schema, *, whole_quotients: bool = False
+    text: str, schema: pa.Schema, *, whole_quotients: bool = False, time_zone: str | None = None
 ) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
     """The columns of `schema` that the expression `text` needs, and a function from a batch to its values.
 
-    `whole_quotients` makes ``/`` divide whole numbers into whole numbers, as filters do.
+    `whole_quotients` makes ``/`` divide whole numbers into whole numbers, as filters do. `time_zone` is where
+    times without a zone are meant, by default the zone of the process.
 
     It must compute one value from one row: InvalidFilterError for aggregates, window functions and queries,
     and for what DuckDB does not understand.
@@ -39,7 +40,7 @@ def compile_value(
             remedy="Compute it with a query, and merge the result on a key",
         )
     columns = _columns(parsed, schema)
-    compute = _function(parsed.sql(dialect="duckdb"), whole_quotients)
+    compute = _function(parsed.sql(dialect="duckdb"), whole_quotients, time_zone)
     # On no rows: what DuckDB does not understand is known before anything is written.
     compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
     return columns, compute
@@ -63,20 +64,25 @@ def _without_halves(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _function(expression: str, whole_quotients: bool) -> Callable[[pa.RecordBatch], pa.Array]:
+def _function(
+    expression: str, whole_quotients: bool, time_zone: str | None
+) -> Callable[[pa.RecordBatch], pa.Array]:
     import duckdb
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         with scratch() as connection:
             if whole_quotients:
                 connection.execute("SET integer_division = true")
+            if time_zone is not None:
+                connection.execute("SET TimeZone = ?", [time_zone])
             connection.register("batch", _without_halves(pa.Table.from_batches([batch])))
             try:
                 result = connection.sql(f"SELECT ({expression}) AS value FROM batch").to_arrow_table()
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error
             except duckdb.Error as error:
-                raise InvalidFilterError(f"Cannot compute the value {expression}: {error}") from error
+                problem = str(error).partition("\n")[0]  # without the line of a query that nobody wrote
+                raise InvalidFilterError(f"Cannot compute the value {expression}: {problem}") from error
         return result.column(0).combine_chunks()
 
     return compute

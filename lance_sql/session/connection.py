@@ -453,6 +453,11 @@ class Connection:
         except SqlError as error:
             point(error, statement.original)
             raise
+        except RecursionError:
+            raise SqlError(
+                "the statement is nested too deeply",
+                remedy="Use fewer parentheses, operators and types within one another",
+            ) from None
 
     def _suggest_tables(self, error: TableNotFoundError) -> None:
         """Name the tables that there are, and the one that a missing one is probably meant to be."""
@@ -464,7 +469,7 @@ class Connection:
             path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
         }
         near = difflib.get_close_matches(error.name.lower(), choices, n=1)
-        if near:
+        if near and not error.remedy.startswith("Did you mean"):  # a session beside this one may have said so
             error.remedy = f"Did you mean {choices[near[0]]}? {error.remedy}"
 
     def _check_open(self) -> None:

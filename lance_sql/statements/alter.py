@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError
+from lance_engine.operations.alter_columns import Values, alter_column
 from lance_engine.operations.whole import rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -18,7 +18,8 @@ from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.statements.types import DEFAULT_KEY, declared_schema, with_default
+from lance_sql.statements.types import DEFAULT_KEY, JSON, declared_schema, with_default
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -39,7 +40,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     if len({type(action) for action in actions}) > 1:
         raise UnsupportedFeatureError("These changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME)
     if isinstance(first, exp.ColumnDef):
-        changed = _add(dataset, actions)
+        changed = _add(session, dataset, actions)
     elif isinstance(first, exp.Drop):
         changed = _drop(dataset, actions)
     elif len(actions) > 1:
@@ -51,7 +52,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
         _refuse_known(dataset, first.args["to"].name, old)
         changed = dataset.rename_column(old, first.args["to"].name)
     elif isinstance(first, exp.AlterColumn):
-        changed = _alter(dataset, first)
+        changed = _alter(session, dataset, first)
     else:
         raise UnsupportedFeatureError(
             f"Unsupported ALTER TABLE: {first.sql(dialect='duckdb')}",
@@ -102,11 +103,11 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
     return done()
 
 
-def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
+def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
     from sqlglot import exp
 
     fields: list[pa.Field] = []
-    values: dict[str, tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]] = {}
+    values: dict[str, Values] = {}
     known = {name.lower() for name in dataset.schema.names}
     for definition in definitions:
         if definition.args.get("exists") and definition.name.lower() in known:
@@ -128,7 +129,7 @@ def _add(dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
         expression = computed.this.sql(dialect="duckdb") if computed is not None else default
         kind = definition.args["kind"].sql(dialect="duckdb")
         if expression.upper() != "NULL":
-            values[field.name] = compile_value(f"CAST({expression} AS {kind})", dataset.storage_schema)
+            values[field.name] = _values(session, dataset, f"CAST({expression} AS {kind})")
         fields.append(field)
     if not fields:
         return dataset
@@ -170,18 +171,35 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
     return dataset.drop_columns(names) if names else dataset
 
 
-def _alter(dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
+def _values(session: Session, dataset: SqlDataset, text: str) -> Values:
+    """What DuckDB makes of an expression over the columns of a dataset."""
+    zone = session.computing().select("SELECT current_setting('TimeZone') AS zone").arrow()
+    return compile_value(text, dataset.storage_schema, time_zone=zone.column(0)[0].as_py())
+
+
+def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.AlterColumn) -> SqlDataset:
+    """``ALTER COLUMN ... TYPE kind [USING expression]``: casts are those of DuckDB, not of Arrow."""
+    written = action.args["dtype"].sql(dialect="duckdb")
+    kind = declared_schema(f'"x" {written}').field(0).type
+    old = dataset.storage_schema.field(name).type
+    using = action.args.get("using") or None
+    is_same = old.equals(kind) and "UUID" not in written.upper()  # which is text here, but not any text
+    if using is None and (is_same or isinstance(old, pa.BaseExtensionType) or kind == JSON):
+        return dataset.alter_column(name, type=kind)
+    value = quote(name) if using is None else using.sql(dialect="duckdb")
+    needed, compute = _values(session, dataset, f"CAST({value} AS {written})")
+    return type(dataset)(
+        alter_column(
+            dataset.snapshot, name, type=kind, values=(needed, lambda batch: compute(batch).cast(kind))
+        )
+    )
+
+
+def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
     name = column_name(dataset.storage_schema, action.this.name)
     options: dict[str, Any] = action.args
     if options.get("dtype"):
-        if options.get("using"):
-            raise UnsupportedFeatureError(
-                "ALTER COLUMN TYPE always casts the column: USING is not supported",
-                column=name,
-                remedy="Add a new column with AS (expression), drop this column, and rename the new one",
-            )
-        kind = declared_schema(f'"x" {options["dtype"].sql(dialect="duckdb")}').field(0).type
-        return dataset.alter_column(name, type=kind)
+        return _with_type(session, dataset, name, action)
     if options.get("allow_null") is not None:
         return dataset.alter_column(name, nullable=bool(options["allow_null"]))
     default = options.get("default")

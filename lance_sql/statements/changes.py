@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | None:
     """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
     table = statement.this
+    if not table:  # DELETE t WHERE ..., which the parser knows from other databases
+        raise SqlError("DELETE names its table behind FROM", remedy="Write DELETE FROM t WHERE ...")
     dataset = find(session.catalog, table)
     if dataset is None:
         return None
@@ -107,7 +109,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     found: dict[str, pa.Table] = {}
 
     def rows_of(target: SqlDataset) -> RowChanges:
-        sources = [others.this, *(others.this.args.get("joins") or ())] if others is not None else None
+        sources = [others.this] if others is not None else None
         rows = _distinct(computed(session, target, _select(statement, columns, sources), params))
         batches = list(conformed(rows.drop_columns([ROW_ADDRESS]).to_batches(), schema))
         found["rows"] = pa.Table.from_batches(batches, schema=schema)
@@ -157,6 +159,7 @@ def assignments(
                 )
             pairs = list(zip(left.expressions, right.expressions, strict=True))
         for column, value in pairs:
+            column = column.unnest()
             if not isinstance(column, exp.Column) or column.table.lower() not in ("", owner.lower()):
                 raise UnsupportedFeatureError(
                     f"{column.sql(dialect='duckdb')} cannot be updated on its own",

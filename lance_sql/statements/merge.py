@@ -73,11 +73,11 @@ def merge(
         actions = pa.array([clause.action for clause in clauses]).take(rows.column(_CLAUSE).combine_chunks())
         parts = {name: rows.filter(pc.equal(actions, name)) for name in ("delete", "update", "insert")}
         touched = pa.concat_tables([parts["update"], parts["delete"]])
-        _check_once(touched, parts["update"].num_rows > 0)
+        _check_once(touched)
         replacing = parts["update"].take(pc.sort_indices(parts["update"], [(ROW_ADDRESS, "ascending")]))
         new = pa.concat_tables([replacing, parts["insert"]]).select(schema.names)
         batches = list(conformed(new.to_batches(), schema))
-        deleted = distinct(addresses(parts["delete"]))
+        deleted = addresses(parts["delete"])
         total[:] = [len(deleted) + new.num_rows]
         gone = list(conformed(parts["delete"].select(schema.names).to_batches(), schema))
         actions = [
@@ -113,10 +113,9 @@ def _leave_out_actions(returning: exp.Returning) -> None:
         star.set("except_", [*(star.args.get("except_") or ()), exp.column(_ACTION)])
 
 
-def _check_once(touched: pa.Table, updates: bool) -> None:
-    """Only deleting a row twice means something."""
+def _check_once(touched: pa.Table) -> None:
     found = addresses(touched)
-    if updates and len(distinct(found)) < len(found):
+    if len(distinct(found)) < len(found):
         raise AmbiguousMergeError(
             "Several source rows match the same row of the dataset",
             remedy="Deduplicate the source by key, for example with QUALIFY row_number() OVER (...) = 1",
@@ -192,6 +191,8 @@ def _inserted(
     columns, values = then.this, then.args.get("expression")
     if not values:
         if isinstance(columns, exp.Tuple):
+            if columns.sql(dialect="duckdb").upper() == '("DEFAULT")':  # as INSERT DEFAULT VALUES is parsed
+                return {}
             raise SqlError("INSERT lists columns but no VALUES")
         return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import UnsupportedFeatureError, UnsupportedTypeError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
@@ -47,7 +47,12 @@ def declared_schema(columns: str) -> pa.Schema:
         ).fetchall()
         refuse_types([(name, kind) for _, _, name, kind in described])
         refuse_enums([(name, kind) for _, _, name, kind in described])
-        schema = connection.table("declared").to_arrow_table().schema
+        try:
+            schema = connection.table("declared").to_arrow_table().schema
+        except pa.ArrowInvalid as error:  # which takes no types as deep as these
+            raise UnsupportedTypeError(
+                f"The columns are nested too deeply: {error}", remedy="Flatten them, or store them as JSON"
+            ) from None
     if constraints:
         raise UnsupportedFeatureError(
             f"Datasets cannot enforce {constraints[0][0]}",

@@ -144,3 +144,93 @@ def test_dropping_the_view_of_a_dataset_on_an_own_connection(tmp_path):
         assert connection.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
         connection.sql("DROP VIEW t")
         assert connection.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+
+
+#: Values of a type, and types that DuckDB makes other texts or numbers of than Arrow does, or none at all.
+CASTS = [
+    ("DOUBLE", "1.0, 2.5, 1e20, NULL", "VARCHAR UUID DATE"),
+    ("FLOAT", "0.1, 16777216", "VARCHAR INTEGER"),
+    ("BOOLEAN", "true, false", "DECIMAL(4,1) VARCHAR"),
+    ("TIMESTAMP", "'2024-01-02 03:04:05.678', '2024-01-02'", "VARCHAR BIGINT DATE TIME"),
+    ("TIMESTAMPTZ", "'2024-01-02 03:04:05+00'", "VARCHAR BIGINT TIMESTAMP"),
+    ("DATE", "'2024-01-02'", "VARCHAR INTEGER TIMESTAMP"),
+    ("TIME", "'03:04:05'", "VARCHAR BIGINT"),
+    ("INTEGER", "0, 1, 300", "DATE TINYINT BOOLEAN VARCHAR"),
+    ("BIGINT", "5, 5000000000", "TIMESTAMP TIME INTEGER"),
+    ("DECIMAL(5,2)", "1.25, 2.5, 3.75", "BOOLEAN INTEGER VARCHAR DOUBLE"),
+    ("VARCHAR", "' 1 ', '1.5'", "INTEGER DOUBLE DECIMAL(4,1) UUID"),
+    ("VARCHAR", "'t', 'yes'", "BOOLEAN"),
+    ("BLOB", "'ab', '\\xff'", "VARCHAR"),
+    ("INTEGER[]", "[1, 2]", "VARCHAR[] VARCHAR"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "targets"), CASTS)
+def test_new_types_of_columns_are_casts_of_duckdb(tmp_path, kind, values, targets):
+    rows = ", ".join(f"({value})" for value in ([values] if kind.endswith("]") else values.split(", ")))
+    create = f"CREATE TABLE {{}} AS SELECT a::{kind} AS a FROM (VALUES {rows}) v(a)"
+    zone = "SET TimeZone = 'Asia/Tokyo'"
+    with lance_sql.connect(tmp_path) as session, duckdb.connect() as plain:
+        plain.execute(zone)
+        session.sql(zone)
+        for number, target in enumerate(targets.split()):
+            change = f"ALTER TABLE t{number} ALTER a TYPE {target}"
+            session.sql(create.format(f"t{number}"))
+            plain.execute(create.format(f"t{number}"))
+            try:
+                plain.execute(change)
+            except duckdb.Error:
+                with pytest.raises(InvalidFilterError, match=r"column: a"):
+                    session.sql(change)
+            else:
+                session.sql(change)
+            wanted = plain.execute(f"SELECT a::VARCHAR FROM t{number}").fetchall()
+            assert session.sql(f"SELECT a::VARCHAR FROM t{number}").fetchall() == wanted, change
+
+
+def test_merge_says_what_it_did(place: Path) -> None:
+    merge = (
+        "MERGE INTO cp USING (VALUES (2), (3)) s(id) ON cp.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET tags = ['n'] WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id) "
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING "
+    )
+    for engine in ("duckdb", "datafusion"):
+        with lance_sql.connect(place, engine=engine) as session:
+            session.sql(
+                "CREATE OR REPLACE TABLE cp AS SELECT * FROM (VALUES (1, ['a']), (2, ['b'])) v(id, tags)"
+            )
+            answer = session.sql(f"{merge} merge_action, *").fetchall()
+            assert sorted(answer) == [("DELETE", 1, ["a"]), ("INSERT", 3, None), ("UPDATE", 2, ["n"])]
+            assert session.sql(f"{merge} *").columns == ["id", "tags"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE cp SET id = " + "(" * 5000 + "1" + ")" * 5000,
+        "DELETE FROM cp WHERE " + "NOT " * 5000 + "true",
+        "CREATE TABLE n (a " + "STRUCT(a " * 70 + "INT" + ")" * 70 + ")",
+        "CREATE TABLE n (a " + "STRUCT(a " * 5000 + "INT" + ")" * 5000 + ")",
+        "CREATE TABLE n (a INT" + "[]" * 5000 + ")",
+        "ALTER TABLE cp ADD COLUMN n INT DEFAULT " + "(" * 5000 + "1" + ")" * 5000,
+        "SELECT " + "[" * 70 + "1" + "]" * 70,
+        "SELECT id FROM cp WHERE id > " + "- " * 5000 + "1",
+    ],
+)
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_deep_nesting_is_an_error_of_ours(place: Path, engine: str, statement: str) -> None:
+    with lance_sql.connect(place, engine=engine) as session:
+        with pytest.raises(LanceError):
+            session.sql(statement).fetchall()
+        assert session.sql("SELECT count(*) FROM cp").fetchall() == [(2,)]
+
+
+def test_datafusion_has_no_positional_joins(place: Path) -> None:
+    with lance_sql.connect(place, engine="datafusion") as session:
+        for query in (
+            "SELECT * FROM cp POSITIONAL JOIN keep",
+            "CREATE TABLE n AS FROM cp positional join keep",
+        ):
+            with pytest.raises(LanceError, match="POSITIONAL JOIN"):
+                session.sql(query).fetchall()
+        assert session.sql("SELECT 'a positional join' AS a").fetchall() == [("a positional join",)]

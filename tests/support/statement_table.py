@@ -26,6 +26,9 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
     ("ALTER TABLE t ADD COLUMN ID INT", "", []),
     ("ALTER TABLE t RENAME COLUMN x TO z", "SELECT z FROM t WHERE id = 1", [(1.0,)]),
     ("ALTER TABLE t ALTER x TYPE FLOAT", "SELECT typeof(x) FROM t LIMIT 1", [("FLOAT",)]),
+    ("ALTER TABLE t ALTER x TYPE VARCHAR", "SELECT x FROM t WHERE id = 1", [("1.0",)]),
+    ("ALTER TABLE t ALTER x TYPE VARCHAR USING name || id", "SELECT x FROM t WHERE id = 1", [("a1",)]),
+    ("ALTER TABLE t ALTER id TYPE DATE", "", []),
     ("ALTER TABLE t RENAME TO u", "SELECT count(*) FROM u", [(3,)]),
     ("ALTER TABLE t ADD PRIMARY KEY (id)", "", []),
     ("ALTER TABLE t ALTER x SET DEFAULT 5", "SELECT count(*) FROM t", [(3,)]),
@@ -92,6 +95,7 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
     ("DELETE FROM t WHERE id = 1 RETURNING id", "SELECT count(*) FROM t", [(2,)]),
     ("DELETE FROM t USING other WHERE t.id = other.id", "SELECT count(*) FROM t", [(2,)]),
     ("DELETE FROM t LIMIT 1", "", []),
+    ("DELETE t WHERE id = 1", "", []),
     ("DELETE FROM t AT (VERSION => 1)", "", []),
     ("DESCRIBE t", "SELECT count(*) FROM t", [(3,)]),
     ("DROP INDEX nosuch", "", []),
@@ -122,6 +126,17 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
         [(2,)],
     ),
     (
+        "MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN DELETE RETURNING merge_action, id",
+        "SELECT count(*) FROM t",
+        [(2,)],
+    ),
+    (
+        "MERGE INTO t USING other ON t.id > other.id WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+        "SELECT count(*) FROM t",
+        [(3,)],
+    ),
+    ("MERGE INTO t USING (VALUES (1), (1)) o(id) USING (id) WHEN MATCHED THEN DELETE", "", []),
+    (
         "MERGE INTO t USING other ON t.id = other.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
         "SELECT count(*) FROM t",
         [(1,)],
@@ -151,6 +166,12 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
     ("UPDATE t SET x = DEFAULT WHERE id = 1", "SELECT count(*) FROM t WHERE x IS NULL", [(1,)]),
     ("UPDATE t SET x = 1, x = 2", "", []),
     ("UPDATE t SET x = 9 FROM other WHERE t.id = other.id RETURNING x", "SELECT max(x) FROM t", [(9.0,)]),
+    (
+        "UPDATE t SET x = 9 FROM other JOIN other b USING (id) WHERE t.id = other.id",
+        "SELECT max(x) FROM t",
+        [(9.0,)],
+    ),
+    ("UPDATE t SET (name, x) = ('z', 0) WHERE id = 1", "SELECT name, x FROM t WHERE id = 1", [("z", 0.0)]),
     ("UPDATE t SET x = (SELECT max(id) FROM other)", "SELECT min(x) FROM t", [(1.0,)]),
     ("USE memory", "SELECT count(*) FROM t", [(3,)]),
     ("VACUUM t RETAIN 7 DAYS", "SELECT count(*) FROM t", [(3,)]),
@@ -192,7 +213,8 @@ def table() -> str:
     for statement, check, expected in STATEMENTS:
         with tempfile.TemporaryDirectory() as folder:
             result = outcome(statement, check, expected, Path(folder)).replace("|", "\\|")
-        lines.append(f"| `{statement}` | {result} |")
+        shown = statement.replace("|", "\\|")
+        lines.append(f"| `{shown}` | {result} |")
     return "\n".join(lines)
 
 

@@ -22,6 +22,9 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.schema_tree import Field, Schema
 from lance_engine.table.snapshot import Snapshot
 
+#: Columns, and what makes values of a batch of them.
+Values = tuple[Sequence[str], Callable[[pa.RecordBatch], pa.Array]]
+
 
 def drop_columns(snapshot: Snapshot, columns: Sequence[str]) -> Snapshot:
     """Remove columns from the schema; ``a.b`` is field ``b`` of the struct ``a``. No data is rewritten."""
@@ -43,10 +46,12 @@ def alter_column(
     name: str | None = None,
     type: pa.DataType | None = None,
     nullable: bool | None = None,
+    values: Values | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
     """Rename a column, cast its values to another type, or allow or forbid nulls in it.
 
+    `values` computes what the column of the new `type` holds, in place of a cast.
     Only a change of type rewrites data, that of this column. SchemaMismatchError if a name is taken or a
     column holds nulls that are to be forbidden; InvalidFilterError if a value does not fit the new type.
     """
@@ -64,11 +69,11 @@ def alter_column(
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
             changed = dataclasses.replace(changed, name=name)
-        if type is None or (field.arrow_type.equals(type) and not field.is_json):
+        if type is None or (values is None and field.arrow_type.equals(type) and not field.is_json):
             schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
             _check_names(schema)
             return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
-        return _cast(snapshot, column, changed, type, reporter, preserves_nullability=not tightened)
+        return _cast(snapshot, column, changed, type, values, reporter, preserves_nullability=not tightened)
 
     return redo_on_conflict(snapshot, once)
 
@@ -88,6 +93,7 @@ def _cast(
     column: str,
     changed: Field,
     kind: pa.DataType,
+    values: Values | None,
     reporter: Reporter,
     *,
     preserves_nullability: bool,
@@ -109,15 +115,15 @@ def _cast(
     schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
     _check_names(schema)
     old = build.column(snapshot.schema.to_arrow(), [column])
+    needed, new = values or ([column], lambda batch: evaluate_value(old, batch, value_type(kind)))
 
     def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
         try:
-            values = evaluate_value(old, batch, value_type(kind))
+            return pa.RecordBatch.from_arrays([new(batch)], names=[changed.name])
         except LanceError as error:
             raise error.at(column=column) from error.__cause__
-        return pa.RecordBatch.from_arrays([values], names=[changed.name])
 
-    extended = extend_fragments(snapshot, added, [column], compute, reporter)
+    extended = extend_fragments(snapshot, added, needed, compute, reporter)
     operation = Merge(extended.fragments, schema, preserves_nullability=preserves_nullability)
     return commit_change(snapshot, operation, extended.paths)
 

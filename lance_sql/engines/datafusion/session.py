@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionContext
+from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
@@ -29,7 +31,7 @@ from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable, Parts
 from lance_sql.engines.table_session import TableSession
-from lance_sql.text.tokens import quote, spellings
+from lance_sql.text.tokens import quote, spellings, tokenize
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -116,6 +118,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             return DataFusionQuery(self, self._plan(text, params), improved)
 
     def _plan(self, text: str, params: Parameters) -> Any:
+        _refuse_positional_joins(text)
         # On another thread than the main one: DataFusion panics where a signal interrupts what it calls.
         run = self._runs.current or self.begin()
         return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
@@ -209,6 +212,18 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def close(self) -> None:
         self._call.close()
+
+
+def _refuse_positional_joins(text: str) -> None:
+    """DataFusion takes POSITIONAL for a name of the table before it, and answers with every pair of rows."""
+    if "positional" not in text.lower():
+        return
+    words = [token.upper for token in tokenize(text)]
+    if ("POSITIONAL", "JOIN") in itertools.pairwise(words):
+        raise UnsupportedFeatureError(
+            "DataFusion has no POSITIONAL JOIN",
+            remedy="Use DuckDB: lance_sql.connect(engine='duckdb'), or join on row_number() OVER ()",
+        )
 
 
 _SCAN_BELOW_FILTER = re.compile(r"Filter: (?P<filter>.+)\n\s*TableScan: (?P<table>.+?) projection=")

@@ -159,7 +159,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         try:
             with self._runs.during(run), self._planning.expecting(expected()):
                 yield
-        except (duckdb.Error, RuntimeError) as error:
+        except (duckdb.Error, RuntimeError, pa.ArrowInvalid) as error:  # Arrow takes no types of any depth
             raise self.translate(error, run) from None
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
@@ -285,7 +285,8 @@ class DuckDBQuery:
     def schema(self) -> pa.Schema:
         if self._relation is None:
             return pa.schema([])
-        return self._engine.call(self._relation.limit(0).to_arrow_table).schema
+        with self._engine.running(self._engine.begin()):
+            return self._engine.call(self._relation.limit(0).to_arrow_table).schema
 
     def columns(self) -> list[tuple[str, str]]:
         relation = self._relation
