@@ -241,3 +241,19 @@ def test_tables_that_are_nearly_as_large_give_few_keys():
     assert join_keys._most_keys(1_000, 120_000, 1 / 32) == 10_000
     assert join_keys._most_keys(30_000, 128_000, 1 / 32) == 4_000
     assert join_keys._most_keys(10**9, 10**12, 1 / 32) == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("engine", "outcome"),
+    [("duckdb", "dropped, at least 160 keys"), ("datafusion", "160 keys of parts.id: app")],
+)
+def test_engines_that_filter_joins_take_fewer_keys_of_large_tables(shop, monkeypatch, engine, outcome):
+    monkeypatch.setattr(join_filters, "_SMALL_BYTES", 0)
+    with lance_sql.connect(shop, engine=engine) as connection:
+        lance_sql.write(
+            {"part": np.arange(16_000) % 4000, "price": range(16_000), "note": ["sold"] * 16_000},
+            shop / "few_sales.lance",
+            mode="overwrite",
+        )
+        text = TEXT.replace("sales", "few_sales").replace("kind = 7", "kind IN (7, 8)")
+        assert outcome in str(connection.explain(text, analyze=True))
