@@ -12,6 +12,7 @@ digits 8 bytes. Texts and binaries have one offset of 4 bytes more than rows, co
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -25,6 +26,29 @@ _LONG_DIGITS: Final = 18
 # One value of Spark holds less than 2 GiB.
 _MAX_BYTES: Final = 1 << 28
 _LENGTH_BYTES: Final = 8
+# Batches of fewer rows wait for the next ones, until one arrives after so many seconds.
+_FEW_ROWS: Final = 8192
+_LONGEST_WAIT: Final = 0.05
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, with small batches joined: handing over a batch takes as long as some thousand rows."""
+    small: list[pa.RecordBatch] = []
+    rows, since = 0, 0.0
+    for batch in batches:
+        if not small:
+            since = time.monotonic()
+        small.append(batch)
+        rows += batch.num_rows
+        if rows >= _FEW_ROWS or time.monotonic() - since > _LONGEST_WAIT:
+            yield _one(small)
+            small, rows = [], 0
+    if small:
+        yield _one(small)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def pack(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -26,12 +26,12 @@ from pyspark.sql.types import StructType
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
-from lance_sql.spark.packed import pack
+from lance_sql.spark.packed import gathered, pack
 from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import settle
+from lance_sql.spark.workers import SentToWorkers, settle
 
 # Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
 DEFAULT_BATCH_ROWS: Final = 65_536
@@ -69,7 +69,7 @@ class MetadataPartition(InputPartition):
     part: str
 
 
-class LanceReader(DataSourceReader):
+class LanceReader(SentToWorkers, DataSourceReader):
     """Plans and reads one query. All tasks read the version that was current when the query was planned."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -96,7 +96,7 @@ class LanceReader(DataSourceReader):
         if self._packed is None:
             return batches
         target = arrow_schema(self._packed)
-        return (packed for batch in batches for packed in pack(batch, target))
+        return (packed for batch in gathered(batches) for packed in pack(batch, target))
 
     def _batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, MetadataPartition):

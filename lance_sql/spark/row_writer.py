@@ -22,9 +22,10 @@ from lance_sql.spark.row_changes import (
 )
 from lance_sql.spark.types import check_fits
 from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.workers import SentToWorkers
 
 
-class RowChangesWriter(DataSourceArrowWriter):
+class RowChangesWriter(SentToWorkers, DataSourceArrowWriter):
     """One statement: made on the driver, sent to every task, used again on the driver to commit or abort.
 
     What it commits follows the version that the statement read; rows that another writer changed since are a

@@ -32,6 +32,7 @@ from lance_sql.spark.options import InvalidOptionError, Options
 from lance_sql.spark.partitions import partition_splits
 from lance_sql.spark.reader import SplitPartition, read_splits, require_columns
 from lance_sql.spark.versions import StreamArrowWriter, SupportsTriggerAvailableNow
+from lance_sql.spark.workers import SentToWorkers
 
 #: Properties of the transaction of a batch.
 STREAM: Final = "lance_sql.stream"
@@ -50,7 +51,7 @@ _NEUTRAL: Final = frozenset(
 )
 
 
-class LanceStreamWriter(StreamArrowWriter):
+class LanceStreamWriter(SentToWorkers, StreamArrowWriter):
     """The sink. A batch that Spark repeats after a crash is not committed again."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
@@ -116,7 +117,7 @@ def _transaction(store: Store, path: str, version: int) -> Transaction | None:
         return None  # cleaned up since it was listed
 
 
-class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LanceStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The source. An offset is a version: a batch is what the versions after one up to another appended.
 
     The first batch is the whole dataset, or begins after the option ``start_version``.

@@ -12,10 +12,10 @@ from lance_sql.spark.job import WriteJob, WrittenFragments
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import unpack
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import settle
+from lance_sql.spark.workers import SentToWorkers, settle
 
 
-class LanceWriter(DataSourceArrowWriter):
+class LanceWriter(SentToWorkers, DataSourceArrowWriter):
     """One write job. Made on the driver, sent to every task, used again on the driver to commit or abort."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
