@@ -6,13 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from lance_engine.errors import DatasetNotFoundError, LanceError, UnsupportedFeatureError
+from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.io import open_store
 
 #: The schema of tables whose name says none.
 MAIN = "main"
 
 SUFFIX = ".lance"
+
+# What makes a folder of a bucket exist that has no tables yet.
+_MARKER = ".schema"
 
 
 class Place(NamedTuple):
@@ -93,16 +96,24 @@ class DirectoryNamespace:
     def create_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
         if is_remote(folder):
-            raise UnsupportedFeatureError(
-                "Object stores have no empty folders",
-                path=folder,
-                remedy=f"Write a dataset to {folder}: its folder is the schema",
-            )
-        os.makedirs(folder)
+            open_store(folder, self._options).put(_MARKER, b"")
+        else:
+            os.makedirs(folder)
 
     def drop_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
-        if not is_remote(folder):
+        remote = is_remote(folder)
+        held = self._entries(folder) if remote else sorted(os.listdir(folder))
+        others = [name for name in held if not (remote and name == _MARKER)]
+        if others:
+            raise LanceError(
+                f"The folder of the schema has other files: {', '.join(others[:10])}",
+                path=folder,
+                remedy="Remove them first",
+            )
+        if remote:
+            open_store(folder, self._options).delete(_MARKER)
+        else:
             os.rmdir(folder)
 
     def _folder(self, schema: str) -> str:

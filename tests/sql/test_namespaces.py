@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from lance_engine.errors import LanceError
@@ -129,3 +131,14 @@ def test_a_struct_called_as_a_namespace_is_a_struct(tmp_path):
     with lance_sql.connect(tmp_path) as session:
         session.sql(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
         assert session.sql("SELECT ns.t.a AS v FROM t").fetchall() == [(5,)]
+
+
+def test_schemas_whose_folders_have_other_files_are_kept(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as con:
+        con.sql("CREATE SCHEMA lance.s")
+        (tmp_path / "s" / "notes.txt").write_text("?")
+        with pytest.raises(LanceError, match=r"other files: notes\.txt"):
+            con.sql("DROP SCHEMA lance.s")
+        (tmp_path / "s" / "notes.txt").unlink()
+        con.sql("DROP SCHEMA lance.s")
+    assert not (tmp_path / "s").exists()

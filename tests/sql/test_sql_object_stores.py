@@ -11,10 +11,12 @@ from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
     DatasetNotFoundError,
-    UnsupportedFeatureError,
+    LanceError,
 )
+from lance_engine.io import open_store
 
 import lance_sql
+from lance_sql.errors import SqlError
 
 if TYPE_CHECKING:
     from conftest import ObjectStore
@@ -101,8 +103,24 @@ def test_a_folder_of_a_bucket_is_attached(object_store: ObjectStore, engine: str
         assert con.sql("SELECT count(*) FROM north.sales WHERE id < 7").fetchall() == [(7,)]
         con.sql("CREATE TABLE north.cheap AS SELECT id, price FROM north.sales WHERE price < 3")
         con.sql("INSERT INTO north.cheap VALUES (7, 0.5)")
-        with pytest.raises(UnsupportedFeatureError, match="no empty folders"):
-            con.sql("CREATE SCHEMA north.old")
+        con.sql("CREATE SCHEMA north.new; CREATE SCHEMA IF NOT EXISTS north.new")
+        with pytest.raises(SqlError, match=r"north\.new already exists"):
+            con.sql("CREATE SCHEMA north.new")
+        con.sql("CREATE TABLE north.new.few AS SELECT id FROM north.sales WHERE id < 3")
+        assert con.sql("SELECT sum(id) FROM north.new.few").fetchall() == [(3,)]
+        with pytest.raises(SqlError, match="has tables: few"):
+            con.sql("DROP SCHEMA north.new")
+        con.sql("DROP TABLE north.new.few")
+        stranger = open_store(object_store.s3("north/new"), options)
+        assert stranger.names("") == [".schema"]  # there as long as the schema is
+        stranger.put("notes.txt", b"?")
+        with pytest.raises(LanceError, match=r"other files: notes\.txt"):
+            con.sql("DROP SCHEMA north.new")
+        stranger.delete("notes.txt")
+        con.sql("DROP SCHEMA north.new; DROP SCHEMA IF EXISTS north.new")
+        with pytest.raises(SqlError, match="no schema 'new'"):
+            con.sql("DROP SCHEMA north.new")
+        assert stranger.list("") == []
         lance_sql.write(TABLE.slice(98), object_store.s3("north/old/sales.lance"), storage_options=options)
         assert con.sql("SELECT sum(id) FROM north.old.sales").fetchall() == [(98 + 99,)]
         assert {row["name"] for row in con.sql("SHOW TABLES FROM north").arrow().to_pylist()} >= {
