@@ -1,6 +1,6 @@
 """SQL text -> filter tree; the dialect is that of `docs/filters.md`.
 
-The file is long, since one class has a short method for each kind of expression.
+One class has a short method for each kind of expression.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +15,16 @@ import pyarrow.types as at
 
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceError
-from lance_engine.expr import build, constants, operations, render
+from lance_engine.expr import build, constants, operations
 from lance_engine.expr.coerce import duration_scalar, read_text
 from lance_engine.expr.constants import Interval
 from lance_engine.expr.functions import ALIASES, KERNELS
 from lance_engine.expr.integer_lists import NAME, without_integer_lists
 from lance_engine.expr.list_functions import is_list
+from lance_engine.expr.sql_parser import parsed_condition, position_of, sqlglot
+from lance_engine.expr.sql_types import named_type
 from lance_engine.expr.tree import Column, Literal, Node
 from lance_engine.expr.value_types import is_number, is_text, is_zoned
-from lance_engine.interrupts import load
 
 _COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "//", "Mod": "%"}
@@ -51,36 +51,7 @@ _STRING_TESTS = {
     "ends_with": "ends_with",
     "contains": "contains",
 }
-# Units of timestamps by the number of digits after the point.
-_PRECISIONS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 _MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
-_TYPES = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "UTINYINT": pa.uint8(),
-    "USMALLINT": pa.uint16(),
-    "UINT": pa.uint32(),
-    "UBIGINT": pa.uint64(),
-    "INT128": pa.decimal128(38, 0),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "TEXT": pa.string(),
-    "VARBINARY": pa.binary(),
-    "BINARY": pa.binary(),
-    "DATE": pa.date32(),
-    "TIME": pa.time64("us"),
-    "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMPNTZ": pa.timestamp("us"),
-    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMPLTZ": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMP_S": pa.timestamp("s"),
-    "TIMESTAMP_MS": pa.timestamp("ms"),
-    "TIMESTAMP_NS": pa.timestamp("ns"),
-}
 
 
 def parse_sql(text: str, schema: pa.Schema) -> Node:
@@ -103,7 +74,7 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
     """The value, of any type, that `text` computes from the columns of `schema`; errors as of `parse_sql`."""
     try:
         shortened, lists = without_integer_lists(text)
-        return _Reader(text, schema, lists).read(_parsed(shortened))
+        return _Reader(text, schema, lists).read(parsed_condition(shortened))
     except LanceError as error:
         error.at(filter=text)
         raise
@@ -111,59 +82,6 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
         raise InvalidFilterError(
             "The filter is nested too deeply", remedy="Use IN for a long list of values", filter=text[:200]
         ) from error
-
-
-@lru_cache(maxsize=1)
-def _sqlglot() -> Any:
-    # Imported on first use: reading a dataset without a SQL filter does not need the parser.
-    load("sqlglot")
-    load("sqlglot.dialects.duckdb")
-    import sqlglot
-
-    return sqlglot
-
-
-@lru_cache(maxsize=1)
-def _dialect() -> Any:
-    from lance_engine.expr.dialect import FilterDialect
-
-    return FilterDialect()
-
-
-def _parsed(text: str) -> Any:
-    sqlglot = _sqlglot()
-    try:
-        # A condition, not a statement: a column may be called "use" or "set".
-        parsed = _dialect().parse_into(sqlglot.exp.Condition, text)
-    except sqlglot.errors.ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
-        what = str(found.get("description") or error).splitlines()[0].rstrip(".")
-        if what.startswith("Required keyword"):  # which continues with a class of the parser
-            what = "a value is missing"
-        near = f" near {found['highlight']!r}" if found.get("highlight") else ""
-        raise InvalidFilterError(
-            f"The filter is not valid SQL: {what}{near}",
-            remedy="Write a condition as in WHERE, for example price > 10 AND day = DATE '2026-01-01'",
-            position=place,
-        ) from error
-    except sqlglot.errors.TokenError as error:
-        raise InvalidFilterError(
-            f"The filter is not valid SQL: {str(error).splitlines()[0]}",
-            remedy="Close all quotes and comments, and use single quotes for strings",
-        ) from error
-    if parsed[0] is None:
-        raise InvalidFilterError("The filter is empty", remedy="For all rows, omit it or write true")
-    return parsed[0]
-
-
-def _position(text: str, parsed: Any) -> str | None:
-    """The position in the text at which the source of `parsed` begins."""
-    starts = [found.meta["start"] for found in parsed.walk() if "start" in found.meta]
-    if not starts:
-        return None
-    before = text[: min(starts)]
-    return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
 
 class _Reader:
@@ -178,7 +96,7 @@ class _Reader:
         try:
             return self._read(parsed)
         except (InvalidFilterError, ColumnNotFoundError) as error:
-            error.at(position=_position(self.text, parsed))
+            error.at(position=position_of(self.text, parsed))
             raise
 
     def _read(self, parsed: Any) -> Node:
@@ -194,7 +112,7 @@ class _Reader:
             return handler(parsed)
         if name in _OPERATORS:
             return operations.sql_function(_OPERATORS[name], self._arguments(parsed))
-        if isinstance(parsed, (_sqlglot().exp.Query, _sqlglot().exp.Subquery)):
+        if isinstance(parsed, (sqlglot().exp.Query, sqlglot().exp.Subquery)):
             raise InvalidFilterError(
                 "A filter cannot hold a subquery", remedy="Run the subquery first, or join in SQL"
             )
@@ -212,7 +130,7 @@ class _Reader:
             current = pending.pop()
             if isinstance(current, kind):
                 pending += (current.expression, current.this)
-            elif isinstance(current, _sqlglot().exp.Paren) and isinstance(current.this, kind):
+            elif isinstance(current, sqlglot().exp.Paren) and isinstance(current.this, kind):
                 pending.append(current.this)
             else:
                 found.append(self.read(current))
@@ -245,7 +163,7 @@ class _Reader:
             raise InvalidFilterError(
                 "A filter cannot hold a subquery", remedy="Write the values: IN (1, 2, 3)"
             )
-        if isinstance(parsed.this, _sqlglot().exp.Tuple):
+        if isinstance(parsed.this, sqlglot().exp.Tuple):
             raise InvalidFilterError(
                 "IN only supports a single column", remedy="Write (a = 1 AND b = 2) OR ..."
             )
@@ -267,7 +185,7 @@ class _Reader:
         return build.distinct(self.read(parsed.this), self.read(parsed.expression))
 
     def _read_is(self, parsed: Any) -> Node:
-        operand, exp = self.read(parsed.this), _sqlglot().exp
+        operand, exp = self.read(parsed.this), sqlglot().exp
         if isinstance(parsed.expression, exp.Null):
             return build.is_null(operand)
         if isinstance(parsed.expression, exp.Boolean):
@@ -295,7 +213,7 @@ class _Reader:
 
     def _read_dot(self, parsed: Any) -> Node:
         parts = list(parsed.parts)
-        if not all(isinstance(part, _sqlglot().exp.Identifier) for part in parts):
+        if not all(isinstance(part, sqlglot().exp.Identifier) for part in parts):
             raise InvalidFilterError(f"{parsed.sql()} is not a column", remedy="Write a struct field as a.b")
         return self._column(parts)
 
@@ -380,7 +298,7 @@ class _Reader:
     # Casts, arithmetic and functions
 
     def _read_cast(self, parsed: Any, *, lenient: bool = False) -> Node:
-        operand, target = self.read(parsed.this), self._type(parsed.to)
+        operand, target = self.read(parsed.this), named_type(parsed.to)
         if (
             isinstance(operand, Literal)
             and is_text(operand.type)
@@ -405,25 +323,8 @@ class _Reader:
             return Literal(value) if target.unit == "us" else build.cast(Literal(value), target)
         return build.cast(Literal(value), target, lenient=lenient)
 
-    def _type(self, parsed: Any) -> pa.DataType:
-        name = parsed.this.name if hasattr(parsed.this, "name") else str(parsed.this)
-        if name in ("DECIMAL", "BIGDECIMAL"):
-            sizes = [int(size.this.name) for size in parsed.expressions] or [18, 3]
-            precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
-            return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-        if name in ("TIMESTAMP", "TIMESTAMPNTZ") and len(parsed.expressions) == 1:
-            digits = parsed.expressions[0].this.name
-            if digits.isdigit() and int(digits) in _PRECISIONS:
-                return pa.timestamp(_PRECISIONS[int(digits)])
-        if name not in _TYPES or parsed.expressions:
-            raise InvalidFilterError(
-                f"Filters cannot cast to {parsed.sql(dialect='duckdb')}",
-                remedy=f"Use one of {', '.join(dict.fromkeys(map(render.type_name, _TYPES.values())))}",
-            )
-        return _TYPES[name]
-
     def _interval(self, parsed: Any) -> Interval | None:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(parsed, exp.Paren):
             return self._interval(parsed.this)
         if isinstance(parsed, exp.Neg):

@@ -1,0 +1,59 @@
+"""The types that filters cast to, by the names that sqlglot has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import render
+
+# Units of timestamps by the number of digits after the point.
+_PRECISIONS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "UTINYINT": pa.uint8(),
+    "USMALLINT": pa.uint16(),
+    "UINT": pa.uint32(),
+    "UBIGINT": pa.uint64(),
+    "INT128": pa.decimal128(38, 0),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "TEXT": pa.string(),
+    "VARBINARY": pa.binary(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIME": pa.time64("us"),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPNTZ": pa.timestamp("us"),
+    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMPLTZ": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP_S": pa.timestamp("s"),
+    "TIMESTAMP_MS": pa.timestamp("ms"),
+    "TIMESTAMP_NS": pa.timestamp("ns"),
+}
+
+
+def named_type(parsed: Any) -> pa.DataType:
+    """The type that an expression of sqlglot names; `InvalidFilterError` if filters do not cast to it."""
+    name = parsed.this.name if hasattr(parsed.this, "name") else str(parsed.this)
+    if name in ("DECIMAL", "BIGDECIMAL"):
+        sizes = [int(size.this.name) for size in parsed.expressions] or [18, 3]
+        precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
+        return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    if name in ("TIMESTAMP", "TIMESTAMPNTZ") and len(parsed.expressions) == 1:
+        digits = parsed.expressions[0].this.name
+        if digits.isdigit() and int(digits) in _PRECISIONS:
+            return pa.timestamp(_PRECISIONS[int(digits)])
+    if name not in _TYPES or parsed.expressions:
+        raise InvalidFilterError(
+            f"Filters cannot cast to {parsed.sql(dialect='duckdb')}",
+            remedy=f"Use one of {', '.join(dict.fromkeys(map(render.type_name, _TYPES.values())))}",
+        )
+    return _TYPES[name]
