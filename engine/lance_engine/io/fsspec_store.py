@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_engine.errors import (
+    CorruptFileError,
+    LanceError,
+    StorageUnavailableError,
+    UnsupportedFeatureError,
+)
 from lance_engine.io.access import access_explained, codes
 from lance_engine.io.storage_options import fsspec_options, max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range, not_atomic
@@ -42,6 +47,12 @@ class FsspecStore:
                 remedy=f"pip install {_PACKAGES.get(scheme, 'fsspec')}",
             ) from error
         self._uri = uri.rstrip("/")
+        if scheme in ("http", "https") and urlsplit(uri).query:
+            raise UnsupportedFeatureError(
+                "The address of a dataset cannot have a query: a dataset is many files",
+                path=uri,
+                remedy="Leave out the ? and the rest; pass a token in the headers of storage_options",
+            )
         self._given = dict(storage_options or {})
         address, options = _without_user(self._uri, fsspec_options(scheme, storage_options or {}))
         if scheme in _PACKAGES:
@@ -176,8 +187,21 @@ class FsspecStore:
     def local_path(self, path: str) -> str | None:
         return None
 
-    def _explained(self) -> contextlib.AbstractContextManager[None]:
-        return access_explained(self._uri, self._given)
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            with access_explained(self._uri, self._given):
+                yield
+        except LanceError:
+            raise
+        except Exception as error:
+            if not _is_unreachable(error):
+                raise
+            raise StorageUnavailableError(
+                f"Storage is not responding: {error or type(error).__name__}",
+                path=self._uri,
+                remedy="Check the address and the network",
+            ) from error
 
     def _full(self, path: str) -> str:
         return f"{self._root}/{checked_path(path)}"
@@ -186,6 +210,13 @@ class FsspecStore:
         # Object stores have no folders; asking them to make one can create buckets.
         if not self._protocols & CONDITIONAL_PUT:
             self._fs.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Whether there was no connection, or it broke; aiohttp has classes of its own for that."""
+    return isinstance(error, ConnectionError | TimeoutError) or any(
+        kind.__name__ == "ClientConnectionError" for kind in type(error).__mro__
+    )
 
 
 def _without_user(uri: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -139,3 +139,18 @@ def test_servers_that_know_no_ranges_are_told_of(address: str, tmp_path: Path) -
     (data,) = store.list("data")
     with pytest.raises(StorageUnavailableError, match="range requests"):
         store.read(data, 10, 20)
+
+
+def test_signed_addresses_are_refused_without_their_signature(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for query in ("sig=sentinel", "X-Amz-Signature=sentinel&X-Amz-Credential=sentinel"):
+        with pytest.raises(UnsupportedFeatureError, match="query") as caught:
+            DatasetVersion.open(f"https://127.0.0.1:9/x.lance?{query}")
+        assert "sentinel" not in f"{caught.value} {caught.value!r} {caplog.text}"
+
+
+def test_a_server_that_is_not_there_is_an_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(StorageUnavailableError, match="not responding") as caught:
+        DatasetVersion.open("http://user:sentinel@127.0.0.1:9/x.lance")
+    assert "sentinel" not in f"{caught.value} {caught.value!r} {caplog.text}"
