@@ -1,1 +1,1 @@
-"""Times of lance-sql beside those of Parquet, for `make bench` and `make bench-spark`."""
+"""Times of lance-sql next to those of Parquet, for `make bench` and `make bench-spark`."""

@@ -320,7 +320,7 @@ class Cursor:
             self._result, self._rowcount = result, rows.num_rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row, None behind the last."""
+        """The next row, None after the last."""
         return self._rows().fetchone()
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:

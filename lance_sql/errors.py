@@ -20,7 +20,7 @@ class SqlError(LanceError, ValueError):
 
 
 class TableNotFoundError(DatasetNotFoundError):
-    """A statement names a table that there is not: `name`."""
+    """A statement names a table that does not exist: `name`."""
 
     def __init__(self, name: str, *, remedy: str = "", **place: object) -> None:
         super().__init__(f"Table {name!r} not found", remedy=remedy, **place)

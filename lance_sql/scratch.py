@@ -1,4 +1,4 @@
-"""A DuckDB database for what a statement needs computed beside the session of the user: types and constants.
+"""A DuckDB database for what a statement needs computed outside the session of the user: types and constants.
 
 A new database takes longer to set up than a small statement to run, so a process has one for all.
 """

@@ -156,7 +156,7 @@ class DatasetVersion:
         columns, and an empty list batches that only have a row count. A top-level field stands for itself
         with some of its children left out. `filter` is SQL text, a pyarrow
         expression or a filter tree (or its plan), with the semantics of SQL. `batch_size` bounds the rows of
-        a batch, `batch_bytes` its bytes, as far as a single row does not exceed them.
+        a batch, `batch_bytes` its bytes, unless a single row exceeds them.
         `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. Rows
         that the filter cannot match, by what the files' zone maps and the table's indices say, are not read,
         unless `zone_maps` or `indices` is False. String
@@ -376,7 +376,7 @@ class DatasetVersion:
         return min_max(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
-        """String columns that are stored as dictionaries, as far as known from the first fragment."""
+        """String columns that are stored as dictionaries, if the first fragment shows it."""
         if not self.snapshot.fragments:
             return []
         reader = self._reader(self.snapshot.fragments[0].id)

@@ -41,7 +41,7 @@ class ScanMetrics:
     rows: int = 0
     """Physical rows, deleted ones included, of what the scan covers."""
     rows_planned: int = 0
-    """Of these, rows of which it is known whether they are to be read: in the end all."""
+    """Of these, rows of which it is known whether they will be read: in the end all."""
     rows_left: int = 0
     """Physical rows that row ids, indices and zones left to be read."""
     rows_untested: int = 0
@@ -57,9 +57,9 @@ class ScanMetrics:
     cache_hits: int = 0
     """Of these, ranges that the cache on disk held."""
     cache_bytes: int = 0
-    """Of the bytes, those that the cache on disk held."""
+    """The bytes that the cache on disk held."""
     bytes_over_read: int = 0
-    """Of the bytes read, those that were fetched only because a request for all is cheaper than two."""
+    """The read bytes that were fetched only because a request for all is cheaper than two."""
     indices: list[IndexMetrics] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     """Per phase: `plan`, `filter` and `read`, which sum over threads, and `total`, by the clock.

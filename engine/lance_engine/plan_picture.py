@@ -63,7 +63,7 @@ class PlanPicture(str):
 
 
 def picture(title: str, trees: Iterable[PlanNode], scans: Iterable[PlanNode] = ()) -> PlanPicture:
-    """The trees, and the scans beside each other below them."""
+    """The trees, and the scans side by side below them."""
     below = "".join(map(_box, scans))
     return PlanPicture(
         f'<!DOCTYPE html><meta charset="utf-8"><style>{_STYLE}</style><div class="lance-plan">'

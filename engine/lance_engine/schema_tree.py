@@ -202,7 +202,7 @@ class Schema:
         return dict(self._id_paths())
 
     def _not_found(self, path: str) -> ColumnNotFoundError:
-        """The error for a column that there is not, with the name that may be meant."""
+        """The error for a column that does not exist, with the name that may be meant."""
         known = [name for _, name in self._id_paths()]
         near = difflib.get_close_matches(path, known, n=1) or difflib.get_close_matches(
             path.lower(), [name for name in known if name.lower() == path.lower()], n=1, cutoff=0.0

@@ -13,7 +13,7 @@ class Capabilities:
     names come in between. `numbers_parameters`: ``?`` must be written ``$1``, ``$2`` ... `shares_names`:
     cursors look names up in the same place. `folds_names`: names without quotes are read in lower case, else
     in any case. `computes_statements`: it speaks the SQL in which statements compute values, describe queries
-    and copy files; others leave that to a session beside them. `has_procedures`: it knows procedures of its
+    and copy files; others leave that to a separate session. `has_procedures`: it knows procedures of its
     own. `filters_joins`: its joins find rows without a match before they look for one, as keys in a scan do.
     `unknown_column_remedy`: what to do about a column that it does not find.
     """

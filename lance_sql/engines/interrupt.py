@@ -22,7 +22,7 @@ _AGAIN = 0.05
 class Interruptible:
     """Makes calls of one session, which `interrupt` ends.
 
-    An engine that cannot be told when to end is left to itself after `patience` seconds: its rows go nowhere.
+    An engine that cannot be told when to end keeps running after `patience` seconds: its rows are discarded.
     """
 
     def __init__(self, interrupt: Callable[[], None], patience: float | None = None) -> None:

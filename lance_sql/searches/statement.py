@@ -67,7 +67,7 @@ class SearchHost(Protocol):
 class Searches:
     """The searches of a statement, by the names of the tables that they become.
 
-    `statement` and `parameters` are what is left for the engine. `prepare` is to be called before the
+    `statement` and `parameters` are what is left for the engine. Call `prepare` before the
     statement runs.
     """
 

@@ -311,7 +311,7 @@ class Connection:
         return join_keys(bound.text, bound.datasets, scans, self.capabilities.filters_joins)
 
     def computing(self) -> Connection:
-        """A DuckDB session over the same datasets: this one, or one beside it."""
+        """A DuckDB session over the same datasets: this one, or a separate one."""
         if self.capabilities.computes_statements:
             return self
         if self._beside is None:

@@ -92,7 +92,7 @@ class QueryResult:
     def fetchnumpy(self) -> dict[str, npt.NDArray[Any]]:
         """The columns as numpy arrays by name; a column with nulls is a masked array.
 
-        Of several columns with one name, the last is given.
+        If several columns have the same name, the last one is used.
         """
         return {name: _numpy(column) for name, column in zip(self.columns, self.arrow().columns, strict=True)}
 
@@ -129,7 +129,7 @@ class QueryResult:
         return rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row as a tuple, None behind the last."""
+        """The next row as a tuple, None after the last."""
         rows = self._rows(self._cursor, 1)
         self._cursor += len(rows)
         return rows[0] if rows else None

@@ -65,7 +65,7 @@ class PartTables:
     ) -> QueryOfParts | None:
         """A query with the same answer as `planned`; None where it would read no less, and for no queries.
 
-        Its tables are to be given to `release` when nobody can run it any more.
+        Pass its tables to `release` when nobody can run it any more.
         """
         found = self._replaced(statement, bound, planned)
         if found is None:

@@ -28,7 +28,7 @@ def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
 def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
     """Run a query of Spark SQL in which ``lance.`path` `` is the dataset at that path.
 
-    Behind the path may stand ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
+    After the path you can write ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
     the columns and row ranges that the query needs are read; see `narrow`. `options` hold for all datasets,
     for example ``storage_options``.
     """

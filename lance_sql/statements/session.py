@@ -80,7 +80,7 @@ class Session(Protocol):
         """The rows of a query."""
 
     def computing(self) -> Session:
-        """A DuckDB session over the same datasets: this one, or one beside it.
+        """A DuckDB session over the same datasets: this one, or a separate one.
 
         What a statement computes has the meaning that it has in DuckDB, whatever engine answers queries.
         """

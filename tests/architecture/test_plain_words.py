@@ -36,6 +36,18 @@ ODD = {
     r"\b(?:is|are) told (?:of|in)\b": "reports, describes",
     r"\bof (?:its|their) own accord\b": "automatically",
     r"\b(?:that|which) (?:is|are) no (?!longer)": "that is not a ...",
+    r"\bas ever\b": "as usual",
+    r"\bwords of its own\b|\bplace of its own\b": "its own ...",
+    r"\. Of (?:several|columns|each)\b": "If several ..., the ... of",
+    r"\bbeside\b": "next to, in addition to",
+    r"\bnowhere\b": "not in ..., unknown",
+    r"\bthus\b|\bupon\b|\blet alone\b|\bfor want of\b": "so, on, not to mention, without",
+    r"(?:^|\. )Nor\b": "It does not ... either.",
+    r"\bof no use\b": "does not help, is not used",
+    r"\bthat there (?:is|are) not\b": "that does not exist",
+    r"\bbehind the (?:last|end|path)\b|\bmay stand\b": "after the last, you can write",
+    r"\b(?:is|are) to be\b": "must be, will be",
+    r"\bexists already\b": "already exists",
     r"\(s\)": "write singular and plural",
 }
 

@@ -148,7 +148,7 @@ class ConstantPage : public Page {
   void repeat_string(uint64_t count, LeafValues& out) const {
     uint64_t base = out.data.size();
     check_offset_range<Offset>(base + count * value_.size());
-    // A few bytes of the file may stand for any amount: no batch needs more than this.
+    // A few bytes of the file may represent any amount: no batch needs more than this.
     if (count > 1) check_offset_range<int32_t>(count * value_.size());
     Offset* offsets = out.extend_offsets<Offset>(count);
     uint8_t* at = out.data.extend(count * value_.size());

@@ -216,7 +216,7 @@ class DenseIntegerSet : public FixedTest {
     const uint8_t* bits = bits_.data();
     append_tests(out, length, [=, this](uint64_t i) {
       const uint64_t distance = static_cast<T>(load<T>(at + i * sizeof(T)) - low_);
-      // Behind the last value there is a bit that no value has.
+      // After the last value there is a bit that no value has.
       const uint64_t place = std::min(distance, span_ + 1);
       return ((bits[place / 8] >> (place % 8)) & 1u) != static_cast<unsigned>(negate_);
     });

@@ -1,7 +1,7 @@
 """LABEL_LIST (indices, LABEL_LIST): for each distinct item of lists the set of rows whose list has it.
 
-The file is that of a BITMAP over the items; an extra buffer has the rows whose list is null. A list without
-items is nowhere.
+The file is that of a BITMAP over the items; an extra buffer has the rows whose list is null. Empty lists are
+not in the index.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
     """What the indices of `snapshot` say about `filter`; None if no index is useful.
 
     Whether there is one for the columns is decided from the manifest, without reading any file. An index that
-    would not make the scan faster is of no use. CorruptFileError if a file of an index is damaged.
+    would not make the scan faster is not used. CorruptFileError if a file of an index is damaged.
     """
     indices = usable_indices(snapshot)
     if not indices:

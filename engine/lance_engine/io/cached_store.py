@@ -51,7 +51,7 @@ class CachedStore:
 
     @property
     def identity(self) -> Hashable:
-        """Of the same files."""
+        """For the same files."""
         return identity_of(self._store)
 
     @property

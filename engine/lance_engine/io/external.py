@@ -95,7 +95,7 @@ class ExternallyCommittedStore:
 
     @property
     def identity(self) -> Hashable:
-        """Of the same files."""
+        """For the same files."""
         return identity_of(self._files)
 
     @property

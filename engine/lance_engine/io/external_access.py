@@ -62,7 +62,7 @@ class ExternalAccess:
     ) -> Mapping[str, Any]:
         """The storage options for `place`, which the dataset at `root` names; ExternalAccessError if refused.
 
-        Credentials go to the store that they were given for, and nowhere else. Base paths in the same store
+        Credentials only go to the store that they were given for. Base paths in the same store
         are allowed by default; places of a `blob` hold a file of any kind, and must be allowed by name.
         """
         if "\0" in place:

@@ -32,7 +32,7 @@ class SubStore:
 
     @property
     def identity(self) -> Hashable:
-        """Of the same folder of the same files."""
+        """For the same folder of the same files."""
         return identity_of(self.base), self.folder
 
     @property

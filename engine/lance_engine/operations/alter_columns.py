@@ -53,7 +53,7 @@ def alter_column(
 
     `values` computes what the column of the new `type` holds, in place of a cast.
     Only a change of type rewrites data, that of this column. SchemaMismatchError if a name is taken or a
-    column holds nulls that are to be forbidden; InvalidFilterError if a value does not fit the new type.
+    column holds nulls that the change forbids; InvalidFilterError if a value does not fit the new type.
     """
     if name is None and type is None and nullable is None:
         raise InvalidArgumentError("alter_column needs a new name, type or nullability")

@@ -21,7 +21,8 @@ class MergeBuilder(Generic[Result]):
     """What to do with the rows of the source and of the dataset; nothing happens before `execute`.
 
     A row of the source matches the rows of the dataset with the same values in the key columns; a null
-    matches nothing. Of several clauses for the same rows the first whose condition holds counts. Conditions
+    matches nothing. Among clauses for the same rows, the first whose condition is true applies.
+    Conditions
     and values are SQL: over ``source.x`` and ``target.x`` for rows that match, over ``source.x`` for rows to
     be inserted, and over the plain columns of the dataset for rows that no row of the source matches.
     """
@@ -79,7 +80,7 @@ class MergeBuilder(Generic[Result]):
 
         The source is read once. Beyond `memory_bytes` it is put into a temporary file; its key columns, and
         8 bytes for each of its rows and for each matched one, are held in memory. AmbiguousMergeError if
-        several of its rows match a row that is to be updated; SchemaMismatchError if it does not fit the
+        several of its rows match a row to update; SchemaMismatchError if it does not fit the
         dataset.
         """
         if self._clauses == Clauses():

@@ -40,7 +40,7 @@ def split_path(path: str) -> list[str]:
 
 
 def path_text(schema: Schema, names: Sequence[str]) -> str | None:
-    """The path to a field of structs as `field_path` reads it; None for names that lead nowhere."""
+    """The path to a field of structs as `field_path` reads it; None for unknown names."""
     for text in (".".join(names), ".".join(f"`{name}`" for name in names)):
         try:
             path = field_path(schema, text)

@@ -257,7 +257,7 @@ def _joined_lookup(parts: Sequence[FilterPlan]) -> RowIdMatches | None:
 
 
 def _joined_search(snapshot: Snapshot, parts: Sequence[FilterPlan]) -> IndexSearch | None:
-    """What indices found for all parts; those that were of no use for single parts may be so for several."""
+    """What indices found for all parts; those that did not help with single parts may help with several."""
     from lance_engine.expr.build import conjunction
 
     found = [part.indexed for part in parts if part.indexed is not None]
