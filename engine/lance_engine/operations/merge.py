@@ -22,9 +22,9 @@ class MergeBuilder(Generic[Result]):
 
     A row of the source matches the rows of the dataset with the same values in the key columns; a null
     matches nothing. Among clauses for the same rows, the first whose condition is true applies.
-    Conditions
-    and values are SQL: over ``source.x`` and ``target.x`` for rows that match, over ``source.x`` for rows to
-    be inserted, and over the plain columns of the dataset for rows that no row of the source matches.
+    Conditions and values are SQL: over ``source.x`` and ``target.x`` for rows that match, over ``source.x``
+    for rows to be inserted, and over the plain columns of the dataset for rows that no row of the source
+    matches.
     """
 
     def __init__(

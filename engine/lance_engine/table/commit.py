@@ -70,7 +70,7 @@ def commit(
     takes out: with it, others may have deleted other rows of the same fragments in the meantime. `files` were
     written for the operation; they are removed if the commit fails in a way that rules out that it took
     place. An error of storage while the manifest is put, such as a lost connection, leaves that open: then
-    they stay. Of several commits with the same `transaction_id` (a UUID, random by default) that begin with
+    they stay. Among commits with the same `transaction_id` (a UUID, random by default) that begin with
     the same `read_version`, one takes place; the others return the version that it made. `validate` gets the
     latest version and what others committed since `read_version`, if there is anything, before each attempt,
     and raises where the operation may not be committed after that.
