@@ -239,18 +239,19 @@ def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
         message = table_pb2.Manifest.FromString(stored)
     except DecodeError as error:
         raise CorruptFileError("The schema of the manifest cannot be parsed") from error
-    columns: set[str] = set()
     for stored_field in message.fields:
-        if stored_field.parent_id < 0:
-            if stored_field.name in columns:
-                raise CorruptFileError(f"Two columns of the manifest are named '{stored_field.name}'")
-            columns.add(stored_field.name)
         if stored_field.id < 0:
             # Files list the ids of their columns: without one, no file can hold the values.
             raise CorruptFileError(
                 f"Field '{stored_field.name}' has the id {stored_field.id}; ids start at 0"
             )
-    return schema_from_messages(message.fields, dict(metadata))
+    schema = schema_from_messages(message.fields, dict(metadata))
+    columns: set[str] = set()
+    for name in schema.names:
+        if name in columns:
+            raise CorruptFileError(f"Two columns of the manifest are named '{name}'")
+        columns.add(name)
+    return schema
 
 
 _stored: OwnedValues[Schema, bytes] = OwnedValues()
