@@ -116,7 +116,7 @@ def insert(spark: SparkSession, path: str) -> list[Any]:
 def saved(spark: SparkSession, folder: str) -> list[int]:
     """Rows after `save` in every mode, and of a table of Spark's own catalog."""
     counts, rows = [], spark.range(3)
-    for mode in ("errorifexists", "append", "ignore", "overwrite"):
+    for mode in ("error", "append", "ignore", "overwrite"):  # Connect does not know "errorifexists"
         rows.write.format("lance").mode(mode).save(f"{folder}/saved.lance")
         counts.append(spark.read.format("lance").load(f"{folder}/saved.lance").count())
     rows.write.format("lance").saveAsTable("saved")
