@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
@@ -48,3 +49,16 @@ class OwnedValues(Generic[Owner, Value]):
     def _entry(self, owner: Owner, value: Value) -> tuple[weakref.ref[Any], Value]:
         # Called with the reference, which pop returns if there is no entry.
         return weakref.ref(owner, partial(self._entries.pop, id(owner))), value
+
+
+class LiveObjects(OwnedValues[Owner, None]):
+    """Objects, as long as they are alive. Unlike a `WeakSet`, it runs no Python code when one is deleted."""
+
+    def add(self, owner: Owner) -> None:
+        self[owner] = None
+
+    def __iter__(self) -> Iterator[Owner]:
+        for reference, _ in list(self._entries.values()):
+            owner = reference()
+            if owner is not None:
+                yield owner

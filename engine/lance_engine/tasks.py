@@ -91,8 +91,14 @@ def start_thread(run: Callable[[], object], name: str) -> None:
 
 
 def _start(run: Callable[[], object], name: str) -> None:
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    # A set of all thread objects, for Python's own tests, runs Python code wherever one is deleted: a Ctrl-C
+    # that the main thread gets just then would be lost.
+    known = getattr(threading, "_dangling", None)
+    if known is not None:
+        known.discard(thread)
     try:
-        threading.Thread(target=run, name=name, daemon=True).start()
+        thread.start()
     except RuntimeError:  # no second thread is available: this one does the work
         run()
 

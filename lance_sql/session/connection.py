@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.owned import LiveObjects
 from lance_engine.plan_picture import PlanPicture
 from lance_engine.progress import ProgressOption
 
@@ -83,8 +84,8 @@ class Connection:
             numbers_parameters=engine.capabilities.numbers_parameters,
             listings={name: functools.partial(self.listing, name) for name in LISTED},
         )
-        self._results: weakref.WeakSet[QueryResult] = weakref.WeakSet()
-        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        self._results: LiveObjects[QueryResult] = LiveObjects()
+        self._streams: LiveObjects[Stream] = LiveObjects()
         #: what searches need of this session, and how they are answered
         self.searching = SessionSearches(self, engine)
         self._prepared_searches = PreparedSearches()
@@ -432,14 +433,14 @@ class Connection:
     def _run_planned(self) -> None:
         """Run the queries that were planned and not asked for rows yet."""
         self._finish_streams()
-        for result in list(self._results):
+        for result in self._results:
             if not result.is_running:
                 result.run()
 
     def _finish_streams(self) -> None:
         """Take the rest of open streams off an engine that runs one statement at a time."""
         if not self.capabilities.runs_statements_side_by_side:
-            for stream in list(self._streams):
+            for stream in self._streams:
                 stream.read_ahead()
 
     @contextmanager
