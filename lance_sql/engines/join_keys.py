@@ -71,7 +71,7 @@ class KeyUse:
 class JoinKeys:
     """The keys of a run, along `paths`; `rows` says how many rows the tables have.
 
-    `filters_joins`: the engine itself finds rows early that no other matches.
+    `filters_joins`: the engine itself drops rows without a match early.
     """
 
     def __init__(self, paths: Sequence[KeyPath], rows: dict[str, int], filters_joins: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
+from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidSearchError
 from lance_engine.search.query import matrix_of
 

@@ -49,7 +49,7 @@ def answer_at_once() -> None:
 
 
 def worker_socket() -> socket.socket | None:
-    """The connection of this worker with the JVM; Spark's daemon, far up the stack, is the one to know it."""
+    """The connection of this worker with the JVM; Spark's daemon holds it, further up the stack."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "worker" and PurePath(frame.f_code.co_filename).name == "daemon.py":

@@ -267,7 +267,7 @@ def test_what_was_found_of_few_predicates_is_kept(large):
         assert connection.sql("SELECT count(*) FROM t WHERE key = 0").fetchall() == [(1,)]
 
 
-def test_lists_of_values_are_told_apart(large):
+def test_lists_of_values_are_predicate_key(large):
     with lance_sql.connect() as connection:
         connection.register("t", large)
         for values in ([1, 2, 3], [1, 2, 4], [3, 2, 1], [1, 2, 3], [300_001, 300_002, 5]):
@@ -279,11 +279,11 @@ def test_lists_of_values_are_told_apart(large):
 def test_lists_of_values_are_known_again_without_their_text(large, monkeypatch):
     from duckdb._sources import nodes
 
-    from lance_sql.engines.duckdb.table import _told_apart
+    from lance_sql.engines.duckdb.table import _predicate_key
 
     def node(*values):
         return nodes.In(nodes.Col(("key",)), [nodes.Lit(value, "BIGINT") for value in values])
 
     monkeypatch.setattr(nodes.Node, "fragment", None)
-    assert _told_apart(node(*range(20_000))) == _told_apart(node(*range(20_000)))
-    assert _told_apart(node(1, 2)) != _told_apart(node(1, 3))
+    assert _predicate_key(node(*range(20_000))) == _predicate_key(node(*range(20_000)))
+    assert _predicate_key(node(1, 2)) != _predicate_key(node(1, 3))

@@ -83,7 +83,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by what tells predicates apart, and whether keys are given; a statement is planned more than once
+        #: by the key of the predicate, and whether keys are given; a statement is planned more than once
         self._offered: dict[tuple[Hashable, bool], _Offered] = {}
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -119,7 +119,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """What was found of `predicate` when DuckDB first offered it."""
-        key = _told_apart(predicate)
+        key = _predicate_key(predicate)
         gives_keys = self._keys is not None
         offered = self._offered.get((key, gives_keys))
         if offered is None:
@@ -198,10 +198,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         )
 
 
-def _told_apart(predicate: Any) -> Hashable:
-    """What tells predicates over a table apart; constants have the types of their columns.
+def _predicate_key(predicate: Any) -> Hashable:
+    """A key that differs for different predicates over a table; constants have the types of their columns.
 
-    Of most it is the text, but that of a list of thousands of values takes longer to write than to look up.
+    It is the text of most predicates; writing that of thousands of values takes longer than their lookup.
     """
     if type(predicate).__name__ == "In" and type(predicate.operand).__name__ == "Col":
         with suppress(AttributeError, TypeError):  # something other than plain constants
