@@ -1,4 +1,4 @@
-"""The verbs of the package: open, write, sql, connect."""
+"""The main functions of the package: open, write, sql, connect."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def open(
 ) -> Dataset:
     """Open the Lance dataset at `uri`: its newest version, or the one that another argument names.
 
-    `tag` names a tagged version, `as_of` the one that was the newest at that time (a naive time is local
-    time). `version` and `as_of` count on `branch`, by default on the main history. The result is an immutable
-    view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
+    `tag` selects a tagged version, and `as_of` the version that was current at that time (a naive time is
+    local time). `version` and `as_of` apply to `branch`, by default the main branch. The result is an
+    immutable view of that version. Raises `DatasetNotFoundError` and `VersionNotFoundError`.
 
-    `allow_external` says which places outside of the dataset it may read from: ``"none"``, ``"same-store"``
-    (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a list of the places
-    allowed; as a dictionary with storage options of their own. Anything else is an `ExternalAccessError`.
+    `allow_external` controls which locations outside of the dataset it may read: ``"none"``, ``"same-store"``
+    (the default: base paths on the same disk or in the same bucket), ``"all"``, or a list of allowed
+    locations; a dictionary also gives storage options for each. Reading any other location raises
+    `ExternalAccessError`.
     """
     load("lance_sql.dataset")
     from lance_sql.dataset import Dataset
@@ -94,22 +95,23 @@ def write(
     - files: the path of a Parquet, CSV, NDJSON or Arrow file, a glob such as ``"data/*.parquet"``, or a
       directory of such files. The first file decides on the columns.
 
-    ``mode="create"`` raises `DatasetExistsError` if there is a dataset, ``"append"`` raises
-    `DatasetNotFoundError` if none exists, ``"overwrite"`` replaces schema and rows, or creates.
+    ``mode="create"`` raises `DatasetExistsError` if the dataset already exists, and ``"append"`` raises
+    `DatasetNotFoundError` if it does not. ``"overwrite"`` replaces schema and rows, or creates the dataset.
 
-    - `data_storage_version` is the version of new files: by default that of the dataset to append to,
-      otherwise 2.1, or 2.2 if a column needs it (maps).
-    - `max_rows_per_file` and `max_bytes_per_file` limit a file, which ends at whichever comes first.
+    - `data_storage_version` is the file format version of new files. The default is the version of the
+      dataset when appending, otherwise 2.1, or 2.2 if a column needs it (maps).
+    - `max_rows_per_file` and `max_bytes_per_file` limit the size of each file.
     - `zone_maps` stores min, max and null count for every `zone_rows` rows; `zone_index` is ``"compatible"``
-      or, for files of version 2.0 that pylance need not read, ``"strict"``.
-    - `profile` says what matters most: ``"size"``, ``"speed"`` (of scans) or ``"balanced"``.
+      or, for files of version 2.0 that pylance does not have to read, ``"strict"``.
+    - `profile` is the optimization goal: ``"size"``, ``"speed"`` (of scans) or ``"balanced"``.
     - `branch` is an existing branch to write to.
     - `stable_row_ids` keeps the ids of rows when they are updated or compacted. It applies to new datasets.
     - `progress` is True for a progress bar, or a function that takes a `ProgressEvent`.
-    - `storage_options` are those of the object store.
+    - `storage_options` are passed to the object store.
 
-    Raises `InvalidArgumentError` for data of another kind, `SchemaMismatchError` and `UnsupportedTypeError`
-    for data that does not fit. After an error nothing of the new version is visible.
+    Raises `InvalidArgumentError` for unsupported kinds of data, and `SchemaMismatchError` or
+    `UnsupportedTypeError` for data that does not match the schema. After an error, no part of the new version
+    is visible.
     """
     load("lance_sql.dataset")
     load("lance_engine.write.dataset")
@@ -151,8 +153,8 @@ def sql(
     Polars data frame, an Arrow table or any other object that exports an Arrow stream. The variable is not
     changed.
 
-    `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call has a session of its
-    own: use `connect` to keep tables and views between statements.
+    `params` are the values for ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call uses a new
+    session: use `connect` to keep tables and views between statements.
     """
     load("lance_sql.session.variables")
     from lance_sql.session.variables import execute
@@ -176,14 +178,14 @@ def connect(
     materialize_bytes: int | None = None,
     allow_external: AllowExternal | None = None,
 ) -> Connection:
-    """A SQL session; with a `directory`, each ``NAME.lance`` dataset in it is the table NAME.
+    """A SQL session. With a `directory`, each ``NAME.lance`` dataset in it is a table called NAME.
 
-    `engine` is ``"duckdb"`` or ``"datafusion"``. `duckdb` is an open `duckdb.DuckDBPyConnection`, and
-    `datafusion` an open `datafusion.SessionContext`, to run in, with the tables that it has; closing the
-    session leaves it open. `materialize_bytes` is for DataFusion alone: the smallest tables of
-    a join are read into memory first, up to so many bytes (256 MiB unless given, 0 for none), because only so
-    does it learn how large they are and build its hash tables of them. `allow_external` is that of `open`,
-    for all datasets of the session.
+    `engine` is ``"duckdb"`` or ``"datafusion"``. To use an existing engine session with its tables, pass an
+    open `duckdb.DuckDBPyConnection` as `duckdb` or an open `datafusion.SessionContext` as `datafusion`;
+    closing our session leaves it open. `materialize_bytes` applies to DataFusion only: the smallest tables of
+    a join are first read into memory, up to this many bytes (256 MiB by default, 0 to disable). DataFusion
+    then knows their exact sizes and builds its hash tables from them. `allow_external` is the same as in
+    `open`, and applies to all datasets of the session.
     """
     load("lance_sql.session.connection")
     from lance_sql.session.connection import Connection

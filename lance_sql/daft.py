@@ -30,8 +30,8 @@ def read(
 ) -> daft.DataFrame:
     """A Daft data frame with the rows of one version; a task reads up to `task_rows` rows of a fragment.
 
-    `source` is a path or an open dataset; tasks open it for themselves, at the same version. `columns` and
-    `filter` are as in ``Dataset.scan``. Daft asks for fewer columns where it needs fewer.
+    `source` is a path or an open dataset; each task opens the same version. `columns` and `filter` are as in
+    ``Dataset.scan``. Daft reads fewer columns if a query needs fewer.
     """
     if task_rows < 1:
         raise ValueError(f"task_rows must be at least 1, got {task_rows}")
@@ -48,7 +48,7 @@ def write(
 ) -> Dataset:
     """Write a Daft data frame as one new version of the dataset at `path`.
 
-    `mode` is that of ``lance_sql.write``. If anything fails, nothing is committed.
+    `mode` is the same as in ``lance_sql.write``. If anything fails, nothing is committed.
     """
     plan = PartedWrite(os.fspath(path), mode, frame.schema().to_pyarrow_schema(), storage_options)
     try:

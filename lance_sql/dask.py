@@ -26,8 +26,8 @@ def read(
 ) -> dd.DataFrame:
     """A Dask data frame with the rows of one version, `partition_rows` or fewer in each partition.
 
-    `source` is a path or an open dataset; tasks open it for themselves, at the same version. `columns` and
-    `filter` are as in ``Dataset.scan``. Dask asks for fewer columns where it needs fewer.
+    `source` is a path or an open dataset; each task opens the same version. `columns` and `filter` are as in
+    ``Dataset.scan``. Dask reads fewer columns if a graph needs fewer.
     """
     if partition_rows < 1:
         raise ValueError(f"partition_rows must be at least 1, got {partition_rows}")

@@ -1,4 +1,4 @@
-"""Lance datasets in a DataFusion context of your own: `register` one by name, or `install` all names."""
+"""Lance datasets in your own DataFusion context: `register` one by name, or `install` all names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dataset that users hold: the engine's, and a `pyarrow.dataset.Dataset` to the rest of the ecosystem."""
+"""The public dataset class: a `pyarrow.dataset.Dataset` with the operations of the engine."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 try:
     from duckdb._sources import ArrowScanSource
-except ImportError:  # DuckDB is absent or of another major: its scans then use the pyarrow face
+except ImportError:  # DuckDB is missing or of another major version: it then uses the pyarrow interface
     ArrowScanSource = object
 
-#: Shown as the file that cannot be opened when an operation of pyarrow tries to read the dataset natively.
+#: The file name in the error when native pyarrow code tries to read the dataset.
 _NOT_NATIVE = "a Lance dataset, which pyarrow cannot scan directly: use to_table(), scan() or lance_sql.sql()"
 
 
 class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
-    `scan`, `take`, `count_rows` and `splits` are the engine's. `take` takes **row ids** (the ``_rowid``
-    column), not positions as pyarrow's does: positions are read with `take_positions`, ``ds[5]``,
-    ``ds[[1, 2]]`` and ``ds[10:20]``, and ``len(ds)`` is the number of rows. Filters have SQL semantics
-    throughout: an unknown (null) comparison selects nothing; see `docs/filters.md`.
+    `scan`, `take`, `count_rows` and `splits` are methods of the Lance engine. `take` takes **row ids** (the
+    ``_rowid`` column), unlike pyarrow's, which takes positions. Use `take_positions`, ``ds[5]``, ``ds[[1,
+    2]]`` or ``ds[10:20]`` to read rows by position; ``len(ds)`` is the number of rows. Filters follow SQL
+    semantics: a comparison with null selects no row; see `docs/filters.md`.
 
-    The rest is the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars, Ibis and pandas
-    read it, and the scan source protocol of DuckDB (`rows`, `accepts`, `stream`), which tells its optimiser
-    the row count. The native half of the base class is a union over one file that does not exist: an
-    operation of pyarrow that is implemented in C++ and bypasses the methods below fails with a clear message
-    instead of crashing.
+    The other methods implement the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars,
+    Ibis and pandas can read it, and DuckDB's scan source protocol (`rows`, `accepts`, `stream`), which gives
+    the row count to DuckDB's optimizer. The native part of the base class is a union over one file that does
+    not exist: a pyarrow operation that is implemented in C++ and bypasses the methods below fails with a
+    clear message instead of crashing.
     """
 
     #: DuckDB may keep the schema
@@ -70,7 +70,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """Nothing is known of all rows: always true."""
+        """An expression that is true for all rows: no guarantee is known."""
         return pc.scalar(True)
 
     def scanner(
@@ -91,7 +91,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[Partition]:
-        """Row ranges of the dataset; each has the `scanner` method of a pyarrow fragment, no more."""
+        """Row ranges of the dataset; they only support the `scanner` method of a pyarrow fragment."""
         return iter(partitions(EngineTable(self)))
 
     def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
@@ -111,7 +111,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return self.scan(columns=columns, filter=filter, limit=num_rows).to_table()
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
-        """The number of rows that pass `filter`; without one, known from metadata."""
+        """The number of rows that pass `filter`; without a filter, it comes from metadata."""
         count: int = super().count_rows(filter)
         return count
 
@@ -129,7 +129,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return self.count_rows()
 
     def __bool__(self) -> bool:
-        return True  # a dataset without rows is one
+        return True  # a dataset without rows is true
 
     def __getitem__(self, index: int | slice | npt.ArrayLike) -> Any:
         """The row at a position as a dictionary; the rows of a slice or of several positions as a table.
@@ -180,7 +180,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     def sort_by(self, *args: Any, **options: Any) -> NoReturn:
         _refuse("sort_by()", "Use lance_sql.sql() or to_table().sort_by(...)")
 
-    # DuckDB's scan source protocol, for a dataset that is a Python variable in a DuckDB query
+    # DuckDB's scan source protocol, for a Python variable in a DuckDB query that holds a dataset
 
     @cached_property
     def _duckdb(self) -> Any:
@@ -194,12 +194,12 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return self
 
     def rows(self) -> int:
-        """The row count, for DuckDB's optimiser."""
+        """The row count, for DuckDB's optimizer."""
         count: int = self._duckdb.rows()
         return count
 
     def accepts(self, predicate: Any) -> bool:
-        """Whether a DuckDB scan leaves `predicate` to us; see `lance_sql.engines.duckdb.DuckDBTable`."""
+        """Whether our scan applies `predicate` for DuckDB; see `lance_sql.engines.duckdb.DuckDBTable`."""
         accepted: bool = self._duckdb.accepts(predicate)
         return accepted
 
@@ -220,7 +220,7 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return f"<lance_sql.Dataset {legible_line(without_secrets(self.uri))}>\n{self._summary()}{columns}"
 
     def _repr_html_(self) -> str:
-        left = ' style="text-align: left"'  # notebooks align to the right
+        left = ' style="text-align: left"'  # notebooks right-align cells by default
         rows = "".join(
             f"<tr><td{left}>{html.escape(legible_line(field.name))}</td>"
             f"<td{left}>{html.escape(legible_line(str(field.type)))}</td></tr>"

@@ -1,7 +1,8 @@
-"""The database API of Python (PEP 249) over sessions: ``lance_sql.dbapi.connect("directory")``.
+"""The Python database API (PEP 249) over sessions: ``lance_sql.dbapi.connect("directory")``.
 
-Statements that change rows begin a transaction, which `Connection.commit` ends; others take effect at once,
-unless a transaction is open that they cannot be part of. ``connect(..., autocommit=True)`` commits each.
+Statements that change rows begin a transaction, which `Connection.commit` ends. Other statements take effect
+at once, unless a transaction is open that does not support them. ``connect(..., autocommit=True)`` commits
+each statement.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Cursor", "apilevel", "connect", "paramstyle", "threadsafety"]
 
 apilevel: Final = "2.0"
-#: Threads may share the module, and each takes a connection of its own.
+#: Threads may share the module, but not connections.
 threadsafety: Final = 1
-#: ``?``; ``$name`` with a mapping and ``:name`` work as well.
+#: ``?``; ``$name`` with a mapping and ``:name`` are also accepted.
 paramstyle: Final = "qmark"
 
 
 class Warning(Exception):  # noqa: N818 - the name is that of PEP 249
-    """Something important, such as data that was cut off: not raised here."""
+    """An important warning, such as truncated data; never raised by this module."""
 
 
 class Error(Exception):
-    """Base of all errors of this module; its cause is the error of `lance_sql`."""
+    """Base class of all errors of this module; its cause is the error of `lance_sql`."""
 
 
 class InterfaceError(Error):
@@ -63,15 +64,15 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value does not fit."""
+    """A value is out of range or has the wrong type."""
 
 
 class OperationalError(DatabaseError):
-    """Storage failed, or another writer was faster: nothing that the program did wrong."""
+    """Storage failed, or another writer committed first: not a mistake of the program."""
 
 
 class IntegrityError(DatabaseError):
-    """A null where none is allowed, or several rows that a merge would write into one."""
+    """A constraint was violated: such as a null in a NOT NULL column, or an ambiguous merge."""
 
 
 class InternalError(DatabaseError):
@@ -79,11 +80,11 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is wrong: its syntax, its tables or columns, its parameters."""
+    """The statement is invalid: its syntax, tables, columns or parameters."""
 
 
 class NotSupportedError(DatabaseError):
-    """Something that datasets, or the engine, cannot do."""
+    """An operation that datasets or the engine do not support."""
 
 
 _KINDS: Final = (
@@ -99,7 +100,7 @@ _KINDS: Final = (
     (LanceError, DatabaseError),
 )
 
-#: Constructors of values.
+#: Constructors of PEP 249.
 Date = datetime.date
 Time = datetime.time
 Timestamp = datetime.datetime
@@ -107,22 +108,22 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802
-    """The local date at so many seconds after 1970."""
+    """The local date for a Unix timestamp."""
     return datetime.date(*time.localtime(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802
-    """The local time of day at so many seconds after 1970."""
+    """The local time of day for a Unix timestamp."""
     return datetime.time(*time.localtime(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802
-    """The local time at so many seconds after 1970."""
+    """The local time for a Unix timestamp."""
     return datetime.datetime(*time.localtime(ticks)[:6])
 
 
 class _TypeObject:
-    """Equal to the type codes of a description that are of its kind."""
+    """Equal to the type codes in a description that belong to its group."""
 
     def __init__(self, *tests: Any) -> None:
         self._tests = tests
@@ -140,7 +141,7 @@ NUMBER: Final = _TypeObject(at.is_integer, at.is_floating, at.is_decimal, at.is_
 DATETIME: Final = _TypeObject(at.is_temporal)
 ROWID: Final = _TypeObject(at.is_uint64)
 
-#: First words of statements that begin a transaction, and of those that answer with a count.
+#: First keywords of statements that begin a transaction, and of those that return a count.
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"})
 _TRANSACTIONS: Final = frozenset({"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"})
 
@@ -152,14 +153,14 @@ def connect(
     autocommit: bool = False,
     **options: Any,
 ) -> Connection:
-    """A connection over a session, with the arguments of `lance_sql.connect`."""
+    """Open a session as a PEP 249 connection; the arguments are those of `lance_sql.connect`."""
     with _translated():
         return Connection(open_session(directory, engine, **options), autocommit=autocommit)
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Errors of `lance_sql` as those of PEP 249."""
+    """Convert errors of `lance_sql` to those of PEP 249."""
     try:
         yield
     except LanceError as error:
@@ -184,35 +185,35 @@ class Connection:
     def __init__(self, session: Session, *, autocommit: bool = False) -> None:
         #: the session that statements run in
         self.session = session
-        #: whether each statement is a commit of its own
+        #: whether each statement is committed immediately
         self.autocommit = autocommit
         self._closed = False
 
     def cursor(self) -> Cursor:
-        """A cursor of this connection: all of them see the same transaction."""
+        """A new cursor; all cursors of a connection share its transaction."""
         self._check_open()
         return Cursor(self)
 
     def execute(self, operation: str, parameters: Any = None) -> Cursor:
-        """A new cursor that ran a statement."""
+        """Run a statement in a new cursor, and return it."""
         return self.cursor().execute(operation, parameters)
 
     def commit(self) -> None:
-        """Commit what was changed since the last commit; OperationalError if others were faster."""
+        """Commit the changes since the last commit; OperationalError if another writer committed first."""
         self._check_open()
         if self.session.in_transaction:
             with _translated():
                 self.session.commit()
 
     def rollback(self) -> None:
-        """Undo what was changed since the last commit."""
+        """Undo the changes since the last commit."""
         self._check_open()
         if self.session.in_transaction:
             with _translated():
                 self.session.rollback()
 
     def close(self) -> None:
-        """End the session; what was not committed is undone."""
+        """Close the session; uncommitted changes are discarded."""
         if not self._closed:
             self._closed = True
             with _translated():
@@ -243,11 +244,11 @@ class Connection:
 
 
 class Cursor:
-    """Runs statements and gives their rows."""
+    """Runs statements and returns their rows."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        #: rows that `fetchmany` gives unless told
+        #: default number of rows for `fetchmany`
         self.arraysize = 1
         self._result: QueryResult | None = None
         self._rowcount = -1
@@ -255,7 +256,7 @@ class Cursor:
 
     @property
     def description(self) -> list[tuple[Any, ...]] | None:
-        """Name, Arrow type and whether nulls are allowed of each column; None where there are no rows."""
+        """Name, Arrow type and nullability of each column; None if the statement returns no rows."""
         if self._result is None:
             return None
         return [
@@ -265,11 +266,11 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """How many rows the last statement changed or found; -1 where that is not known."""
+        """The number of rows that the last statement changed or returned; -1 if unknown."""
         return self._rowcount
 
     def execute(self, operation: str, parameters: Any = None) -> Cursor:
-        """Run the statements of a text; `parameters` are those of the last.
+        """Run the statements of a text; `parameters` apply to the last one.
 
         A sequence for ``?``, or a mapping for ``$name`` and ``:name``.
         """
@@ -282,7 +283,7 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Any]) -> Cursor:
-        """Run a statement with each of several parameters; `rowcount` is the sum."""
+        """Run a statement once for each set of parameters; `rowcount` is the sum."""
         total = 0
         alone = self.connection.autocommit and not self.connection.session.in_transaction
         with _translated():
@@ -324,7 +325,7 @@ class Cursor:
         return self._rows().fetchone()
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """The next `size` rows, `arraysize` unless told."""
+        """The next `size` rows, by default `arraysize`."""
         return self._rows().fetchmany(self.arraysize if size is None else size)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -332,7 +333,7 @@ class Cursor:
         return self._rows().fetchall()
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows as an Arrow table, as ADBC's cursors give them."""
+        """All rows as an Arrow table, as in ADBC."""
         return self._rows().arrow()
 
     def fetch_df(self) -> Any:
@@ -346,7 +347,7 @@ class Cursor:
         """Does nothing, as PEP 249 allows."""
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         self._closed, self._result = True, None
 
     def _rows(self) -> QueryResult:
@@ -377,7 +378,7 @@ class Cursor:
 
 
 def _bound(statement: Any, parameters: Any) -> tuple[str, Any]:
-    """The text and the parameters of a statement, with ``$name`` for ``:name``."""
+    """The text and parameters of a statement, with ``$name`` in place of ``:name``."""
     text = statement.original
     if not isinstance(parameters, Mapping):
         return text, list(parameters) if parameters is not None and len(parameters) else None
@@ -385,7 +386,7 @@ def _bound(statement: Any, parameters: Any) -> tuple[str, Any]:
     tokens = statement.tokens
     for colon, name in itertools.pairwise(tokens):
         is_name = colon.text == ":" and name.start == colon.end and name.value in parameters
-        # Not a cast, x::INT, nor the end of a slice, x[1:n].
+        # Not a cast, x::INT, or the end of a slice, x[1:n].
         if is_name and not re.search(r"[\w\])\"':]$", text[: colon.start]):
             pieces += [text[last : colon.start], "$"]
             last = colon.end

@@ -1,4 +1,4 @@
-"""dbt with its DuckDB adapter: Lance datasets as sources of models, and as what models write.
+"""A plugin for dbt-duckdb: Lance datasets as sources of models and as their output.
 
 In ``profiles.yml``: ``plugins: [{module: lance_sql.dbt, alias: lance, config: {directory: lake}}]``.
 """
@@ -18,7 +18,7 @@ __all__ = ["Plugin"]
 
 
 class Plugin(BasePlugin):
-    """Paths of datasets in the SQL of models, and datasets of `directory` by name."""
+    """Makes datasets available in models: by path, and datasets of `directory` by name."""
 
     def initialize(self, plugin_config: dict[str, Any]) -> None:
         self._directory = plugin_config.get("directory")
@@ -28,14 +28,14 @@ class Plugin(BasePlugin):
         install(conn, self._directory, storage_options=self._storage_options)
 
     def load(self, source_config: Any) -> Any:
-        """The dataset of a source, at the version that its metadata may name."""
+        """The dataset of a source, at the version in its metadata, if given."""
         path = _dataset(source_config.meta, f"source {source_config.table_name()}")
         return open_dataset(
             path, version=source_config.meta.get("version"), storage_options=self._storage_options
         )
 
     def store(self, target_config: Any) -> None:
-        """Write the rows of an ``external`` model, which dbt has put in a Parquet file, to its dataset."""
+        """Write the rows of an ``external`` model, which dbt saved as Parquet, to its dataset."""
         options = target_config.config
         path = _dataset(options, f"model {target_config.relation.identifier}")
         write(

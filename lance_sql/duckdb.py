@@ -1,4 +1,4 @@
-"""Lance datasets in a DuckDB connection of your own: `register` one by name, or `install` all names."""
+"""Lance datasets in your own DuckDB connection: `register` one by name, or `install` all names."""
 
 from __future__ import annotations
 

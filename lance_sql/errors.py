@@ -1,4 +1,4 @@
-"""What the SQL layer adds to the error classes of the engine."""
+"""Error classes of the SQL layer, in addition to those of the engine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from lance_engine.legible import legible
 
 
 class SqlError(LanceError, ValueError):
-    """The SQL engine refused a statement or failed while running it; the message is the engine's own.
+    """The SQL engine rejected a statement or failed while running it; the message is the engine's.
 
-    `pointer`, where the engine tells the place, is the line of the statement with a mark below it.
+    `pointer` is the line of the statement with a marker below the position, if the engine reports it.
     """
 
     pointer = ""
@@ -28,10 +28,10 @@ class TableNotFoundError(DatasetNotFoundError):
 
 
 class EngineNotInstalledError(LanceError, ImportError):
-    """The SQL engine asked for is unknown or its package is not installed."""
+    """The SQL engine is unknown, or its package is not installed."""
 
     __str__ = LanceError.__str__
 
 
 class PackageNotInstalledError(LanceError, ImportError):
-    """A package is missing that an answer in its own types needs, such as pandas."""
+    """A package for a result type is missing, such as pandas."""

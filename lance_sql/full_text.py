@@ -1,4 +1,4 @@
-"""Queries for `Dataset.search` that say more than a text does."""
+"""Structured queries for `Dataset.search`."""
 
 from lance_engine.search.text.query import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery
 

@@ -37,7 +37,7 @@ def stream(
     return datasets.IterableDataset.from_generator(
         _rows,
         features=datasets.Features.from_arrow_schema(dataset.scan(columns).schema),
-        gen_kwargs={  # the list is what workers share out
+        gen_kwargs={  # workers divide this list among themselves
             "fragments": [fragment.id for fragment in dataset.snapshot.fragments],
             "reopen": dataset.__reduce__(),
             "columns": chosen,

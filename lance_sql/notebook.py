@@ -1,9 +1,9 @@
-"""Notebooks: ``%load_ext lance_sql.notebook``, then ``%%lance_sql`` in front of statements.
+"""Notebooks: ``%load_ext lance_sql.notebook``, then ``%%lance_sql`` before statements.
 
     %%lance_sql -d warehouse/ --out top
     SELECT category, count(*) FROM sales GROUP BY 1
 
-The result shows itself as a table, and is kept under the name behind ``--out``. A session lasts until the
+The result is displayed as a table, and stored under the name given with ``--out``. A session lasts until the
 directory or the engine changes. `lance_sql.progress.bar` shows the progress of long operations in a cell.
 """
 
@@ -22,7 +22,7 @@ _USAGE = "%%lance_sql [-d DIRECTORY] [-e ENGINE] [-o NAME] [--progress]"
 
 
 class Magic:
-    """What runs behind ``%lance_sql`` and ``%%lance_sql``; `namespace` takes the results that are kept."""
+    """Implements ``%lance_sql`` and ``%%lance_sql``; `namespace` receives stored results."""
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self._namespace = namespace
@@ -38,7 +38,7 @@ class Magic:
         with bar(bool(options.get("progress"))) as progress:
             result = self._session(place).sql(text, progress=progress)
             result.run()
-        # Errors of a statement that ran are told when rows are asked for.
+        # Errors of a running statement are raised when its rows are read.
         result.arrow()
         if "out" in options:
             self._namespace[options["out"]] = result

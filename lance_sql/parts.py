@@ -1,4 +1,4 @@
-"""A write whose rows come from several processes: tasks write files, one commit makes a version of them."""
+"""Distributed writes: tasks in several processes write files, and one commit publishes them as a version."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from lance_engine.write.source import check_compatible
 
 
 class PartedWrite:
-    """Made by the driver, sent to every task, used again by the driver to commit, or to remove the files.
+    """Created by the driver, sent to every task, then used by the driver to commit or to remove the files.
 
-    `mode` is that of ``lance_sql.write``. Tasks that run twice add their rows once.
+    `mode` is the same as in ``lance_sql.write``. Tasks that run twice add their rows once.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class PartedWrite:
         self._options = WriteOptions(data_storage_version=version, file_tag=self._tag)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[bytes]:
-        """In a task: write data files; returns what `commit` needs to know of them."""
+        """In a task: write data files; returns the information that `commit` needs."""
         store = open_store(self._uri, self._storage_options)
         return [
             fragment_to_bytes(part) for part in write_fragments(store, self._schema, batches, self._options)
         ]
 
     def commit(self, parts: Iterable[bytes]) -> int:
-        """Make one version of what tasks wrote; its number. Other files of these tasks are removed."""
+        """Commit the files of the tasks as one version; its number. Other files of the tasks are removed."""
         fragments = tuple(fragment_from_bytes(part) for part in parts)
         paths = data_paths(fragments)
         created = None
@@ -87,7 +87,7 @@ class PartedWrite:
         return committed.version
 
     def discard(self, kept: Iterable[str] = ()) -> None:
-        """Remove what tasks wrote, except for the files `kept`."""
+        """Remove the files that tasks wrote, except `kept`."""
         store = open_store(self._uri, self._storage_options)
         with contextlib.suppress(OSError, LanceError):
             written = [path for path in store.list(DATA_FOLDER) if self._tag in path]

@@ -50,7 +50,7 @@ _ALIKE = (
     at.is_date32,
     at.is_timestamp,
 )
-#: Larger predicates are left to Polars: looking for what they have in common with a filter would take longer.
+#: Larger predicates are left to Polars: converting them would take longer.
 _MOST_LEVELS = 100
 _MOST_CHARACTERS = 1 << 20
 
@@ -64,10 +64,10 @@ def scan_polars(
 ) -> pl.LazyFrame:
     """A Polars `LazyFrame` over the dataset at `source`, or over an open `Dataset`.
 
-    Polars tells the scan which columns, how many rows and which predicate it needs. Comparisons of a column
-    with a value, ``is_in``, ``is_between``, ``is_null``, ``str.starts_with``, and their combinations by ``&``
-    and ``|`` skip rows by zone maps and indices; Polars tests every predicate again, so that the result is
-    always its own. The frame stays at the version that was opened. Needs ``lance-sql[polars]``.
+    Polars passes the required columns, number of rows and predicate to the scan. Comparisons of a column with
+    a value, ``is_in``, ``is_between``, ``is_null``, ``str.starts_with``, and their combinations with ``&``
+    and ``|`` skip rows with zone maps and indices. Polars tests every predicate again, so its semantics
+    always apply. The frame stays at the version that was opened. Requires ``lance-sql[polars]``.
     """
     if isinstance(source, Dataset):
         dataset = source
@@ -84,7 +84,7 @@ def _frames(
     columns: list[str] | None,
     predicate: pl.Expr | None,
     rows: int | None,
-    _batch_rows: int | None,  # a hint; ours bound the bytes as well
+    _batch_rows: int | None,  # only a hint; our batches are limited in bytes as well
 ) -> Iterator[pl.DataFrame]:
     names = dataset.schema.names if columns is None else columns
     tested = [] if predicate is None else predicate.meta.root_names()
@@ -106,10 +106,10 @@ def _frames(
 
 
 def superset(predicate: pl.Expr, kinds: Kinds, depth: int = 0) -> pc.Expression | None:
-    """A condition that every row which passes `predicate` passes as well; None if none is known.
+    """A condition that is true for all rows that pass `predicate`; None if none is known.
 
-    Polars has resolved the types by now: a literal that has the type of its column needs no conversion, and
-    one that has another type is left to Polars.
+    Polars has already resolved the types: a literal with the type of its column needs no conversion, and
+    others are left to Polars.
     """
     tree = predicate.meta.serialize(format="json")
     if depth > _MOST_LEVELS or len(tree) > _MOST_CHARACTERS:
@@ -144,7 +144,7 @@ def superset(predicate: pl.Expr, kinds: Kinds, depth: int = 0) -> pc.Expression 
 
 
 def _leaf(inputs: list[pl.Expr], kinds: Kinds, make: Callable[..., pc.Expression]) -> pc.Expression | None:
-    """What `make` makes of a column and of literals of its type; None if the inputs are something else."""
+    """The result of `make` for a column and literals of its type; None for other inputs."""
     column, *literals = inputs
     if not column.meta.is_column() or column.meta.output_name() not in kinds:
         return None
@@ -162,7 +162,7 @@ def _leaf(inputs: list[pl.Expr], kinds: Kinds, make: Callable[..., pc.Expression
 
 
 def _comparable(schema: pa.Schema) -> dict[str, Any]:
-    """The Polars types of the columns whose values Polars and the filters of Lance compare alike."""
+    """The Polars types of the columns that Polars and Lance filters compare in the same way."""
     fields = [field for field in schema if any(test(field.type) for test in _ALIKE)]
     return dict(_frame(pa.schema(fields).empty_table()).schema) if fields else {}
 

@@ -1,4 +1,4 @@
-"""How far a long operation is, on a terminal or in a notebook."""
+"""Progress of long operations, in a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, TextIO
 
 from lance_engine.progress import ProgressEvent
 
-#: Characters of the bar on a terminal.
+#: Width of the bar in a terminal, in characters.
 _WIDTH = 30
 
 
 class TerminalProgress:
-    """A bar on one line of a terminal, for ``progress=``."""
+    """A progress bar on one line of a terminal, for ``progress=``."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -36,7 +36,7 @@ class TerminalProgress:
 
 
 class NotebookProgress:
-    """A bar in the output of a notebook cell, for ``progress=``."""
+    """A progress bar in the output of a notebook cell, for ``progress=``."""
 
     def __init__(self, display: Any = None) -> None:
         if display is None:
@@ -63,11 +63,11 @@ class NotebookProgress:
         return self._text
 
     def close(self) -> None:
-        """The last state stays in the cell."""
+        """Keep the final state in the cell."""
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
+    """Whether this process is a notebook kernel."""
     if "IPython" not in sys.modules:
         return False
     shell = sys.modules["IPython"].get_ipython()
@@ -76,9 +76,9 @@ def in_notebook() -> bool:
 
 @contextmanager
 def bar(wanted: bool | None = None) -> Iterator[Callable[[ProgressEvent], None] | None]:
-    """What to give as ``progress=``: a bar for the place where this runs, or None.
+    """A progress bar for the current environment, for ``progress=``, or None.
 
-    By default there is one in a notebook and on a terminal.
+    By default, a bar is shown in notebooks and terminals.
 
         with lance_sql.progress.bar() as progress:
             ds.compact(progress=progress)
@@ -96,7 +96,7 @@ def bar(wanted: bool | None = None) -> Iterator[Callable[[ProgressEvent], None] 
 
 
 def described(event: ProgressEvent) -> str:
-    """``1,000 of 4,000 rows, 2.0 MB, 3 files, 1.2 s, 3.6 s left``; what is zero or unknown is skipped."""
+    """``1,000 of 4,000 rows, 2.0 MB, 3 files, 1.2 s, 3.6 s left``; zero or unknown parts are left out."""
     of = "" if event.total_rows is None else f" of {event.total_rows:,}"
     parts = [f"{event.rows:,}{of} {event.unit}"]
     if event.bytes:
@@ -111,7 +111,7 @@ def described(event: ProgressEvent) -> str:
 
 
 def _share(event: ProgressEvent) -> float | None:
-    """How much of the stage is done, from 0 to 1."""
+    """The completed share of the stage, from 0 to 1."""
     if not event.total_rows:
         return None
     return min(event.rows / event.total_rows, 1.0)

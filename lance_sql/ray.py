@@ -1,4 +1,4 @@
-"""Ray Data: tasks read stretches of one version, and write files that one commit makes a version of."""
+"""Ray Data: tasks read ranges of rows of one version, and write files that one commit publishes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def read(
 ) -> ray.data.Dataset:
     """A Ray dataset with the rows of one version; a task reads up to `task_rows` rows of a fragment.
 
-    `source` is a path or an open dataset; tasks open it for themselves, at the same version. `columns` and
-    `filter` are as in ``Dataset.scan``. Ray asks for fewer columns after ``select_columns``.
+    `source` is a path or an open dataset; each task opens the same version. `columns` and `filter` are as in
+    ``Dataset.scan``. Ray reads fewer columns after ``select_columns``.
     """
     if task_rows < 1:
         raise ValueError(f"task_rows must be at least 1, got {task_rows}")
@@ -46,9 +46,9 @@ def write(
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Write a Ray dataset as one new version of the dataset at `path`; `mode` is that of ``lance_sql.write``.
+    """Write a Ray dataset as one new version of the dataset at `path`; `mode` is as in ``lance_sql.write``.
 
-    If anything fails, nothing is committed, and the files that tasks wrote are removed.
+    If anything fails, nothing is committed, and files written by tasks are removed.
     """
     schema = rows.schema()
     if schema is None:

@@ -1,4 +1,4 @@
-"""Which rows a training loop or a task reads, and in which order: shuffled by blocks, cut into shards."""
+"""Which rows a training loop or task reads, and in which order: shuffled by blocks, divided into shards."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lance_engine.scan.splits import ScanSplit
 
 from lance_sql.dataset import Dataset
 
-#: What a training loop is given of a column: an array, or a list where there is no array of such values.
+#: A column as a training loop receives it: an array, or a list for types without arrays.
 Values = npt.NDArray[Any] | list[Any]
 #: The columns of a batch, by name.
 Columns = dict[str, Values]
 
 
 def stretches(dataset: Dataset, rows: int | None = None) -> list[ScanSplit]:
-    """All fragments, cut into stretches of `rows` physical rows, or whole."""
+    """All fragments, divided into ranges of `rows` physical rows, or whole."""
     return [
         ScanSplit(fragment.id, start, min(start + (rows or fragment.physical_rows), fragment.physical_rows))
         for fragment in dataset.snapshot.fragments
@@ -32,7 +32,7 @@ def stretches(dataset: Dataset, rows: int | None = None) -> list[ScanSplit]:
 def blocks_of_shard(
     blocks: int, shard: int, shards: int, *, shuffle: bool, seed: int, epoch: int
 ) -> npt.NDArray[np.int64]:
-    """The numbers of the blocks that one of `shards` readers reads, in order; each block has one reader."""
+    """The block numbers that one of `shards` readers reads, in order; each block has one reader."""
     order = np.arange(blocks)
     if shuffle:
         order = np.random.default_rng([seed, epoch]).permutation(blocks)
@@ -55,8 +55,8 @@ def batches_of_shard(
 ) -> Iterator[Columns]:
     """The rows of one shard in batches of `batch_size`, the last one smaller.
 
-    The arrays own their memory. With `shuffle`, `mixed_blocks` blocks at a time are read whole, and their
-    rows shuffled together. Without, one scan streams the rows, and each shard reads every so many stretches
+    The arrays own their memory. With `shuffle`, `mixed_blocks` blocks at a time are read completely, and
+    their rows shuffled together. Otherwise one scan streams the rows, and the shards take turns with ranges
     of `mixed_blocks` blocks.
     """
     splits = stretches(dataset, block_rows if shuffle else block_rows * mixed_blocks)
@@ -97,7 +97,7 @@ def _shuffled_batches(
     tables: Iterator[pa.Table], size: int, random: np.random.Generator
 ) -> Iterator[Columns]:
     """The rows of each table in a random order, in batches of `size`, the last one smaller."""
-    begun: Columns = {}  # a batch that the tables before did not fill
+    begun: Columns = {}  # rows left over from the tables before
     missing = size
     for table in tables:
         columns = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
@@ -124,14 +124,14 @@ def _joined(first: Values, second: Values) -> Values:
 
 
 def arrays(table: pa.Table) -> Columns:
-    """Columns of numbers, booleans and vectors as arrays that own their memory, all others as lists."""
+    """Columns of numbers, booleans and vectors as arrays that own their memory, other columns as lists."""
     found = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
     return {name: values if isinstance(values, list) else np.array(values) for name, values in found.items()}
 
 
 def _values(name: str, column: pa.Array) -> Values:
     """The values of a column; an array may share the memory of the column."""
-    if isinstance(column, pa.ChunkedArray):  # what an empty table leaves
+    if isinstance(column, pa.ChunkedArray):  # an empty table
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     kind = column.type
     vectors = at.is_fixed_size_list(kind)

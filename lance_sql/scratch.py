@@ -1,6 +1,6 @@
-"""A DuckDB database for what a statement needs computed outside the session of the user: types and constants.
+"""A DuckDB database for computations outside the user's session: types and constants.
 
-A new database takes longer to set up than a small statement to run, so a process has one for all.
+Setting up a database takes longer than a small statement, so each process has a single one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 _lock = threading.Lock()
 _databases: list[duckdb.DuckDBPyConnection] = []
-#: Those of a parent process: their threads did not come along, so that they cannot even be closed.
+#: Databases inherited by fork: their threads do not exist here, so they cannot even be closed.
 _left_behind: list[duckdb.DuckDBPyConnection] = []
 
 
 @contextmanager
 def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A session of a database in memory, which nobody else has.
+    """Exclusive use of a session of an in-memory database.
 
-    Temporary tables, registered names and settings of a session end with the block. The main schema and
-    global settings are shared by all threads: leave them as they are.
+    Temporary tables, registered names and settings of a session are dropped at the end of the block. The main
+    schema and global settings are shared by all threads: do not change them.
     """
     with _lock:
         if not _databases:

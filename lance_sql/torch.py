@@ -20,7 +20,7 @@ __all__ = ["IterableLanceDataset", "LanceDataset", "collate"]
 
 
 class _PerProcess:
-    """A dataset that each process opens for itself, at the same version."""
+    """A dataset that each process opens itself, at the same version."""
 
     def __init__(self, source: str | os.PathLike[str] | Dataset) -> None:
         dataset = source if isinstance(source, Dataset) else open_dataset(source)
@@ -40,7 +40,7 @@ class _PerProcess:
 
 
 class Batch(Sequence[dict[str, Any]]):
-    """Rows as dictionaries, made when asked for; `tensors` are the columns."""
+    """Rows as dictionaries, created on access; `tensors` are the columns."""
 
     def __init__(self, tensors: dict[str, Any]) -> None:
         self.tensors = tensors
@@ -53,7 +53,7 @@ class Batch(Sequence[dict[str, Any]]):
 
 
 def collate(batch: Batch) -> dict[str, Any]:
-    """The columns of a batch, for ``DataLoader(collate_fn=...)``: faster than to stack its rows again."""
+    """The columns of a batch, for ``DataLoader(collate_fn=...)``: faster than stacking its rows again."""
     return batch.tensors
 
 
@@ -61,7 +61,7 @@ class LanceDataset(torch.utils.data.Dataset):
     """The rows of a dataset by position; a `DataLoader` fetches those of a batch together.
 
     Rows are dictionaries: tensors for numbers, booleans and vectors, Python values for everything else. Only
-    rows that pass `filter` count.
+    rows that pass `filter` are included.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class LanceDataset(torch.utils.data.Dataset):
 class IterableLanceDataset(torch.utils.data.IterableDataset):
     """Batches of a dataset as dictionaries of tensors; pass it to ``DataLoader(..., batch_size=None)``.
 
-    Every row goes to one worker of one rank. With `shuffle`, blocks of `block_rows` rows come in a random
-    order that `seed` and the epoch decide, and the rows of `mixed_blocks` blocks, which a worker holds in
-    memory, are shuffled together. `rank` and `world_size` are by default those of ``torch.distributed``,
-    else those of ``torchrun``. Ranks may have different numbers of batches.
+    Every row is read by one worker of one rank. With `shuffle`, blocks of `block_rows` rows are read in a
+    random order determined by `seed` and the epoch, and the rows of `mixed_blocks` blocks, which a worker
+    holds in memory, are shuffled together. `rank` and `world_size` default to those of ``torch.distributed``,
+    otherwise those of ``torchrun``. Ranks may get different numbers of batches.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
             raise InvalidArgumentError(f"rank must be in 0 ... {world_size - 1}, got {rank}")
         self._dataset = _PerProcess(source)
         self._rank = None if rank is None or world_size is None else (rank, world_size)
-        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # persistent workers see it change
+        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # shared with persistent workers
         self._options = {
             "columns": columns,
             "filter": filter,
@@ -129,7 +129,7 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
         }
 
     def set_epoch(self, epoch: int) -> None:
-        """Call it before each epoch: the next one then has an order of its own."""
+        """Call it before each epoch, so that each epoch has a different order."""
         self._epoch[0] = epoch
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -153,7 +153,7 @@ class IterableLanceDataset(torch.utils.data.IterableDataset):
         return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rank": self._place()}  # a spawned worker is in no group
+        return {**self.__dict__, "_rank": self._place()}  # spawned workers do not belong to a process group
 
 
 def _tensors(columns: Columns) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""From the names in a statement to datasets, and from datasets to the names that an engine knows."""
+"""Resolves names in a statement to datasets, and registers datasets under names in an engine."""

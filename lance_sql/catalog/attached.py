@@ -1,4 +1,4 @@
-"""The namespaces of a session by name, and what names with dots mean in them."""
+"""The namespaces of a session by name, and the resolution of dotted names in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_sql.errors import SqlError
 #: The name of the directory of a session.
 SESSION = "lance"
 
-#: Tables of the schema that datasets are part of.
+#: The schema that contains datasets without an explicit schema.
 LISTED = ("information_schema.tables", "information_schema.columns", "information_schema.schemata")
 
 
@@ -24,16 +24,16 @@ class Listed(NamedTuple):
 
 
 class Attached:
-    """Namespaces by name; one schema is where names without dots are looked up."""
+    """Namespaces by name; one schema is the default for names without dots."""
 
     def __init__(self, namespaces: dict[str, Namespace] | None = None) -> None:
         self._namespaces = dict(namespaces or {})
         self._first = (SESSION, MAIN) if SESSION in self._namespaces else None
-        #: namespace and schema of names without dots, None if these are of the engine only
+        #: default namespace and schema; None if only the engine resolves names without dots
         self.current: tuple[str, str] | None = self._first
 
     def copy(self) -> Attached:
-        """The same namespaces, to be changed on their own."""
+        """A copy that can be changed independently."""
         copied = Attached(self._namespaces)
         copied.current = self.current
         return copied
@@ -48,7 +48,7 @@ class Attached:
         return None if found is None else self._namespaces[found]
 
     def attach(self, name: str, namespace: Namespace, *, replace: bool = False) -> None:
-        """Give a namespace a name; SqlError if it is taken."""
+        """Add a namespace under a name; SqlError if the name is taken."""
         known = named(name, list(self._namespaces))
         if known is not None:
             if not replace:
@@ -72,7 +72,7 @@ class Attached:
         return True
 
     def use(self, parts: Sequence[str]) -> bool:
-        """Look names without dots up in a namespace, or in a schema of one; False if `parts` name neither."""
+        """Set the default namespace or schema; False if `parts` does not name one."""
         found = self._schema(parts)
         if found is None:
             return False
@@ -84,7 +84,7 @@ class Attached:
         return True
 
     def leave(self) -> None:
-        """Look names without dots up where they were at first."""
+        """Reset the default namespace and schema."""
         self.current = self._first
 
     def _schema(self, parts: Sequence[str]) -> tuple[str, str] | None:
@@ -94,16 +94,16 @@ class Attached:
         return name, parts[1] if len(parts) == 2 else MAIN
 
     def schema(self, parts: Sequence[str]) -> tuple[str, Namespace, str] | None:
-        """The namespace, its name and the schema that ``ns.s``, or ``s`` in the current one, names."""
+        """The namespace, its name and the schema for ``ns.s``, or for ``s`` in the default namespace."""
         if len(parts) == 1 and self.current is not None and self.current[0] != SESSION:
             return self.current[0], self._namespaces[self.current[0]], parts[0]
         found = self._schema(parts) if len(parts) == 2 else None
         return None if found is None else (found[0], self._namespaces[found[0]], found[1])
 
     def split(self, name: str, *, dots: bool = True) -> tuple[Namespace, str, str] | None:
-        """The namespace, schema and table of ``ns.t``, ``ns.s.t``, ``s.t`` or ``t``; None for others.
+        """The namespace, schema and table for ``ns.t``, ``ns.s.t``, ``s.t`` or ``t``; None for other names.
 
-        Without `dots` these are part of the name of the table.
+        Without `dots`, dots are part of the table name.
         """
         parts = name.split(".") if dots else [name]
         space = named(parts[0], list(self._namespaces)) if len(parts) > 1 else None
@@ -122,7 +122,7 @@ class Attached:
         return None
 
     def find(self, name: str) -> Place | None:
-        """Where the dataset of a name is; None if no namespace has it."""
+        """The location of the dataset with this name; None if no namespace has it."""
         found = self.split(name)
         if found is None:
             return None
@@ -133,14 +133,14 @@ class Attached:
         return place
 
     def current_directory(self) -> tuple[DirectoryNamespace, str] | None:
-        """The directory where names without dots are looked up, with the schema; None if it is none."""
+        """The default directory and schema; None if the default namespace is not a directory."""
         namespace = None if self.current is None else self._namespaces[self.current[0]]
         if self.current is None or not isinstance(namespace, DirectoryNamespace):
             return None
         return namespace, self.current[1]
 
     def current_tables(self) -> list[str]:
-        """The tables that names without dots mean."""
+        """The tables of the default schema."""
         return [] if self.current is None else self._namespaces[self.current[0]].tables(self.current[1])
 
     def tables(self) -> Iterator[Listed]:
@@ -151,7 +151,7 @@ class Attached:
                     yield Listed(catalog, schema, name)
 
     def schemas(self) -> Iterator[tuple[str, str]]:
-        """All schemas, with the name of their namespace in front."""
+        """All schemas, qualified with the name of their namespace."""
         for catalog, namespace in self._namespaces.items():
             for schema in namespace.schemas():
                 yield catalog, schema

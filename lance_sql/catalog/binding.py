@@ -1,4 +1,4 @@
-"""Makes an engine know the Lance tables that a statement names."""
+"""Registers the Lance tables that a statement names with an engine."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from lance_sql.text.statement import Statement
 
 
 class Registry(Protocol):
-    """Where an engine looks names up."""
+    """The name registry of an engine."""
 
     def register(self, name: str, dataset: DatasetVersion, system_columns: Sequence[str]) -> None:
-        """Make `name` mean `dataset`; what the name meant before is forgotten."""
+        """Register `dataset` as `name`, replacing any previous registration."""
 
     def register_other(self, name: str, data: Any) -> None:
-        """Make `name` mean Arrow data or anything else that the engine itself can scan."""
+        """Register Arrow data, or any other object that the engine can scan, as `name`."""
 
     def unregister(self, name: str) -> None:
-        """Forget what is registered as `name`."""
+        """Unregister `name`."""
 
 
 class Bound(NamedTuple):
-    """The text of a statement for an engine that knows the datasets which it names."""
+    """The text of a statement, rewritten for an engine in which its datasets are registered."""
 
     text: str
     datasets: Mapping[str, DatasetVersion]
@@ -37,7 +37,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a name was registered for; `system_columns` are those that the table was declared with."""
+    """The dataset registered for a name; `system_columns` are those declared for the table."""
 
     reference: Reference
     dataset: DatasetVersion
@@ -45,10 +45,10 @@ class _Known:
 
 
 class Binding:
-    """What `registry` knows of the datasets in `catalog`; `before_change` is called before a name changes.
+    """Registers datasets of `catalog` in `registry`; `before_change` is called before a name changes.
 
-    `listings` make the tables that describe all tables. `numbers_parameters`: in texts for its engine ``?``
-    must be written ``$1``, ``$2`` ...
+    `listings` builds the tables that list all tables. `numbers_parameters`: the engine needs ``$1``, ``$2``
+    ... instead of ``?``.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class Binding:
         self._numbers_parameters = numbers_parameters
         self.catalog = catalog
         self._before_change = before_change
-        #: name -> what it was registered for
+        #: name -> registered dataset
         self._known: dict[str, _Known] = {}
-        #: names that the engine may have lost
+        #: names that the engine may have dropped
         self._unsettled: set[str] = set()
-        #: tables that describe all others, by name
+        #: registered tables that list all tables, by name
         self._listings = listings or {}
         self._listed: set[str] = set()
 
     def bind(self, statement: Statement) -> Bound:
-        """Register what `statement` names."""
+        """Register the datasets that `statement` names."""
         found = self.catalog.resolve(statement)
         for reference in statement.references:
             name = reference.name
@@ -83,13 +83,13 @@ class Binding:
                 self.forget(name)
                 self._registry.unregister(name)
         if any(reference.name not in found for reference in statement.references):
-            # One of the names may be that of a view, which means the newest versions as well.
+            # A name may refer to a view, which reads the newest versions as well.
             self._renew_others(found)
         listed = self._list(statement)
         return Bound(statement.text({*found, *listed}, self._numbers_parameters), found)
 
     def _list(self, statement: Statement) -> set[str]:
-        """Register what a statement asks for of the tables that describe others, as they are now."""
+        """Register the listing tables that a statement uses, with their current contents."""
         names = {
             reference.name
             for reference in statement.references
@@ -103,7 +103,7 @@ class Binding:
         return names
 
     def registered(self) -> set[str]:
-        """The names under which the engine knows datasets, versions of them and what describes them."""
+        """The registered names of datasets, their versions and their metadata tables."""
         return {*self._known, *self._listed}
 
     def _register(
@@ -115,7 +115,7 @@ class Binding:
         if unchanged and not reference.part and name not in self._unsettled:
             return
         self.forget(name)
-        if reference.part:  # what tags and versions there are may change while the dataset does not
+        if reference.part:  # tags and versions can change without a new version of the dataset
             self._registry.register_other(name, metadata_table(dataset, reference.part))
         else:
             self._registry.register(name, dataset, system_columns)
@@ -123,18 +123,18 @@ class Binding:
         self._unsettled.discard(name)
 
     def _renew_others(self, found: Collection[str]) -> None:
-        """Register the newest versions of what is known and not named by the statement."""
+        """Register the newest versions of known datasets that the statement does not name."""
         for name, known in list(self._known.items()):
             if name not in found:
                 try:
                     dataset = self.catalog.open(known.reference)
                 except (DatasetNotFoundError, VersionNotFoundError):
-                    dataset = None  # gone since; whoever names it is told so
+                    dataset = None  # deleted meanwhile; statements that name it get an error
                 if dataset is not None:
                     self._register(known.reference, dataset, known.system_columns)
 
     def forget_all(self) -> None:
-        """The engine forgets what was registered: it is registered again when it is named."""
+        """Unregister everything; names are registered again when a statement uses them."""
         for name in self.registered():
             self._registry.unregister(name)
         self._known.clear()
@@ -142,10 +142,10 @@ class Binding:
         self._listed.clear()
 
     def unsettle(self) -> None:
-        """What was registered may be gone: it is registered again when it is named."""
+        """Registrations may be lost; names are registered again when a statement uses them."""
         self._unsettled.update(self._known)
 
     def forget(self, name: str) -> None:
-        """`name` is about to mean something else."""
+        """`name` is about to be redefined."""
         if self._known.pop(name, None) is not None:
             self._before_change()

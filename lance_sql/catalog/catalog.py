@@ -1,4 +1,4 @@
-"""From names in a statement to datasets: registered names, a directory as a database, paths."""
+"""Resolves names in statements to datasets: registered names, a directory as a database, paths."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class Catalog:
         self.storage_options = storage_options
         self._registered: dict[str, SqlDataset | str] = {}
         self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
-        #: the open transaction: names mean datasets as it sees them
+        #: the open transaction; names resolve to datasets as it sees them
         self.transaction: Transaction | None = None
         session: dict[str, Namespace] = (
             {} if directory is None else {SESSION: DirectoryNamespace(directory, storage_options)}
         )
-        #: directories and services whose tables have names with dots
+        #: directories and services whose tables have dotted names
         self.attached = Attached(session)
-        #: credentials for places, by name
+        #: credentials by name and scope
         self.secrets: dict[str, Secret] = {}
-        #: how datasets are reached that namespaces told of, by location
+        #: storage options that namespaces returned, by location
         self._options: dict[str, Mapping[str, Any] | None] = {}
 
     def copy(self) -> Catalog:
-        """The same names, to be changed on their own."""
+        """A copy that can be changed independently."""
         copied = Catalog(self.directory, self.storage_options)
         copied._registered = dict(self._registered)
         copied._opened = dict(self._opened)
@@ -56,7 +56,7 @@ class Catalog:
         return copied
 
     def register(self, name: str, dataset: SqlDataset | str) -> None:
-        """Make `name` mean a dataset, or whatever version is the newest at a location, which must exist."""
+        """Register `name` for a dataset, or for the newest version at a location, which must exist."""
         if isinstance(dataset, str):
             self._open(dataset, NEWEST)
         self._registered[name] = dataset
@@ -65,7 +65,7 @@ class Catalog:
         self._registered.pop(name, None)
 
     def renew(self, dataset: SqlDataset) -> None:
-        """A statement made `dataset`: names that mean an object for an earlier version now mean this one."""
+        """A statement created `dataset`: names registered for an earlier version now refer to it."""
         if self.transaction is not None:
             self.transaction.changed(dataset)
             return
@@ -80,7 +80,7 @@ class Catalog:
             found[0].require_removable(dataset.uri)
 
     def dropped(self, dataset: SqlDataset, name: str = "") -> None:
-        """The dataset is gone, which was the table `name`, or has another name."""
+        """The dataset that was the table `name` was dropped or renamed."""
         found = self.attached.split(name) if name and name not in self._registered else None
         if found is not None:
             namespace, schema, table = found
@@ -90,11 +90,11 @@ class Catalog:
                 del self._registered[name]
 
     def names(self) -> list[str]:
-        """The names that mean datasets here: those in the directory, and registered ones."""
+        """The names of datasets: those in the directory, and registered ones."""
         return sorted({*self.attached.current_tables(), *self._registered})
 
     def tables(self) -> dict[str, str]:
-        """Table name -> location of the datasets in the directory where names without dots are looked up."""
+        """Table name -> location of the datasets in the default directory."""
         current = self.attached.current_directory()
         if current is None:
             return {}
@@ -110,9 +110,9 @@ class Catalog:
         return self.open(Reference(listed.name, listed.name))
 
     def new_place(self, name: str, *, dots: bool) -> str | None:
-        """Where a new dataset of a name belongs, None if the name is one for a table of the engine.
+        """The location for a new dataset with this name; None if it is a table of the engine.
 
-        Without `dots` these are part of the name of the table.
+        Without `dots`, dots are part of the table name.
         """
         found = self.attached.split(name, dots=dots)
         if found is None or any("/" in part or os.sep in part for part in found[1:]):
@@ -138,22 +138,22 @@ class Catalog:
         return place.location
 
     def resolve(self, statement: Statement) -> dict[str, SqlDataset]:
-        """The datasets that `statement` names, each at the version asked for or the newest there is now.
+        """The datasets that `statement` names, each at the requested version or the newest one.
 
-        Raises `DatasetNotFoundError` for a path that stands where only a table can and holds no dataset.
+        Raises `DatasetNotFoundError` for a path used as a table that does not contain a dataset.
         """
         tables = self.tables()
         found = ((reference.name, self._find(reference, tables)) for reference in statement.references)
         return {name: dataset for name, dataset in found if dataset is not None}
 
     def open(self, reference: Reference) -> SqlDataset | None:
-        """The dataset that `reference` names, None if it is no name of one; errors as in `resolve`."""
+        """The dataset that `reference` names; None if it is not a dataset. Errors as in `resolve`."""
         return self._find(reference, self.tables())
 
     def open_to_change(self, reference: Reference) -> SqlDataset | None:
-        """The newest version of the dataset that `reference` names, None if it is no name of one.
+        """The newest version of the dataset that `reference` names; None if it is not a dataset.
 
-        In a transaction it has what the transaction changed, and what is made of it is the transaction's.
+        In a transaction, this includes the changes of the transaction, and new changes become part of it.
         """
         dataset = self._found(reference, self.tables())
         if dataset is None:
@@ -163,17 +163,17 @@ class Catalog:
         return type(dataset)(latest(dataset.snapshot))
 
     def changing(self) -> AbstractContextManager[None]:
-        """What is read in the block decides what a statement changes."""
+        """Reads in this block determine what a statement changes."""
         return nullcontext() if self.transaction is None else self.transaction.changing()
 
     def looked_for(self, dataset: SqlDataset, matches: Matches) -> None:
-        """A statement changed the rows of `dataset` that `matches` tells."""
+        """A statement changed the rows of `dataset` selected by `matches`."""
         if self.transaction is not None:
             self.transaction.looked_for(dataset, matches)
 
     def _find(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
         found = self._found(reference, tables)
-        # Other words of the statement may happen to be names of datasets.
+        # Other words in the statement may be the same as dataset names.
         if found is not None and reference.certain and self.transaction is not None:
             self.transaction.met(found)
         return found
@@ -206,7 +206,7 @@ class Catalog:
         return None
 
     def _in_namespace(self, reference: Reference, location: str) -> str | None:
-        """Where the dataset of a name with dots is, or of a name that only a service knows."""
+        """The location of a dataset with a dotted name, or of a name that only a service can resolve."""
         if "." in location:
             is_name = not reference.quoted
         else:
@@ -217,7 +217,7 @@ class Catalog:
         return None if place is None else self._location(place)
 
     def _open_choice(self, location: str, choice: VersionChoice, *, suffixed: bool) -> SqlDataset:
-        """A name behind ``@`` is a tag, or else a branch."""
+        """A name after ``@`` is a tag, otherwise a branch."""
         try:
             return self._open(location, choice)
         except VersionNotFoundError:
@@ -230,7 +230,7 @@ class Catalog:
             raise
 
     def _locate(self, location: str) -> str:
-        """A relative path is relative to the directory if it exists there, else to the working directory."""
+        """Resolve a relative path in the directory if it exists there, otherwise in the working directory."""
         if self.directory is not None and not is_remote(location) and not os.path.isabs(location):
             inside = join(self.directory, location)
             if is_remote(self.directory) or os.path.isdir(inside):
@@ -238,7 +238,7 @@ class Catalog:
         return location
 
     def _open(self, location: str, choice: VersionChoice) -> SqlDataset:
-        """The dataset as it is now; if nothing changed the one opened before, with its metadata at hand."""
+        """The current dataset; if unchanged, the object opened before, whose metadata is already loaded."""
         newest = self._open_now(location, choice)
         if self.transaction is not None and choice.is_newest:
             return self.transaction.view(newest)
@@ -254,7 +254,7 @@ class Catalog:
 
 
 def _lookup(names: Mapping[str, Any], name: str) -> Any:
-    """The entry of that name; if none exists, of that name in another case."""
+    """The entry with that name, or with the same name in different case."""
     found = names.get(name)
     if found is None:
         folded = name.lower()

@@ -1,4 +1,4 @@
-"""The dataset as statements see it: without the pyarrow face, which takes longer to import than a query."""
+"""The dataset class for statements: without the pyarrow interface, whose import takes longer than a query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_sql.catalog.values import compile_value
 
 
 def _compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
-    # DataFusion is imported with the first such function.
+    # DataFusion is imported when such a function is first used.
     from lance_sql.catalog.functions import compute
 
     return compute(name, values)
@@ -23,7 +23,7 @@ external.provide(_compute)
 
 
 class SqlDataset(DatasetVersion):
-    """A dataset of the engine whose operations compute any SQL expression."""
+    """A dataset of the engine whose operations accept any SQL expression."""
 
     @staticmethod
     def _compiler(text: str, schema: pa.Schema) -> Any:

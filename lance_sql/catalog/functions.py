@@ -1,4 +1,4 @@
-"""Functions of filters that the engine does not compute itself, computed by DataFusion."""
+"""Filter functions that the engine does not implement, evaluated by DataFusion."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _numbers = itertools.count()
 def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     """The scalar function `name` of DataFusion over arrays of equal length, or constants.
 
-    LookupError where none exists, InvalidFilterError where it has no value for a row.
+    LookupError if the function does not exist, InvalidFilterError if it cannot be evaluated per row.
     """
     if not name.replace("_", "").isalnum() or not (values or name in _CONSTANTS):
         raise LookupError(name)
     arrays = {f"a{place}": value for place, value in enumerate(values) if not _is_inlined(value)}
     rows = next((len(value) for value in arrays.values() if not isinstance(value, pa.Scalar)), 1)
     if rows == 0:
-        # Two rows tell the type, and that each row has one value.
+        # Two rows are enough to infer the type, and to check for one value per row.
         filled = [value if isinstance(value, pa.Scalar) else pa.nulls(2, value.type) for value in values]
         return compute(name, filled).slice(0, 0)
     columns = {
@@ -45,7 +45,7 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
         raise
     except (
         BaseException
-    ) as error:  # DataFusion's errors have no class of their own, and its panics none of Python
+    ) as error:  # DataFusion's errors have no specific class, and its panics are not even Python exceptions
         text = str(error)
         if "Invalid function" in text or "No function matches" in text or "Failed to coerce" in text:
             raise LookupError(name) from error
@@ -59,7 +59,7 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
 
 
 def _is_inlined(value: pa.Array | pa.Scalar) -> bool:
-    """Whether a constant is written into the query: some functions take nothing else."""
+    """Whether a constant is written into the query: some functions accept only literals."""
     if not isinstance(value, pa.Scalar) or not value.is_valid:
         return False
     kind = value.type

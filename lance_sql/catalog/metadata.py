@@ -13,7 +13,7 @@ _TAGS_SCHEMA = pa.schema([("name", pa.string()), ("version", pa.uint64()), ("bra
 
 
 def metadata_table(dataset: DatasetVersion, name: str) -> pa.Table:
-    """One of `METADATA_TABLES`, of the version that `dataset` is; versions and tags are those of now."""
+    """One of `METADATA_TABLES` for the version of `dataset`; versions and tags are the current ones."""
     if name == TAGS and not hasattr(dataset.inspect, TAGS):
         rows: list[dict[str, Any]] = [
             {"name": tag.name, "version": tag.version, "branch": tag.branch} for tag in dataset.tags.list()

@@ -1,4 +1,4 @@
-"""Where the datasets of a name lie: directories, and whatever else lists datasets by name."""
+"""Resolves table names to locations: directories, and services that list datasets by name."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, Protocol
 from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.io import open_store
 
-#: The schema of tables whose name says none.
+#: The schema of table names without a schema.
 MAIN = "main"
 
 SUFFIX = ".lance"
 
-# What makes a folder of a bucket exist that has no tables yet.
+# Marker file that creates an empty folder in a bucket.
 _MARKER = ".schema"
 
 
 class Place(NamedTuple):
-    """Where a dataset lies, and with which options it is reached; None: those of the session."""
+    """The location of a dataset and its storage options; None: those of the session."""
 
     location: str
     options: Mapping[str, Any] | None = None
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 class Namespace(Protocol):
     """Schemas of tables, which are datasets."""
 
-    #: what it is over, for people
+    #: description for people
     source: str
 
     def schemas(self) -> list[str]:
@@ -38,22 +38,22 @@ class Namespace(Protocol):
         """The names of the tables of a schema; none if there is no such schema."""
 
     def find(self, schema: str, table: str) -> Place | None:
-        """Where a table is, None if it does not exist."""
+        """The location of a table, None if it does not exist."""
 
     def place(self, schema: str, table: str) -> Place:
-        """Where a new table of that name belongs."""
+        """The location for a new table with that name."""
 
     def require_removable(self, location: str) -> None:
-        """ExternalAccessError if what is at a location must not be removed as one of the tables."""
+        """ExternalAccessError if the contents of a location must not be removed as a table."""
 
     def dropped(self, schema: str, table: str) -> None:
         """The dataset of a table was removed."""
 
     def create_schema(self, schema: str) -> None:
-        """Make a schema without tables."""
+        """Create an empty schema."""
 
     def drop_schema(self, schema: str) -> None:
-        """Remove a schema that has no tables."""
+        """Remove an empty schema."""
 
 
 class DirectoryNamespace:
@@ -91,7 +91,7 @@ class DirectoryNamespace:
         """All tables are below the directory."""
 
     def dropped(self, schema: str, table: str) -> None:
-        """Nothing else knows of the table."""
+        """No other place refers to the table."""
 
     def create_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
@@ -142,7 +142,7 @@ def _plain(schema: str) -> str:
 
 
 def named(name: str, names: list[str]) -> str | None:
-    """The one of `names` that is meant: the same, or else the only one in another case."""
+    """The matching name: the same, or else the only one that differs in case."""
     if name in names:
         return name
     matches = [known for known in names if known.lower() == name.lower()]

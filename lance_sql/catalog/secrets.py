@@ -1,4 +1,4 @@
-"""Secrets: credentials for places, given by ``CREATE SECRET`` and used for datasets there."""
+"""Secrets: credentials for storage locations, created by ``CREATE SECRET`` and used for datasets there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 
-#: Options of DuckDB's secrets for object stores, and the storage options that mean the same.
+#: Options of DuckDB's secrets for object stores -> the equivalent storage options.
 _S3: Final = {
     "key_id": "aws_access_key_id",
     "secret": "aws_secret_access_key",
@@ -16,7 +16,7 @@ _S3: Final = {
 }
 _AZURE: Final = {"account_name": "azure_storage_account_name"}
 
-#: Kind of a secret -> beginnings of the places that it is for.
+#: Kind of a secret -> URL prefixes that it applies to.
 _PLACES: Final = {
     "s3": ("s3://", "s3a://", "s3n://", "s3+ddb://"),
     "r2": ("r2://",),
@@ -24,12 +24,12 @@ _PLACES: Final = {
     "azure": ("az://", "azure://", "abfss://", "abfs://"),
 }
 
-#: Kinds whose credentials datasets can use.
+#: Kinds of secrets that datasets can use.
 KINDS: Final = frozenset({"s3", "azure"})
 
 
 class Secret(NamedTuple):
-    """Storage options for the places that begin with one of `scopes`."""
+    """Storage options for locations with one of the prefixes `scopes`."""
 
     name: str
     scopes: tuple[str, ...]
@@ -69,7 +69,7 @@ def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
 
 
 def matching(secrets: Iterable[Secret], location: str) -> Mapping[str, Any]:
-    """The options of the secret whose scope is the longest that `location` begins with."""
+    """The options of the secret with the longest scope that is a prefix of `location`."""
     lowered = location.lower()
     found = [
         (len(scope), one.options)

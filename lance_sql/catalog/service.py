@@ -1,4 +1,4 @@
-"""Namespaces of the packages `lance-namespace`: services that know where the datasets of a name lie."""
+"""Namespaces of the package `lance-namespace`: services that resolve dataset names to locations."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lance_sql.catalog.namespaces import MAIN, Place
 from lance_sql.catalog.service_places import note_made, options_for_place, require_removable
 from lance_sql.errors import PackageNotInstalledError
 
-#: Between the levels of the name of a namespace.
+#: Delimiter between the levels of a namespace's name.
 DELIMITER = "$"
 
-# The longest answer of a REST server, and how much of it is read, and maybe unpacked, at a time.
+# Maximum size of a REST response, and of the pieces in which it is read and decompressed.
 _MOST_BYTES = 64 << 20
 _PART_BYTES = 64 << 10
 
 
 class ServiceNamespace:
-    """A namespace of a service: its tables are in the schema ``main``, its own namespaces are schemas."""
+    """A namespace of a service: its tables are in the schema ``main``; its child namespaces are schemas."""
 
     def __init__(
         self, client: Any, root: list[str], source: str, storage_options: Mapping[str, Any] | None = None
@@ -144,7 +144,7 @@ class RestClient:
         import urllib3
 
         configuration = rest.Configuration(host=endpoint.rstrip("/"))
-        # Redirected to another host, a request leaves behind what was meant for this one.
+        # Credentials are not sent along when a request is redirected to another host.
         secret = {*urllib3.Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT, *headers}
         configuration.retries = urllib3.Retry(3, remove_headers_on_redirect=secret)
         api = rest.ApiClient(configuration)
@@ -177,7 +177,7 @@ class RestClient:
 
 
 def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
-    """`send`, which does not read more of an answer than one may have."""
+    """`send` with a limit on the size of the response."""
 
     def bounded(*arguments: Any, **options: Any) -> Any:
         answer = send(*arguments, **options)
@@ -196,14 +196,14 @@ def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
 
 
 def _name(request: Any) -> str:
-    """The name of what a request is about; the delimiter alone is the root."""
+    """The identifier in a request; the delimiter alone is the root."""
     return DELIMITER.join(request.id) or DELIMITER
 
 
 def connect_service(
     kind: str, root: str, properties: Mapping[str, str], storage_options: Mapping[str, Any] | None
 ) -> ServiceNamespace:
-    """The namespace `root` of a service: ``rest``, or whatever `lance_namespace.connect` knows by `kind`.
+    """The namespace `root` of a service: ``rest``, or any `kind` that `lance_namespace.connect` supports.
 
     Properties of ``rest`` are ``endpoint``, ``bearer_token``, ``api_key``, and ``header.NAME``.
     """

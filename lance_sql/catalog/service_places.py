@@ -1,4 +1,4 @@
-"""Which places a service of namespaces may name: it is not believed more than the manifest of a dataset."""
+"""Which locations a namespace service may return: it is trusted no more than the manifest of a dataset."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from lance_engine.legible import without_secrets
 
 _BUCKETS: Final = ("s3", "s3a", "s3+ddb", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
-#: folders on the local disk that this process made for tables of services, which it may remove again
+#: folders on the local disk that this process created for tables of services, which it may remove again
 _made: set[str] = set()
 
 
 def options_for_place(
     source: str, location: str, options: Mapping[str, Any] | None, given: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """The storage options for a table that the service at `source` says is at `location`.
+    """The storage options for a table that the service at `source` locates at `location`.
 
-    `options` are those of the session, `given` those that the service adds. ExternalAccessError for a place
-    that the service may not name: another one than a bucket, or the disk that it shares with us.
+    `options` are those of the session, `given` those that the service adds. Raises ExternalAccessError for a
+    location that the service may not use: it must be in a bucket, or on a disk that the service shares with
+    this process.
     """
     if "\0" in location:
         raise LanceError(f"The namespace reports a table at {location!r}", path=source)
     access = external_access(options)
-    # What may be reached is for the caller to say.
+    # The caller decides which locations are allowed.
     added = {name: value for name, value in (given or {}).items() if name.lower() != ALLOW_EXTERNAL}
     allowed = access.everything
     for prefix, own in access.prefixes.items():
@@ -40,20 +41,20 @@ def options_for_place(
         raise _refused(source, f"names '{without_secrets(location)}' as the place of a table", location)
     kept = dict(options or {})
     if any("endpoint" in name.lower() or "proxy" in name.lower() for name in added):
-        # Credentials of the session are not for a server that somebody else chose.
+        # Do not send the session's credentials to a server that the service chose.
         kept = {name: value for name, value in kept.items() if name == ALLOW_EXTERNAL}
     return {**kept, **added} or None
 
 
 def note_made(location: str) -> None:
-    """Remember that a table of a service will be made at a place where nothing is."""
+    """Remember that a table of a service will be created at an empty location."""
     folder = local_folder(location)
     if folder is not None and not os.path.lexists(folder):
         _made.add(os.path.realpath(folder))
 
 
 def require_removable(source: str, location: str, options: Mapping[str, Any] | None) -> None:
-    """ExternalAccessError for a folder on the local disk that only the service says is one of its tables."""
+    """ExternalAccessError for a local folder that only the service claims is one of its tables."""
     folder = local_folder(location)
     if folder is None or os.path.realpath(folder) in _made:
         return

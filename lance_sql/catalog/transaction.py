@@ -1,4 +1,4 @@
-"""Datasets as a transaction sees them: at the versions that it began with, and with its own changes."""
+"""Datasets as a transaction sees them: at the versions it started with, plus its own changes."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ if TYPE_CHECKING:
     from lance_engine.table.commit import Others
     from lance_engine.table.snapshot import Snapshot
 
-#: Whether rows of a dataset are among those that a statement looked for.
+#: Whether rows of a dataset are among those that a statement searched for.
 Matches = Callable[[SqlDataset], bool]
 
-#: Property of the commits of transactions that read rows of the dataset which they only added rows to.
+#: Commit property of transactions that read rows of a dataset to which they only added rows.
 _READS: Final = "lance_sql.reads"
 
-#: Operations that leave the rows of a dataset as they are.
+#: Operations that do not change the rows of a dataset.
 _LEAVES_ROWS: Final = frozenset(
     ["create_index", "reserve_fragments", "rewrite", "update_bases", "update_config"]
 )
 
 
 class Transaction:
-    """What the statements between BEGIN and COMMIT did to datasets.
+    """The changes that the statements between BEGIN and COMMIT made to datasets.
 
-    The newest version of a dataset is the one that was the newest when the transaction first met it. With
-    `serializable`, what queries read counts at COMMIT as well as what statements that change rows read.
+    A transaction sees the version of a dataset that was the newest when the transaction first used it. With
+    `serializable`, COMMIT also checks the rows read by queries, not only those read by statements that change
+    rows.
     """
 
     def __init__(self, *, serializable: bool = False) -> None:
@@ -47,19 +48,19 @@ class Transaction:
         self._seen: dict[str, SqlDataset] = {}
         self._staged: dict[str, StagedChanges] = {}
         self._views: dict[str, SqlDataset] = {}
-        #: by location: what was looked for; None stands for all rows
+        #: by location: the conditions of reads; None stands for all rows
         self._read: dict[str, list[Matches | None]] = {}
 
     def view(self, dataset: SqlDataset) -> SqlDataset:
-        """The dataset of which `dataset` is the newest version, for queries."""
+        """`dataset`, or the newer version that this transaction made of it, for queries."""
         return self._views.get(dataset.uri) or self._seen.setdefault(dataset.uri, dataset)
 
     def own(self, dataset: SqlDataset) -> SqlDataset:
-        """`dataset`, a version that was given a name, or what the transaction made of its dataset."""
+        """`dataset`, a version selected by name, or the version that the transaction made of its dataset."""
         return self._views.get(dataset.uri, dataset)
 
     def target(self, dataset: SqlDataset) -> SqlDataset:
-        """The dataset of which `dataset` is a version, for a statement that changes it."""
+        """The dataset for a statement that changes it."""
         from lance_engine.operations.staged import StagedChanges  # takes longer to import than a query
 
         uri = dataset.uri
@@ -71,14 +72,14 @@ class Transaction:
         return type(dataset)(staged.snapshot)
 
     def changed(self, dataset: SqlDataset) -> None:
-        """A statement made `dataset` of what `target` gave it."""
+        """A statement created `dataset` from what `target` returned."""
         staged = self._staged[dataset.uri]
         staged.advance(dataset.snapshot)
         self._views[dataset.uri] = type(dataset)(staged.view())
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """What is read in the block decides what a statement changes."""
+        """Reads in this block determine what a statement changes."""
         before, self._changing = self._changing, True
         try:
             yield
@@ -86,21 +87,22 @@ class Transaction:
             self._changing = before
 
     def met(self, dataset: SqlDataset) -> None:
-        """A statement reads any rows of `dataset`: that matters if others may make a newer version of it."""
+        """A statement reads any rows of `dataset`: this matters if another writer creates a newer version."""
         uri = dataset.uri
         is_newest = dataset is self._views.get(uri) or dataset is self._seen.get(uri)
         if is_newest and (self._changing or self._serializable):
             self._read.setdefault(uri, []).append(None)
 
     def looked_for(self, dataset: SqlDataset, matches: Matches) -> None:
-        """A statement changed the rows of `dataset` that `matches` tells."""
+        """A statement changed the rows of `dataset` selected by `matches`."""
         self._read.setdefault(dataset.uri, []).append(matches)
 
     def commit(self) -> list[SqlDataset]:
-        """Commit the changes of one dataset after the other, in the order in which they were first changed.
+        """Commit the changes, one dataset after the other, in the order of their first change.
 
-        When one fails, those before it stay committed, which the error says; nothing is left of the others.
-        An interruption has a note that says the same, and which dataset it may have come too late for.
+        If one commit fails, the earlier ones stay committed, as the error says, and the other changes are
+        discarded. An interruption carries a note with the same information, and the dataset that may already
+        be committed.
         """
         committed: list[SqlDataset] = []
         under_way = ""
@@ -125,7 +127,7 @@ class Transaction:
         return committed
 
     def rollback(self) -> None:
-        """Leave nothing of the changes behind that were not committed."""
+        """Discard the changes that were not committed."""
         for staged in self._staged.values():
             staged.discard()
         self._staged.clear()
@@ -138,9 +140,9 @@ def already_committed(committed: list[SqlDataset]) -> str:
 
 
 def _check(base: Snapshot, read: list[Matches | None], newest: Snapshot, others: Others) -> None:
-    """CommitConflictError if what a transaction did would have been otherwise after what others committed.
+    """CommitConflictError if concurrent commits would have changed the result of this transaction.
 
-    Others that only added rows, and looked at none, may as well have come after the transaction.
+    Transactions that only added rows, without reading any, do not conflict.
     """
     readers = [version for version, transaction in others if _reads(transaction)]
     if not read or not readers:
@@ -159,7 +161,7 @@ def _check(base: Snapshot, read: list[Matches | None], newest: Snapshot, others:
 def _finds(matches: Matches, part: SqlDataset) -> bool:
     try:
         return matches(part)
-    except LanceError:  # its columns may be gone
+    except LanceError:  # its columns may have been dropped
         return True
 
 

@@ -1,4 +1,4 @@
-"""SQL expressions over the columns of a row, computed by DuckDB: what is too much for the engine."""
+"""SQL expressions over the columns of a row, evaluated by DuckDB if the engine cannot."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lance_sql.scratch import scratch
 def compile_value(
     text: str, schema: pa.Schema, *, whole_quotients: bool = False, time_zone: str | None = None
 ) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
-    """The columns of `schema` that the expression `text` needs, and a function from a batch to its values.
+    """The columns of `schema` that the expression `text` needs, and a function from batches to values.
 
-    `whole_quotients` makes ``/`` divide whole numbers into whole numbers, as filters do. `time_zone` is where
-    times without a zone are meant, by default the zone of the process.
+    `whole_quotients` makes ``/`` divide integers into integers, as in filters. `time_zone` applies to times
+    without a zone; the default is the local time zone.
 
-    It must compute one value from one row: InvalidFilterError for aggregates, window functions and queries,
-    and for what DuckDB does not understand.
+    The expression must compute one value per row: InvalidFilterError for aggregates, window functions,
+    queries, and anything that DuckDB does not accept.
     """
     load("sqlglot")
     import sqlglot
@@ -41,13 +41,13 @@ def compile_value(
         )
     columns = _columns(parsed, schema)
     compute = _function(parsed.sql(dialect="duckdb"), whole_quotients, time_zone)
-    # On no rows: what DuckDB does not understand is known before anything is written.
+    # Evaluated on no rows first, so that invalid expressions fail before anything is written.
     compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
     return columns, compute
 
 
 def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
-    """The columns that may be meant by the names in the expression; one to count rows if none exists."""
+    """The columns that names in the expression may refer to; if none, one column to count rows by."""
     from sqlglot import exp
 
     if parsed.find(exp.Star):
@@ -57,7 +57,7 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
 
 
 def _without_halves(table: pa.Table) -> pa.Table:
-    """A table with half precision floats as single ones: DuckDB has no type for them."""
+    """The table with half floats as single floats: DuckDB has no half float type."""
     fields = [
         field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in table.schema
     ]
@@ -81,7 +81,7 @@ def _function(
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error
             except duckdb.Error as error:
-                problem = str(error).partition("\n")[0]  # without the line of a query that nobody wrote
+                problem = str(error).partition("\n")[0]  # without the line of a generated query
                 raise InvalidFilterError(f"Cannot compute the value {expression}: {problem}") from error
         return result.column(0).combine_chunks()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-#: command -> the module that defines it under this name
+#: command -> the module that defines it
 _COMMANDS = {
     "query": "query",
     "shell": "shell",
@@ -75,7 +75,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _legible_mistakes() -> Iterator[None]:
-    """Arguments may be file names that others chose: messages about them cannot steer a terminal."""
+    """Arguments may be file names chosen by others: control characters in messages are escaped."""
     try:
         yield
     except click.ClickException as error:

@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class Exit(IntEnum):
     """Exit codes."""
 
-    #: done
+    #: success
     OK = 0
     #: the command failed; the reason is on standard error
     ERROR = 1
@@ -40,8 +40,8 @@ def reports_errors(command: Command) -> Command:
     def run(*args: Any, debug: bool, **options: Any) -> None:
         try:
             command(*args, **options)
-        except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
-            # What is left in the buffer has nowhere to go.
+        except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
+            # Discard what is left in the buffer.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(Exit.OK) from None
         except KeyboardInterrupt:
@@ -49,7 +49,7 @@ def reports_errors(command: Command) -> Command:
                 raise
             click.echo("interrupted", err=True)
             raise click.exceptions.Exit(Exit.INTERRUPTED) from None
-        except (LanceError, OSError, ValueError) as error:  # a ValueError is about an argument
+        except (LanceError, OSError, ValueError) as error:  # a ValueError means an invalid argument
             if debug:
                 raise
             show_error(error)

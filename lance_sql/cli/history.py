@@ -13,7 +13,7 @@ from lance_sql.cli.options import json_option, open_dataset, storage_option
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
-#: What of a transaction is told besides the version.
+#: Keys of a transaction that are shown, besides the version.
 _CHANGES = ("fragments_added", "fragments_updated", "fragments_removed", "predicate")
 
 

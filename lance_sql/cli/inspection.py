@@ -13,11 +13,11 @@ from lance_sql.cli.options import dataset_options, json_option, open_dataset
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-#: Parts of the report, which are inspections of the engine.
+#: Parts of the report, which are methods of `Dataset.inspect`.
 _PARTS = ("versions", "fragments", "files", "columns", "pages", "indices", "refs")
-#: What `statistics` adds to columns.
+#: Keys that `statistics` adds to columns.
 _ADDED = ("rows", "null_count", "minimum", "maximum", "zones", "plain_bytes", "ratio")
-#: Pages of a column in a fragment, and fragments, that the tree shows unless asked for all.
+#: Maximum number of pages per column and fragment, and of fragments, that the tree shows by default.
 _SHOWN = 8
 
 

@@ -19,7 +19,7 @@ def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str])
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            # Not the text: it may be a secret.
+            # The value is left out: it may be a secret.
             raise click.BadParameter("expected KEY=VALUE", ctx, parameter)
         found[key.strip()] = value.strip()
     return found

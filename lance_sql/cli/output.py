@@ -83,7 +83,7 @@ def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
 def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: int = 40) -> None:
     """Write `result` to the open file `target`.
 
-    All formats but ``table`` and ``markdown`` stream: the rows are never in memory at once.
+    All formats except ``table`` and ``markdown`` stream: the rows are never all in memory.
     """
     if format in ("table", "markdown"):
         from lance_sql.display.tables import text_table
@@ -150,7 +150,7 @@ def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
     writer = csv.writer(target, lineterminator="\n")
     shown = target is sys.stdout and target.isatty()
     writer.writerow([legible_line(name) if shown else name for name in reader.schema.names])
-    # A file holds values as they are; a terminal would obey them.
+    # Files get values unchanged; a terminal would interpret control characters.
     cell = _csv_shown if shown else _csv_value
     for batch in reader:
         writer.writerows(zip(*(map(cell, column.to_pylist()) for column in batch.columns), strict=True))

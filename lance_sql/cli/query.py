@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
     from lance_sql.session.result import QueryResult
 
-#: Formats of rows, with the endings of files that imply them.
+#: Formats of rows, with the file extensions that imply them.
 FORMATS = {
     "table": (".txt",),
     "markdown": (".md",),
@@ -27,7 +27,7 @@ FORMATS = {
     "parquet": (".parquet",),
     "arrow": (".arrow", ".arrows"),
 }
-#: Formats in which each statement of a script shows its rows; a file of another format has one table.
+#: Formats that show the rows of every statement of a script; other formats contain one table.
 _SHOWING = ("table", "markdown")
 _SETTING = re.compile(r"[A-Za-z_][\w.]*")
 

@@ -6,7 +6,7 @@ import io
 import sys
 from typing import Any
 
-# What pyarrow asks of them: whether a list is a Series, and whether a value is a relativedelta.
+# Modules that pyarrow imports only to check for a Series or a relativedelta.
 _LEFT_OUT = ("pandas", "dateutil")
 
 

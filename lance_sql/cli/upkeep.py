@@ -16,7 +16,7 @@ from lance_sql.cli.options import dataset_options, json_option, open_dataset, st
 _SPAN = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-#: The commands that do what methods of a dataset do.
+#: The commands that call methods of a dataset.
 _COMMANDS = {"compact": "compact", "cleanup": "cleanup", "optimize_indices": "index optimize"}
 
 

@@ -1,1 +1,1 @@
-"""What people read: amounts in words, rows as tables, errors in one line."""
+"""Output for people: amounts with units, rows as tables, errors in one line."""

@@ -1,4 +1,4 @@
-"""Tables as data frames of libraries that need not be installed."""
+"""Tables as data frames of optional libraries."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lance_engine.plan_picture import PlanNode
 
-#: How DuckDB calls estimates; the other details have names of their own.
+#: DuckDB's names for estimates; the other details have self-explanatory names.
 _ESTIMATE = "Estimated Cardinality"
 #: A scan of Lance data, in the plans of either engine.
 _LANCE = ("ARROW_SCAN", "PYTHON_ARROW_SCAN", "DatasetExec", "FFI_ExecutionPlan")
@@ -30,13 +30,13 @@ def tree_of_json(nodes: Iterable[Mapping[str, Any]]) -> tuple[PlanNode, ...]:
 
 
 def tree_of_lines(plan: str) -> tuple[PlanNode, ...]:
-    """The steps of a plan of DataFusion: a line each, indented below the step that takes its rows."""
+    """The steps of a DataFusion plan: one per line, indented below the step that consumes its rows."""
     lines = [line for line in plan.splitlines() if line.strip()]
     return _below([(len(line) - len(line.lstrip()), line.strip()) for line in lines])
 
 
 def _below(lines: list[tuple[int, str]]) -> tuple[PlanNode, ...]:
-    """The trees of lines whose first has the indent of the roots."""
+    """The trees of lines; roots have the indent of the first line."""
     if not lines:
         return ()
     found = []

@@ -1,4 +1,4 @@
-"""Plans of engines for people: lines as they are, in a font of equal widths."""
+"""Engine plans for people: unwrapped lines in a monospaced font."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lance_engine.legible import legible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The columns of what EXPLAIN returns in DuckDB and in DataFusion: titles, and plans.
+#: The columns of an EXPLAIN result in DuckDB and in DataFusion: titles, and plans.
 _EXPLAINED = (("explain_key", "explain_value"), ("plan_type", "plan"))
 _FONT = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def plan_text(table: pa.Table) -> str | None:
-    """The text of the plans in the result of an EXPLAIN; None for other rows."""
+    """The text of the plans in an EXPLAIN result; None for other rows."""
     if tuple(table.schema.names) not in _EXPLAINED:
         return None
     titles, plans = (column.to_pylist() for column in table.columns)
@@ -29,6 +29,6 @@ def plan_text(table: pa.Table) -> str | None:
 
 
 def plan_html(text: str) -> str:
-    """Lines of a plan for a notebook: none is wrapped, whatever the style of the page."""
+    """The lines of a plan for a notebook, never wrapped, whatever the style of the page."""
     style = f"{_FONT}; font-size: 13px; line-height: 1.25; white-space: pre; overflow-x: auto"
     return f'<pre style="{html.escape(style)}">{html.escape(text)}</pre>'

@@ -15,22 +15,22 @@ from lance_engine.legible import legible_line
 from lance_sql.display.amounts import counted, interval_text
 from lance_sql.display.plans import plan_html, plan_text
 
-#: Characters of one value that are shown.
+#: Maximum number of characters shown per value.
 _VALUE_WIDTH = 80
-#: Characters of a cut value that a notebook shows when it is pointed at.
+#: Maximum number of characters in the tooltip of a truncated value in notebooks.
 _HOVER_WIDTH = 1000
 
 
-#: What shows a value; chosen by the name of its column.
+#: Formatter of values; chosen by column name.
 Showing = Callable[[Any], str]
 
 
 def text_table(table: pa.Table, max_rows: int, showing: Callable[[str], Showing] = lambda _: _text) -> str:
     """The first `max_rows` rows as aligned text.
 
-    Long values are cut. On a terminal too narrow for the rows, text is cut further, but no column name and no
-    number, date or time; then columns in the middle are left out, as the last line says. The result of an
-    EXPLAIN is shown as the plan that it is.
+    Long values are truncated. If the terminal is too narrow, strings are truncated further, but column names,
+    numbers, dates and times are not; then columns in the middle are left out, and the last line says so. The
+    result of an EXPLAIN is shown as a plan.
     """
     if table.num_columns == 0:
         return _footer(table, max_rows)
@@ -61,7 +61,7 @@ def text_table(table: pa.Table, max_rows: int, showing: Callable[[str], Showing]
 
 
 def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[int]:
-    """The widths below which columns become illegible: text may be cut, down to the name of the column."""
+    """The minimum legible widths of columns: strings may be truncated to the width of the column name."""
     return [
         width_of(name) if _may_be_cut(kind) else width
         for name, kind, width in zip(names, table.schema.types, widths, strict=True)
@@ -71,7 +71,7 @@ def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[
 def _without_middle(
     table: pa.Table, max_rows: int, room: int, showing: Callable[[str], Showing]
 ) -> tuple[pa.Table, int]:
-    """The table, or its first and last columns with a mark between them, and how many were left out."""
+    """The table, or its first and last columns with a marker between them, and the number left out."""
     names = [legible_line(name) for name in table.schema.names]
     columns = (
         zip(*_values(table, max_rows, showing=showing), strict=True) if table.num_rows else [()] * len(names)
@@ -81,7 +81,7 @@ def _without_middle(
     if sum(least) + 3 * (len(least) - 1) <= room:
         return table, 0
     first = last = 0
-    left = room - 1  # the mark
+    left = room - 1  # the marker
     while first + last < len(least):
         width = least[first] if first <= last else least[-1 - last]
         if first and width + 3 > left:
@@ -102,7 +102,7 @@ def _may_be_cut(kind: pa.DataType) -> bool:
 
 
 def _fitting(widths: list[int], least: list[int], room: int) -> list[int]:
-    """Widths that fit into a line of `room`: the widest columns give way, down to the widths in `least`."""
+    """Widths that fit into a line of `room`: the widest columns shrink first, down to `least`."""
     fitting = list(widths)
     excess = sum(fitting) + 3 * (len(fitting) - 1) - room
     while excess > 0:
@@ -117,7 +117,7 @@ def _fitting(widths: list[int], least: list[int], room: int) -> list[int]:
 
 
 def _fit(text: str, width: int) -> str:
-    """`text` cut to `width` columns of a terminal."""
+    """`text` truncated to `width` terminal columns."""
     if width_of(text) <= width:
         return text
     while text and width_of(text) >= width:
@@ -132,12 +132,12 @@ def _is_number(kind: pa.DataType) -> bool:
 def html_table(table: pa.Table, max_rows: int) -> str:
     """The first `max_rows` rows as an HTML table with the types of the columns.
 
-    Long values are cut, and tell in full when pointed at.
+    Long values are truncated, and shown in full in a tooltip.
     """
     plan = plan_text(table)
     if plan is not None:
         return plan_html(plan)
-    # Notebooks align everything to the right unless told otherwise.
+    # Notebooks right-align everything by default.
     aligned = [
         f' style="text-align: {"right" if _is_number(field.type) else "left"}"' for field in table.schema
     ]
@@ -199,9 +199,9 @@ def _text(value: Any) -> str:
 
 
 def fact_showing(name: str) -> Showing:
-    """How facts about a dataset are shown, as opposed to its values.
+    """Formats facts about a dataset, as opposed to its values.
 
-    Yes and no, nothing for null, and numbers with separators, unless they are names, as versions and ids are.
+    Yes and no for booleans, nothing for null, and separators in numbers, except in versions and ids.
     """
     return _text_of_id if name.endswith(("version", "id", "ids")) else _text_of_fact
 
@@ -224,7 +224,7 @@ def _footer(table: pa.Table, max_rows: int) -> str:
 
 
 def aligned(rows: list[list[str]], right: Collection[int] = ()) -> list[str]:
-    """Lines of `rows` with aligned columns two spaces apart, those numbered in `right` to the right."""
+    """Lines of `rows` with aligned columns two spaces apart; those numbered in `right` are right-aligned."""
     rows = [[legible_line(text) for text in row] for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(_padded(row, widths, right)).rstrip() for row in rows]
@@ -237,7 +237,7 @@ def _padded(row: list[str], widths: list[int], right: Collection[int]) -> Iterat
 
 
 def width_of(text: str) -> int:
-    """Columns that `text` takes on a terminal."""
+    """The width of `text` on a terminal."""
     if text.isascii():
         return len(text)
     return sum(

@@ -1,5 +1,5 @@
-"""One package for each SQL engine, all of one shape, behind the small interface of `lance_sql.engines.base`.
+"""One package per SQL engine, with the same structure, behind the interface of `lance_sql.engines.base`.
 
-``table`` is a dataset as the engine scans it, ``names`` makes a session of the user's own know datasets by
-name, ``session`` is the engine behind our interface.
+``table`` is a dataset as the engine scans it, ``names`` makes datasets available by name in a user's own
+session, and ``session`` implements our engine interface.
 """

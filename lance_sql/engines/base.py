@@ -1,4 +1,4 @@
-"""What the SQL front door asks of an engine."""
+"""The interface between the SQL layer and an engine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
 class Decision(NamedTuple):
-    """Whether our scan applies a condition that the engine offered, or the engine itself.
+    """Whether our scan applies a condition that the engine offered, or leaves it to the engine.
 
-    `share` is about how many of the rows pass it, 1 where that is not known.
+    `share` is the estimated share of the rows that pass it, 1 if unknown.
     """
 
     condition: str
@@ -36,12 +36,12 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What an engine asks of one Lance table in a plan.
+    """What an engine reads from one Lance table in a plan.
 
-    `columns`: asked for, None where the plan does not tell. `pushed`: predicates our scan applies.
-    `residual`: predicates over this table that stay with the engine. `decisions`: why, for each that was
-    offered to the scan.
-    `read_ahead`: loaded into memory before the statement runs. `scanner`: the scan itself, which was not run.
+    `columns`: the columns read, None if the plan does not say. `pushed`: predicates that our scan applies.
+    `residual`: predicates over this table that the engine applies. `decisions`: the reason for each predicate
+    that the engine offered to the scan. `read_ahead`: loaded into memory before the statement runs.
+    `scanner`: the scan itself, which has not run.
     """
 
     name: str
@@ -54,12 +54,12 @@ class ScanReport:
     scanner: Scanner | None = None
 
 
-#: What makes the Python value of one of pyarrow's; None where they are the same.
+#: Converts Python values of pyarrow; None if no conversion is needed.
 Convert = Callable[[Any], Any]
 
 
 def whole_number(value: Any) -> int | None:
-    """A whole number that Arrow holds as a decimal."""
+    """An integer that Arrow stores as a decimal."""
     return None if value is None else int(value)
 
 
@@ -70,17 +70,17 @@ class Query(Protocol):
         """Names and types of the result, without running the statement."""
 
     def to_table(self, run: StatementRun) -> pa.Table:
-        """All rows; what is scanned for them belongs to `run`. Raises `LanceError`."""
+        """All rows; the scans for them are registered in `run`. Raises `LanceError`."""
 
     def converters(self) -> Sequence[Convert | None]:
-        """For each column, what makes the engine's own Python values; nothing where those are pyarrow's."""
+        """For each column, the conversion from pyarrow's Python values to the engine's, if any."""
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The schema and the batches, as they come; errors as in `to_table`."""
+        """The schema, and the batches as they arrive; errors as in `to_table`."""
 
 
 class EnginePlan(NamedTuple):
-    """A plan as the rows of EXPLAIN, as text and as trees of steps, and the scans of Lance tables in it."""
+    """A plan: the rows of EXPLAIN, as text and as trees of steps, and its scans of Lance tables."""
 
     rows: pa.Table
     text: str
@@ -89,14 +89,14 @@ class EnginePlan(NamedTuple):
 
 
 class PlannedQuery(Query, Protocol):
-    """A statement as an engine planned it."""
+    """A planned statement and its metadata."""
 
     def columns(self) -> list[tuple[str, str]]:
-        """Names and types of the result, as the engine calls them."""
+        """Names and types of the result, as the engine names them."""
 
     @property
     def scans(self) -> Mapping[str, int]:
-        """How often the statement scans each Lance table, by name; nothing where the engine does not tell."""
+        """How often the statement scans each Lance table, by name; empty if the engine does not report it."""
 
 
 @runtime_checkable
@@ -104,7 +104,7 @@ class EngineData(Protocol):
     """Data that is computed when an engine scans it."""
 
     def within(self, declare: Callable[[pa.DataType], pa.DataType] | None, runs: Runs) -> Any:
-        """The same in types that the engine reads, for scans that belong to `runs`."""
+        """The same data in types that the engine supports, for scans registered in `runs`."""
 
 
 class Engine(Protocol):
@@ -121,28 +121,28 @@ class Engine(Protocol):
         system_columns: Sequence[str],
         parts: Parts | None = None,
     ) -> None:
-        """Make `name` mean `dataset`; what the name meant before is forgotten.
+        """Register `dataset` as `name`, replacing any previous registration.
 
-        `parts` are in place of whole structs.
+        `parts` replace whole structs.
         """
 
     def unregister(self, name: str) -> None:
-        """Forget the dataset registered as `name`."""
+        """Unregister the dataset `name`."""
 
     def register_other(self, name: str, data: Any) -> None:
-        """Make `name` mean Arrow data or anything else that the engine itself can scan."""
+        """Register Arrow data, or any other object that the engine can scan, as `name`."""
 
     def names(self) -> list[str]:
-        """The names of the tables and views that it knows, those that were registered included."""
+        """The names of its tables and views, including registered ones."""
 
     def databases(self) -> list[str]:
         """The names of its databases."""
 
     def describing(self, text: str) -> pa.Table:
-        """The rows of a query of what the engine says of itself."""
+        """The rows of a query of the engine's own metadata."""
 
     def nulls_are_last(self, descending: bool) -> bool:
-        """Whether nulls come last in an order that does not say where they do."""
+        """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
@@ -150,11 +150,11 @@ class Engine(Protocol):
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
         """The engine's plan, and the scans of Lance tables in it.
 
-        With `analyze` the statement runs, as `run`, and the plan says what each part of it did.
+        With `analyze` the statement runs as `run`, and the plan contains metrics of each part.
         """
 
     def begin(self) -> StatementRun:
-        """A run of a statement, which a query is then asked for rows with."""
+        """A new run of a statement, to be passed when its rows are read."""
 
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
         """Begin or end a transaction of the engine's own tables, if it has transactions."""
@@ -165,7 +165,7 @@ class Engine(Protocol):
     def cursor(self) -> Engine:
         """A session of the same database for another thread.
 
-        It knows the same tables; where names are shared, what one session registers is registered for all.
+        It has the same tables; if names are shared, registrations in one session apply to all.
         """
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What an engine can do: what is asked of it instead of its name."""
+"""The capabilities of an engine: code checks these instead of engine names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What tells the engine `name` from others.
+    """The capabilities of the engine `name`.
 
-    `runs_statements_side_by_side`: a planned statement runs as it was planned, whatever other statements and
-    names come in between. `numbers_parameters`: ``?`` must be written ``$1``, ``$2`` ... `shares_names`:
-    cursors look names up in the same place. `folds_names`: names without quotes are read in lower case, else
-    in any case. `computes_statements`: it speaks the SQL in which statements compute values, describe queries
-    and copy files; others leave that to a separate session. `has_procedures`: it knows procedures of its
-    own. `filters_joins`: its joins find rows without a match before they look for one, as keys in a scan do.
+    `runs_statements_side_by_side`: planned statements are unaffected by other statements and new names.
+    `numbers_parameters`: ``?`` must be written ``$1``, ``$2`` ... `shares_names`: cursors share one name
+    registry. `folds_names`: unquoted names are converted to lower case, otherwise they match in any case.
+    `computes_statements`: it supports the SQL dialect in which statements compute values, describe queries
+    and copy files; for other engines, a separate session does this. `has_procedures`: it has procedures of
+    its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
+    `unknown_column_remedy`: the hint in errors about unknown columns.
     `unknown_column_remedy`: what to do about a column that it does not find.
     """
 

@@ -1,4 +1,4 @@
-"""Engine errors as ours: the same classes and remedies whichever engine ran the statement."""
+"""Converts engine errors to ours: the same classes and remedies for all engines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.table import EngineTable
 from lance_sql.errors import SqlError, TableNotFoundError
 
-#: The engines' own class names in front of their messages.
+#: Class names that engines put in front of their messages.
 _PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error during planning): ")
 
 _COLUMN = re.compile(
@@ -21,13 +21,13 @@ _COLUMN = re.compile(
 _NAMED_COLUMN = re.compile(r'column named "(.+?)"')
 _TABLE = re.compile(r"Table with name (?P<duckdb>.+?) does not exist|table '(?P<datafusion>.+?)' not found")
 
-#: What DuckDB puts behind a message: the line of the statement, and a mark below the place.
+#: What DuckDB appends to a message: the line of the statement, with a marker below the position.
 _POINTER = re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE)
-#: What begins DuckDB's list of every form of a function.
+#: The beginning of DuckDB's list of all overloads of a function.
 _CANDIDATES = "\tCandidate functions:"
-#: DataFusion's wrapping of messages of its parser, and how these tell the place.
+#: How DataFusion wraps parser messages, and how these give the position.
 _PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
-#: How they end where the text does.
+#: How they report the end of the text.
 _AT_THE_END = "found: EOF"
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
@@ -38,7 +38,7 @@ def translated(
     failure: LanceError | None = None,
     tables: Iterable[EngineTable] = (),
 ) -> LanceError:
-    """Our error for one that an engine raised; `failure` is what a scan of the same run ended with."""
+    """Our error for an engine error; `failure` is the error of a scan in the same run."""
     if isinstance(error, LanceError):
         return error
     if failure is not None:
@@ -66,7 +66,7 @@ def translated(
 
 
 def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
-    """The column most like the one that `message` does not find, where the engine suggests none itself."""
+    """The column most similar to the unknown one in `message`, if the engine suggests none."""
     named = _NAMED_COLUMN.search(message)
     if named is None or "Candidate bindings" in message or "Did you mean" in message:
         return None
@@ -76,9 +76,9 @@ def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
 
 
 def point(error: SqlError, statement: str) -> None:
-    """Let `error` show the place in `statement` that its message tells, as DataFusion's do.
+    """Add the position in `statement` from the message of `error`, as in DataFusion's errors.
 
-    What points into another text, which our statements are made of, shows nothing that its author wrote.
+    Positions in generated statements are left out, because the author did not write them.
     """
     if error.pointer:
         shown = error.pointer.split("\n")[0].partition(": ")[2].strip()

@@ -1,8 +1,8 @@
-"""Lets threads of an engine leave Python before the interpreter goes away.
+"""Lets engine threads leave Python code before the interpreter exits.
 
-DataFusion scans on its own worker threads and does not wait for them: after a LIMIT, one may still be inside
-our code when the interpreter finalises, and a thread that then asks for the GIL aborts the process. So visits
-are counted; at exit new ones end at once, running ones are waited for, and then a moment without visits.
+DataFusion scans on its own worker threads and does not wait for them: after a LIMIT, one may still be in our
+code when the interpreter finalizes, and a thread that then acquires the GIL aborts the process. So calls are
+counted; at exit, new calls end at once, running ones are waited for, and then a moment without calls.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _running = 0
 _visits = 0
 _closing = False
 
-#: Seconds to wait at exit for running visits; one takes milliseconds, more means that storage hangs.
+#: Seconds to wait at exit for running calls; one takes milliseconds, so more means that storage hangs.
 _PATIENCE = 10.0
-#: Seconds without a visit after which no engine thread is on its way in.
+#: Seconds without a call after which no engine thread is about to call.
 _QUIET = 0.02
 
 
 @contextmanager
 def visit() -> Iterator[bool]:
-    """Around code that an engine's thread may run; yields False when the interpreter is about to exit."""
+    """Wraps code that an engine's thread may run; yields False when the interpreter is about to exit."""
     global _running, _visits
     with _state:
         _running += 1
@@ -64,5 +64,5 @@ def _wait_for_visitors() -> None:
         while seen != _visits:
             seen = _visits
             _state.wait_for(lambda: _running == 0, _PATIENCE)
-            if seen:  # nobody ever came: nobody is on the way
+            if seen:  # no thread has ever called
                 _state.wait(_QUIET)

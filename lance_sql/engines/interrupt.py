@@ -1,7 +1,7 @@
-"""Ctrl-C while an engine is at work.
+"""Ctrl-C while an engine runs.
 
-A signal only reaches Python code of the main thread. Engines do not look for it, so a call made by the main
-thread is handed to another one, and the main thread waits in a way that a signal ends.
+A signal only reaches Python code of the main thread. Engines do not check for it, so the main thread runs
+their calls in another thread, and waits in a way that a signal interrupts.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from lance_engine.tasks import Task, start_thread
 
 T = TypeVar("T")
 
-#: Seconds until an engine that goes on is told again.
+#: Seconds until an engine that did not stop is interrupted again.
 _AGAIN = 0.05
 
 
 class Interruptible:
-    """Makes calls of one session, which `interrupt` ends.
+    """Runs calls of one session, which `interrupt` can stop.
 
-    An engine that cannot be told when to end keeps running after `patience` seconds: its rows are discarded.
+    An engine that cannot be interrupted keeps running after `patience` seconds: its rows are discarded.
     """
 
     def __init__(self, interrupt: Callable[[], None], patience: float | None = None) -> None:
@@ -31,7 +31,7 @@ class Interruptible:
         self._worker: _Worker | None = None
 
     def __call__(self, call: Callable[[], T], interrupt: Callable[[], None] | None = None) -> T:
-        """What `call` returns; `interrupt` ends this call instead of that of all."""
+        """The result of `call`; `interrupt` stops this call instead of all calls of the session."""
         if threading.current_thread() is not threading.main_thread():
             return call()
         running = Task(call)
@@ -45,13 +45,13 @@ class Interruptible:
             raise
 
     def _end(self, running: Task[Any], interrupt: Callable[[], None]) -> None:
-        """The main thread was interrupted, the call was not: end it, whatever else comes meanwhile."""
+        """The main thread was interrupted, but the call was not: stop it, whatever else happens meanwhile."""
         waited = 0.0
         if running.cancel():
             return
         while not running.wait(0):
             try:
-                # An engine forgets what it is told before it has begun to work: it is told until it listens.
+                # Engines ignore interrupts before they have started to work, so repeat until it stops.
                 interrupt()
                 running.wait(_AGAIN)
                 waited += _AGAIN
@@ -60,7 +60,7 @@ class Interruptible:
                     self._worker = None
                     return
             except KeyboardInterrupt:
-                continue  # the first one is on its way
+                continue  # the first one is already sent
 
     def close(self) -> None:
         if self._worker is not None:
@@ -70,9 +70,9 @@ class Interruptible:
 
 
 class _Worker:
-    """Makes calls one after the other, until it gets None.
+    """Runs calls one after the other, until it gets None.
 
-    The process does not wait for it to end: an engine may be left to itself for longer than anybody waits.
+    The process does not wait for this thread: an abandoned call may take long.
     """
 
     def __init__(self) -> None:
@@ -83,4 +83,4 @@ class _Worker:
     def _run(self) -> None:
         while (call := self.calls.get()) is not None:
             call.run()
-            del call  # and with it the rows that it found
+            del call  # and its rows

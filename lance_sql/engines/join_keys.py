@@ -1,9 +1,9 @@
-"""Keys that the scan of one table of a join gives to the scan of another, while their statement runs.
+"""Join keys that the scan of one table passes to the scan of another, while their statement runs.
 
-Engines read the small side of a join first. The scan of a table that gives keys collects those of the rows
-that it hands over; once it has ended, scans of tables that are joined with it and begin then leave out rows
-with other keys, and prune with them. Whether that pays is judged by what was collected: too many keys, or a
-sample of rows of which many pass, and the scan reads all rows, as without.
+Engines read the small side of a join first. The scan of a table that gives keys collects the keys of its
+rows; once it has ended, later scans of joined tables skip rows with other keys, and prune with them. Whether
+that pays is decided with the collected keys: if there are too many, or too many rows of a sample pass, the
+scan reads all rows as usual.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
 
-#: More keys than these are not kept: eight bytes each.
+#: Maximum number of keys that are kept: eight bytes each.
 _MOST_KEYS = 1 << 20
-#: So many keys are looked up in an index at most.
+#: Maximum number of keys that are looked up in an index.
 _MOST_LOOKED_UP = 10_000
-#: Of remote files, whose rows are not sampled, there may be so many keys for the rows of the receiver.
+#: Maximum number of keys per row of the receiver for remote files, whose rows are not sampled.
 _REMOTE_SHARE = 1 / 64
-#: What may pass, at most, for testing and picking rows to be faster than reading all.
+#: Maximum share of rows that pass, for testing and selecting rows to be faster than reading all.
 _PASSING_SHARE = 1 / 12
-#: The same for the keys of tables that have not so many times fewer rows, whose scans take as long; for
-#: engines that filter joins there is less to save.
+#: The same for keys of tables that are not this many times smaller, whose scans take as long; engines that
+#: filter joins gain less.
 _FEW_PASSING_SHARE, _FEW_PASSING_SHARE_FILTERED = 1 / 32, 1 / 128
 _MUCH_LARGER = 8
-#: After so many keys it is looked for the first time whether there will be too many.
+#: Number of keys after which to check for the first time whether there will be too many.
 _FIRST_LOOK = 1 << 14
-#: Keys hardly repeat where so many of them are distinct.
+#: Keys hardly repeat if at least this share of them is distinct.
 _MOSTLY_DISTINCT = 0.9
-#: Nothing more is collected where so many times what may pass is expected to pass.
+#: Stop collecting if the expected share exceeds the maximum by this factor.
 _SURELY_TOO_MANY = 1.5
-#: Places at which rows of the receiver are looked at: each costs as much as reading thousands in a row.
+#: Number of places at which rows of the receiver are sampled: each costs as much as reading thousands in
+#: sequence.
 _SAMPLED_PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What became of the keys of a path in a run."""
+    """The outcome for the keys of a path in a run."""
 
     path: KeyPath
     keys: int
@@ -69,7 +70,7 @@ class KeyUse:
 
 
 class JoinKeys:
-    """The keys of a run, along `paths`; `rows` says how many rows the tables have.
+    """The keys of a run, along `paths`; `rows` are the row counts of the tables.
 
     `filters_joins`: the engine itself drops rows without a match early.
     """
@@ -80,7 +81,7 @@ class JoinKeys:
         self._few_passing = _FEW_PASSING_SHARE_FILTERED if filters_joins else _FEW_PASSING_SHARE
         self._lock = threading.Lock()
         self._collected: dict[tuple[str, str], _Collected] = {}
-        #: what was decided, path by path
+        #: decisions by path
         self._decided: dict[KeyPath, FilterPlan | None] = {}
         #: conditions that engines test as well, of tables that give keys
         self._excluding: dict[str, list[FilterPlan]] = {}
@@ -92,7 +93,7 @@ class JoinKeys:
         return frozenset(path.giver for path in self.paths)
 
     def descriptions(self, ran: bool) -> list[str]:
-        """What can become of the keys; what became of them, once the statement `ran`."""
+        """The planned use of the keys; or the actual one, once the statement `ran`."""
         known = {use.path: str(use) for use in self.uses}
         return [
             known.get(path)
@@ -113,7 +114,7 @@ class JoinKeys:
     def collector(
         self, table: str, scanner: Scanner, splits: Sequence[ScanSplit] | None
     ) -> _Collector | None:
-        """What collects the keys of a scan of a table, or of some `splits` of it; None without keys."""
+        """The collector for the keys of a scan of a table, or of some `splits` of it; None without keys."""
         columns = scanner.schema.names
         keys = {path.key for path in self.paths if path.giver == table}.intersection(columns)
         if not keys or not _excludes(scanner.filter) or scanner.limit is not None or scanner.offset:
@@ -131,17 +132,17 @@ class JoinKeys:
         return _Collector(found, splits)
 
     def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
-        """What rows of a table have to pass, by the keys that are known by now."""
+        """The condition on rows of a table, from the keys known so far."""
         with self._lock:
             found = [self._decide(path, dataset) for path in self.paths if path.receiver == table]
             return [*self._excluding.get(table, ()), *(plan for plan in found if plan is not None)]
 
     def planned(self, table: str) -> None:
-        """Called when the scan of a table is planned again: conditions of the plan before are dropped."""
+        """Called when the scan of a table is planned again: conditions of the previous plan are dropped."""
         self._excluding.pop(table, None)
 
     def excluding(self, table: str, plan: FilterPlan) -> None:
-        """The engine is going to test a condition on rows of a table, so that its scan may do so before."""
+        """The engine will test a condition on rows of a table, so its scan may test it first."""
         self._excluding.setdefault(table, []).append(plan)
 
     def _decide(self, path: KeyPath, dataset: DatasetVersion) -> FilterPlan | None:
@@ -158,7 +159,7 @@ class JoinKeys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Keys(In):
-    """Membership in the keys of another table, which a text only counts."""
+    """Membership in the keys of another table; in text form, only their number is shown."""
 
     origin: str = ""
 
@@ -173,29 +174,29 @@ class _Keys(In):
 
 
 def _excludes(filter: Node | None) -> bool:
-    """Whether a filter is there to exclude rows; engines add that keys are not null."""
+    """Whether a filter excludes rows; engines add that keys are not null."""
     return filter is not None and not all(
         isinstance(node, IsNull) and node.negated for node in conjuncts(filter)
     )
 
 
 class _Collected:
-    """Distinct keys of a table of so many `rows`; none if they are more than `most`, or too large a share."""
+    """Distinct keys of a table of `rows` rows; none if there are more than `most`, or too large a share."""
 
     def __init__(self, most: int, rows: int) -> None:
         self._most = most
         self._rows = rows
-        #: what was read; None is the whole table
+        #: the splits that were read; None is the whole table
         self._read: set[ScanSplit | None] = set()
         self._lock = threading.Lock()
         self._waiting: list[npt.NDArray[np.int64]] = []
         self._count = self._passed = 0
         self._next_look = min(_FIRST_LOOK, most)
-        #: how many keys there were when they were dropped as too many; 0 while they are kept
+        #: the number of keys when they were dropped as too many; 0 while they are kept
         self.dropped_at = 0
 
     def add(self, values: pa.Array, passing_share: float = 0.0) -> None:
-        """Keys of rows that are handed over, as about which share of the table's rows will be."""
+        """Add keys of delivered rows, which cover about this share of the table's rows."""
         if self.dropped_at:
             return
         if values.null_count:
@@ -213,14 +214,14 @@ class _Collected:
                 self._next_look = max(2 * self._count, self._next_look)
 
     def _drop_too_many(self, passing_share: float = 0.0) -> None:
-        """Keep nothing of merged keys that are too many."""
+        """Drop the merged keys if there are too many."""
         if self._count > self._most or self._mostly_pass(passing_share):
             self.dropped_at, self._waiting = self._count, []
 
     def _mostly_pass(self, passing_share: float) -> bool:
-        """Whether it can be seen that most rows of a table with these keys will pass.
+        """Whether it is already clear that most rows of a table with these keys will pass.
 
-        Keys that do not repeat are those of the table, each with as many rows in another table.
+        Keys that do not repeat are primary keys of the table, each with as many rows in another table.
         """
         if self._count <= _MOSTLY_DISTINCT * self._passed:
             return False
@@ -239,7 +240,7 @@ class _Collected:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether all rows were read; splits of a dataset that are not the same do not overlap."""
+        """Whether all rows were read; different splits of a dataset do not overlap."""
         rows = sum(split.stop - split.start for split in self._read if split is not None)
         return None in self._read or (rows == self._rows and rows > 0)
 
@@ -254,7 +255,7 @@ class _Collected:
 
 
 class _Collector:
-    """Collects the keys of one scan: of the columns at some places of its batches."""
+    """Collects the keys of one scan, from the given columns of its batches."""
 
     def __init__(self, places: dict[int, _Collected], splits: Sequence[ScanSplit] | None) -> None:
         self._places = places
@@ -280,7 +281,7 @@ class CollectingStream(ScanStream):
         convert: Callable[[pa.RecordBatch], pa.RecordBatch] | None,
         failed: Callable[[Exception], None] | None,
     ) -> None:
-        # With a function that converts batches, all of them come by here.
+        # All batches pass through a function that converts batches.
         super().__init__(scanner, schema, convert or _same, failed)
         self._collector = collector
         self._lock = threading.Lock()
@@ -306,7 +307,7 @@ class CollectingStream(ScanStream):
         return batches
 
     def _passing_share(self, passed: int, tested: int) -> float:
-        """About which share of the table's rows passes, after so many more rows."""
+        """The estimated share of the table's rows that pass, after this many more rows."""
         with self._lock:
             self._passed += passed
             self._tested += tested
@@ -322,7 +323,7 @@ class CollectingStream(ScanStream):
 
 
 def _most_keys(given: int, received: int, few_passing: float) -> int:
-    """How many keys of a table of so many rows are worth testing in another."""
+    """The maximum number of keys that are worth testing in a table of this many rows."""
     share = _PASSING_SHARE if given * _MUCH_LARGER <= received else few_passing
     return min(_MOST_KEYS, int(received * share))
 
@@ -334,7 +335,7 @@ def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _plan(
     path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion
 ) -> tuple[FilterPlan | None, str]:
-    """What leaves rows with other keys out, and why; None where reading all of the `rows` takes no longer."""
+    """A condition that skips rows with other keys, and the reason; None if reading all `rows` is as fast."""
     if len(keys) > rows * _PASSING_SHARE:
         return None, "these are too many"
     node = _listed(path, keys, dataset)

@@ -1,6 +1,4 @@
-"""A table cut into row ranges that engine threads scan side by side, in the shape of pyarrow dataset
-fragments.
-"""
+"""A table divided into row ranges that engine threads scan in parallel, as pyarrow dataset fragments."""
 
 from __future__ import annotations
 
@@ -18,9 +16,9 @@ from lance_sql.engines.table import EngineTable
 if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
 
-#: Rows below which a further partition costs more than it brings.
+#: Minimum number of rows for an additional partition to be worthwhile.
 _ROWS_PER_PARTITION = 1 << 16
-#: Bytes that stay in a processor's cache while an engine computes with them, and rows that are worth a call.
+#: Bytes that fit into a processor's cache while an engine computes with them, and rows that justify a call.
 _CACHED_BYTES = 1 << 19
 _LEAST_ROWS = 1 << 13
 
@@ -28,24 +26,24 @@ _LEAST_ROWS = 1 << 13
 def partitions(
     table: EngineTable, count: int | None = None, run: StatementRun | None = None
 ) -> list[Partition]:
-    """About `count` row ranges of `table`, else one per processor; fewer for small tables, at least one.
+    """About `count` row ranges of `table`, by default one per processor; at least one, few for small tables.
 
     Their scans belong to `run`.
     """
     rows = table.num_rows if run is None else run.limits.get(table.name, table.num_rows)
     wanted = min(count or os.cpu_count() or 1, -(-rows // _ROWS_PER_PARTITION))
     splits = table.dataset.splits(max(wanted, 1))
-    # A table without rows still needs a partition: a plan without any has no schema to run with.
+    # A table without rows still needs a partition: a plan without partitions has no schema.
     return [Partition(table, group, run) for group in _groups(splits, wanted)] or [Partition(table, [], run)]
 
 
 def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
-    """Neighbouring `splits` put together, so that there are at most about `count` groups of similar size."""
+    """Merge neighbouring `splits` into at most about `count` groups of similar size."""
     rows = sum(split.stop - split.start for split in splits)
     groups: list[list[ScanSplit]] = []
     begin = 0
     for split in splits:
-        # by the middle of the split, so that rounding does not open a group for a rest
+        # by the middle of the split, so that rounding does not create a group for the remainder
         place = (begin + (split.stop - split.start) // 2) * count // max(rows, 1)
         if place >= len(groups):
             groups.append([])
@@ -55,7 +53,7 @@ def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
 
 
 class Partition:
-    """A row range of a table, in the shape of a pyarrow dataset fragment."""
+    """A row range of a table, as a pyarrow dataset fragment."""
 
     def __init__(
         self, table: EngineTable, splits: Sequence[ScanSplit], run: StatementRun | None = None
@@ -81,9 +79,9 @@ class Partition:
 
 
 def within_cache(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of `batches`, cut so that engines compute with what is in a processor's cache.
+    """The rows of `batches`, cut into batches that fit into a processor's cache.
 
-    Batches with nested columns stay as they are: engines are known to fail on parts of these.
+    Batches with nested columns are not cut: engines are known to fail on slices of these.
     """
     for batch in batches:
         rows = batch.num_rows
@@ -95,16 +93,16 @@ def within_cache(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def as_expression(filter: Any) -> Any:
-    """A filter as an expression: DataFusion 53 says with a scalar what it decided while planning."""
+    """A filter as an expression: DataFusion 53 passes a scalar for filters that it evaluated in planning."""
     if isinstance(filter, pa.BooleanScalar):
         return None if filter.as_py() else pc.scalar(False)
     return filter
 
 
 class TableScanner:
-    """A scan in the shape of a pyarrow scanner: all rows of the table, or those of `splits`.
+    """A scan as a pyarrow scanner: all rows of the table, or those of `splits`.
 
-    Its batches are `cut` for engines that compute with one at a time.
+    Its batches are `cut` for engines that process one at a time.
     """
 
     def __init__(
@@ -123,7 +121,7 @@ class TableScanner:
         self.projected_schema: pa.Schema = self._scan.schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches; safe on threads that Python did not start. Zero columns keep their row count."""
+        """The batches; safe on threads that Python did not start. Without columns, row counts are kept."""
         return guarded(lambda: within_cache(self._scan.batches()) if self._cut else self._scan.batches())
 
     def to_table(self) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A table in the shape of a pyarrow dataset, for engines that scan these."""
+"""A table as a pyarrow dataset, for engines that scan these."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class PlainDataset(pads.Dataset):  # type: ignore[misc]
-    """One dataset as an engine scans it, over `EngineTable.schema`."""
+    """A dataset as an engine scans it, over `EngineTable.schema`."""
 
     def __init__(self, table: EngineTable, partitions: int | None = None, runs: Runs | None = None) -> None:
-        # The base class is an interface here: its own constructor refuses subclasses, every call that the
-        # engines make is below.
+        # The base class is only an interface here: its constructor refuses subclasses, and every method that
+        # engines call is below.
         self.table = table
-        #: how many row ranges are scanned side by side; None: one per processor
+        #: number of row ranges that are scanned in parallel; None: one per processor
         self.partitions = partitions
-        #: says which run the scans belong to that are asked for
+        #: the run that new scans belong to
         self.runs = runs or Runs()
 
     @property

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.plan import FilterPlan
 
-#: A sample is this many rows in all, from places spread over the dataset.
+#: Number of rows in a sample, from places spread over the dataset.
 _SAMPLED_ROWS = 4096
 
 
 def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int = 64) -> float:
-    """About which share of the rows of a dataset passes a filter, by rows at some places."""
+    """The estimated share of rows of a dataset that pass a filter, from rows at some places."""
     splits = dataset.splits(places)  # more where there are more fragments than places
     sample = [
         ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS // places, split.stop))
@@ -26,5 +26,5 @@ def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int = 64) -
 
 
 def percent(share: float) -> str:
-    """A share as people read it."""
+    """A share, formatted for people."""
     return f"{100 * share:.2g} %"

@@ -17,9 +17,9 @@ _ENGINES = {
 
 
 def start(engine: Any, **options: Any) -> Engine:
-    """A new session for an engine's name, or the engine around an open session object of it.
+    """A new session of the engine with this name, or the engine of an open session object.
 
-    `options` are those of the engine: ``materialize_bytes`` of DataFusion.
+    `options` are specific to the engine: ``materialize_bytes`` of DataFusion.
     """
     session_class = type(engine).__name__
     for name, (module_name, session_name) in _ENGINES.items():

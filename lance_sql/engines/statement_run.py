@@ -1,4 +1,4 @@
-"""One run of a statement: what its scans read, what ended them, and whether it is to end."""
+"""One run of a statement: what its scans have read, their errors, and cancellation."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ if TYPE_CHECKING:
 
 
 class BegunScan(NamedTuple):
-    """A scan of the table `name`; its metrics say what it has read so far."""
+    """A scan of the table `name`; its metrics count what it has read so far."""
 
     name: str
     scanner: Scanner
 
 
 class StatementRun:
-    """Owned by whoever runs a statement, and told of by the scans that the engine makes for it.
+    """Created by whoever runs a statement; the scans that the engine starts for it report here.
 
-    `interrupt` makes an engine that can be told so end the statement.
+    `interrupt` stops the statement in engines that support it.
     """
 
     def __init__(self, interrupt: Callable[[], None] = lambda: None) -> None:
         self._interrupt = interrupt
         self.scans: list[BegunScan] = []
-        #: the first error of a scan: engines pass on no more than its text
+        #: the first error of a scan: engines only pass on its text
         self.failure: LanceError | None = None
-        #: by the names of tables: what the rows have to pass that the statement needs of them
+        #: by table name: conditions for the rows that the statement needs
         self.only: dict[str, Node] = {}
-        #: by the names of tables: how many rows the statement takes at most
+        #: by table name: the maximum number of rows that the statement reads
         self.limits: dict[str, int] = {}
-        #: by the names of tables: after how many rows the statement probably has what it needs
+        #: by table name: the number of rows after which the statement probably has what it needs
         self.expected: dict[str, int] = {}
-        #: the keys that scans give one another
+        #: the keys that scans pass to one another
         self.join_keys: JoinKeys | None = None
         self._cancelled = False
 
     def began(self, name: str, scanner: Scanner) -> None:
-        """A scan of the table `name` belongs to this run."""
+        """Register a scan of the table `name`."""
         self.scans.append(BegunScan(name, scanner))
 
     def failed(self, error: Exception) -> None:
-        """A scan ended with `error`."""
+        """Record that a scan failed with `error`."""
         if self.failure is None and isinstance(error, LanceError):
             self.failure = error
 
     def cancel(self) -> None:
-        """End the statement with an error; called from another thread."""
+        """Stop the statement with an error; called from another thread."""
         self._cancelled = True
         self._interrupt()
 
     def check(self) -> None:
-        """Called between batches: fails once the statement is to end."""
+        """Called between batches: raises if the statement was cancelled."""
         if self._cancelled:
             error = LanceError("the statement was cancelled")
             self.failed(error)
@@ -68,10 +68,10 @@ class StatementRun:
 
 
 class Runs:
-    """Which run the scans belong to that begin now.
+    """The run that new scans belong to.
 
-    With `side_by_side` several statements may run at once, and each thread has a run of its own: engines of
-    that kind ask for scans on the thread that runs the statement.
+    With `side_by_side`, several statements may run at once, and each thread has its own run: such engines
+    start scans on the thread that runs the statement.
     """
 
     def __init__(self, side_by_side: bool = False) -> None:
@@ -86,7 +86,7 @@ class Runs:
 
     @contextmanager
     def during(self, run: StatementRun) -> Iterator[None]:
-        """Scans that begin in the block belong to `run`."""
+        """Scans that start in this block belong to `run`."""
         before = self.current
         self._place.run = run
         try:

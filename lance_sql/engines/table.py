@@ -1,6 +1,4 @@
-"""A Lance dataset as SQL engines see it: a declared schema, and scans that deliver exactly what was
-declared.
-"""
+"""A Lance dataset as SQL engines see it: a declared schema, and scans that return exactly these types."""
 
 from __future__ import annotations
 
@@ -32,13 +30,13 @@ class Parts(NamedTuple):
 
 
 class EngineTable:
-    """`dataset` under the name an engine knows it by.
+    """`dataset` under the name that an engine uses for it.
 
-    `system_columns` are declared behind the data columns. `declare` maps a type that the engine cannot read
-    to the one it is delivered as. `dictionaries` delivers strings that are stored as dictionaries as such:
-    engines then group and compare codes. `narrow_decimals` delivers decimals of up to 18 digits in 64 bits.
-    `batch_rows` is how many rows its batches have at most. `total_order` is for engines that order NaN by
-    its sign. `parts` are in place of whole structs.
+    `system_columns` are declared after the data columns. `declare` maps a type that the engine cannot read to
+    one that it can. `dictionaries` returns dictionary-encoded strings as such: engines then group and compare
+    codes. `narrow_decimals` returns decimals of up to 18 digits in 64 bits. `batch_rows` is the maximum
+    number of rows per batch. `total_order` is for engines that order NaN by its sign. `parts` replace whole
+    structs.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class EngineTable:
         self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
-        #: structs of which fields are left out, by their names
+        #: structs without some of their fields, by name
         self.parts = {part.name: part for part in parts.structs} if parts is not None else {}
         own = pa.schema(
             [self.parts[field.name].to_arrow() if field.name in self.parts else field for field in own],
@@ -69,7 +67,7 @@ class EngineTable:
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
-        #: string columns that are delivered as dictionaries
+        #: string columns that are returned as dictionaries
         self.coded = _stored_as_dictionaries(dataset) if dictionaries else frozenset()
         fields = [
             field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in self.coded else field
@@ -83,9 +81,9 @@ class EngineTable:
             and field.name not in self.coded
             and field.type != own.field(field.name).type
         }
-        #: what filters are written against
+        #: the schema that filters refer to
         self.filter_schema = pa.schema(fields, metadata=own.metadata)
-        #: columns whose decimals are delivered in 64 bits
+        #: columns whose decimals are returned in 64 bits
         self.narrowed = frozenset(
             field.name
             for field in fields
@@ -103,7 +101,7 @@ class EngineTable:
 
     @property
     def num_rows(self) -> int:
-        """Live rows, known without reading data."""
+        """Number of rows without deleted ones, from metadata."""
         return self.dataset.count_rows()
 
     def scan(
@@ -114,7 +112,7 @@ class EngineTable:
         run: StatementRun | None,
         **options: Any,
     ) -> TableScan:
-        """A scan of the declared columns; it belongs to `run`, if there is one."""
+        """A scan of the declared columns, registered in `run` if given."""
         names = self.schema.names if columns is None else columns
         options.setdefault("batch_size", self._batch_rows)
         if self._total_order and filter is not None:
@@ -133,7 +131,7 @@ class EngineTable:
         return TableScan(self, scanner, run, options.get("splits"))
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
-        """What rows have to pass for a run to need them."""
+        """The condition for rows that a run needs."""
         found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
         only = run.only.get(self.name)
         if only is not None:
@@ -143,7 +141,7 @@ class EngineTable:
         return found
 
     def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
-        """What passes `filter`, of an engine, and `narrow`."""
+        """The conjunction of `filter`, of an engine, and `narrow`."""
         from lance_engine.expr.build import conjunction
         from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, conjuncts
         from lance_engine.scan.plan import FilterPlan
@@ -155,7 +153,7 @@ class EngineTable:
             if tree is None:
                 return narrow
             filter = FilterPlan(tree, snapshot)
-        # What passes a comparison of a column with a constant is not null there; kernels test it once.
+        # Rows that pass a comparison of a column with a constant are not null there; kernels test this once.
         compared = {
             child
             for node in conjuncts(narrow.filter)
@@ -175,7 +173,7 @@ class EngineTable:
 
 
 class TableScan:
-    """A scan of a table in the declared types, whose errors are reported to `run`."""
+    """A scan of a table in the declared types; its errors are reported to `run`."""
 
     def __init__(
         self,
@@ -219,7 +217,7 @@ class TableScan:
 
 
 def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`batch` without structs of structs that begin within their buffers, which DataFusion cannot import."""
+    """`batch` without sliced structs of structs, which DataFusion cannot import."""
     if not any(_is_struct_of_structs(kind) for kind in batch.schema.types):
         return batch
     arrays = [
@@ -240,5 +238,5 @@ def _fits_64_bits(kind: pa.DataType) -> bool:
 def _stored_as_dictionaries(dataset: DatasetVersion) -> frozenset[str]:
     try:
         return frozenset(dataset.dictionary_columns())
-    except LanceError:  # a damaged file: the scan itself will say so
+    except LanceError:  # a damaged file: the scan itself will report it
         return frozenset()

@@ -1,4 +1,4 @@
-"""What the sessions of all engines have in common: the tables they know, and whose errors become ours."""
+"""The common part of all engine sessions: registered tables, and error conversion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_sql.engines.table import EngineTable
 
 
 class Scanned(Protocol):
-    """What an engine scans for a dataset."""
+    """The object that an engine scans for a dataset."""
 
     table: EngineTable
 
@@ -27,10 +27,10 @@ class TableSession(Generic[ScannedT]):
     capabilities: Capabilities
 
     def __init__(self) -> None:
-        #: by the names that the session knows them by
+        #: by registered name
         self._tables: dict[str, ScannedT] = {}
 
     def translate(self, error: Exception, run: StatementRun) -> LanceError:
-        """Our error for one of the engine that ended `run`."""
+        """Our error for an engine error that ended `run`."""
         tables = (scanned.table for scanned in self._tables.values())
         return translated(error, self.capabilities, run.failure, tables)

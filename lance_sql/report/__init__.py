@@ -1,1 +1,1 @@
-"""A dataset as one page for a browser: what it consists of, and what filters can skip."""
+"""An HTML report of a dataset: its contents, and what filters can skip."""

@@ -10,11 +10,11 @@ from lance_sql.display.amounts import in_bytes
 from lance_sql.report.markup import as_html
 from lance_sql.report.zones import ZonePicture
 
-#: Width of the pictures, in the units of their view boxes.
+#: Width of the pictures, in view box units.
 _WIDTH = 1000
-#: The filter that zone pictures begin with: the middle tenth of the values.
+#: The initial filter in zone pictures: the middle tenth of the values.
 FILTER = (0.45, 0.55)
-#: Fragments, or versions, of which each is drawn; of more, the last.
+#: Maximum number of fragments or versions that are drawn; if there are more, the last ones.
 _MOST = 200
 
 
@@ -27,7 +27,7 @@ def _svg(height: float, body: str, css: str, label: str) -> str:
 
 
 def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], current: int) -> str:
-    """Versions from left to right, their rows as steps, a dot each in the colour of the operation."""
+    """Versions from left to right, with row counts as steps, and a dot in the color of the operation."""
     shown = versions[-_MOST:]
     top, bottom, left, right = 46.0, 150.0, 14.0, _WIDTH - 14.0
     most = max((version["rows"] or 0 for version in shown), default=0) or 1
@@ -65,7 +65,7 @@ def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], cur
 
 
 def fragments(rows: Sequence[dict[str, Any]]) -> str:
-    """A bar per fragment as high as its rows; the deleted part in another colour."""
+    """A bar per fragment, with its rows as height; the deleted part has another color."""
     shown = rows[-_MOST:]
     top, bottom = 8.0, 130.0
     most = max((row["physical_rows"] for row in shown), default=0) or 1
@@ -101,9 +101,9 @@ def fragments(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def zones(picture: ZonePicture) -> str:
-    """Zones from left to right as rectangles from their min to their max.
+    """Zones from left to right as rectangles from min to max.
 
-    Those that the filter may match are highlighted; a script moves the filter with the pointer.
+    Zones that the filter may match are highlighted; a script moves the filter with the pointer.
     """
     height = 120.0
     start, end = FILTER

@@ -1,4 +1,4 @@
-"""The pages of every column: where they are among the rows, in the colour of their encoding."""
+"""The pages of every column: their row ranges, in the color of their encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from lance_sql.display.amounts import in_bytes
 from lance_sql.report.markup import as_html
 
-#: Pages of one column that are drawn; of more, the first.
+#: Maximum number of pages per column that are drawn; if there are more, the first ones.
 _MOST = 400
 
 
@@ -17,7 +17,7 @@ def page_strips(
     fragments: Sequence[dict[str, Any]],
     colour_of: Callable[[str], str],
 ) -> str:
-    """One strip per column: rows from left to right, a box for each page, a line where a fragment begins."""
+    """One strip per column: rows from left to right, a box per page, a line where a fragment begins."""
     starts, total = {}, 0
     for fragment in fragments:
         starts[fragment["fragment_id"]] = total

@@ -1,4 +1,4 @@
-"""Names and values of a dataset as HTML: without markup or control characters of their own."""
+"""Names and values of a dataset as HTML, with markup and control characters escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: sections of tables and pictures, styles and a short script, all in one file."""
+"""The page: tables and pictures in sections, styles and a short script, all in one file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lance_sql.report.layout import page_strips
 from lance_sql.report.markup import as_html
 from lance_sql.report.zones import ZonePicture, zone_pictures
 
-#: Encodings have so many colours; more share them.
+#: Number of colors for encodings; if there are more encodings, they share colors.
 _COLOURS = 8
 
 
@@ -31,7 +31,7 @@ def write_report(dataset: DatasetVersion, path: str | os.PathLike[str]) -> None:
 
 
 def report_page(dataset: DatasetVersion) -> str:
-    """The report of this version as an HTML page that needs nothing else, no network either.
+    """The report of this version as a self-contained HTML page that makes no network requests.
 
     Reads metadata only.
     """
@@ -121,7 +121,7 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
         if column["null_count"] is not None and column["rows"]:
             nulls = f"{column['null_count'] / column['rows']:.1%}" if column["null_count"] else "0"
         bar = f'<i class="bar" style="width:{100 * column["bytes"] / most:.1f}%"></i>'
-        # Bounds of binary values would be hexadecimal digits, which say nothing to people.
+        # Bounds of binary values are left out: as hexadecimal digits, they are not readable.
         is_binary = "binary" in column["type"]
         bounds = (None, None) if is_binary else (column["minimum"], column["maximum"])
         ratio = f"{column['ratio']:.1f}x" if column["ratio"] else ""
@@ -148,7 +148,7 @@ def _columns_table(columns: Sequence[dict[str, Any]]) -> str:
 
 
 def _kind(encoding: str) -> str:
-    """The encoding without the sizes of dictionaries, which differ from page to page."""
+    """The encoding without the sizes of dictionaries, which differ between pages."""
     return re.sub(r"\[\d+\]", "", encoding)
 
 
@@ -168,14 +168,14 @@ def _bytes_by_kind(pages: Sequence[dict[str, Any]]) -> dict[str, int]:
 
 
 def _colours(pages: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """The number of the colour of each kind of encoding, that with the most bytes first."""
+    """The color number for each kind of encoding, starting with the one with the most bytes."""
     totals = _bytes_by_kind(pages)
     ordered = sorted(totals, key=lambda kind: -totals[kind])
     return {kind: number % _COLOURS for number, kind in enumerate(ordered)}
 
 
 def _encodings(pages: Sequence[dict[str, Any]]) -> str:
-    """One bar of all bytes, cut by encoding, and one line per column cut alike."""
+    """A bar for all bytes, divided by encoding, and one line per column, divided in the same way."""
     totals = _bytes_by_kind(pages)
     by_column: dict[str, dict[str, int]] = {}
     for page in pages:

@@ -1,4 +1,4 @@
-"""Zone maps as numbers between 0 and 1, to be drawn."""
+"""Zone maps scaled to the range from 0 to 1, for drawing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from lance_engine.dataset import DatasetVersion
 from lance_engine.file.zone_map import ZoneMap
 from lance_engine.inspection.zones import all_zone_maps, as_text
 
-#: Zones of a picture; more are put together in groups of neighbours.
+#: Maximum number of zones in a picture; if there are more, neighbours are grouped.
 _MOST_ZONES = 300
-#: Bytes of a text that place it.
+#: Number of leading bytes of a string that determine its position.
 _TEXT_BYTES = 7
 
 
 @dataclass(frozen=True, slots=True)
 class ZonePicture:
-    """The zones of a column in the order of rows.
+    """The zones of a column in row order.
 
-    `starts` and `ends` are row positions, `low` and `high` bounds, all from 0 to 1, NaN for zones of nulls.
-    `minimum` and `maximum` are the bounds of the column in words. `grouped` zones are drawn as one.
+    `starts` and `ends` are row positions, `low` and `high` bounds, all from 0 to 1, NaN for zones with only
+    nulls. `minimum` and `maximum` are the formatted bounds of the column. Each group of `grouped` zones is
+    drawn as one.
     """
 
     column: str
@@ -37,13 +38,13 @@ class ZonePicture:
     maximum: str
 
     def read_share(self, start: float, end: float) -> float:
-        """The share of rows in zones that may hold values between `start` and `end`, both from 0 to 1."""
+        """The share of rows in zones that may contain values between `start` and `end`, both from 0 to 1."""
         touched = (self.low <= end) & (self.high >= start)
         return float((self.ends - self.starts)[touched].sum())
 
 
 def zone_pictures(dataset: DatasetVersion) -> list[ZonePicture]:
-    """One for every column with zone maps whose values have places on a line."""
+    """One entry per column with zone maps whose values can be placed on an axis."""
     firsts, position = {}, 0
     for fragment in dataset.snapshot.fragments:
         firsts[fragment.id] = position
@@ -96,7 +97,7 @@ def _picture(column: str, parts: Sequence[tuple[int, ZoneMap]], rows: int) -> Zo
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.float64] | None:
-    """Places of `values` on a line, NaN for null; None for types that have none."""
+    """Positions of `values` on an axis, NaN for null; None for types without an axis."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
         return np.array([_place(value) for value in values.to_pylist()], np.float64)

@@ -1,1 +1,1 @@
-"""Searches in statements: functions in FROM, and rows in the order of a distance."""
+"""Searches in statements: functions in FROM, and ordering by a distance."""

@@ -1,4 +1,4 @@
-"""The different vectors in a column that another table searches for."""
+"""The distinct vectors in a column that another table searches for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_engine.search.query import matrix_of
 
 
 def different(vectors: pa.ChunkedArray, column: str) -> pa.Array:
-    """The different vectors in their order; rows without one, or with a null in it, find nothing."""
+    """The distinct vectors in order; rows with a null, or with a null in the vector, find nothing."""
     kind = vectors.type
     if not (at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind)):
         raise InvalidSearchError(f"The query has type {kind}, expected a vector for each row", column=column)
@@ -25,7 +25,7 @@ def different(vectors: pa.ChunkedArray, column: str) -> pa.Array:
     matrix = matrix_of(array)
     if matrix is None:
         raise InvalidSearchError(f"The query has type {kind}, expected vectors of one length", column=column)
-    # Both zeros are the same number, but not the same bytes.
+    # Both zeros are equal numbers, but differ in their bytes.
     rows = np.ascontiguousarray(matrix + matrix.dtype.type(0))
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
     _, first = np.unique(keys, return_index=True)

@@ -1,5 +1,7 @@
-"""``WHERE list_contains(tags, 'x')`` and ``WHERE title LIKE '%x%'`` over a dataset with an index that finds
-such rows: only these are given to the engine, which tests its conditions again.
+"""Uses indices for conditions on elements of lists and parts of strings.
+
+For ``WHERE list_contains(tags, 'x')`` or ``WHERE title LIKE '%x%'``, the engine gets only the rows that the
+index finds, and tests its conditions again.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from lance_sql.text.statement import Statement
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
 
-#: What conditions on parts of lists and texts are written with. Engines test these themselves.
+#: Functions and operators on lists and strings that indices support. Engines test these themselves.
 _WORDS: Final = frozenset(
     {
         "array_contains",
@@ -38,16 +40,16 @@ _WORDS: Final = frozenset(
         "suffix",
     }
 )
-#: The kinds of indices that find their rows.
+#: The kinds of indices that support them.
 _KINDS: Final = ("label_list", "ngram")
-#: What an index leaves of the rows, at most.
+#: Maximum share of rows left by an index for it to be used.
 _LEFT_SHARE: Final = 1 / 20
 _MATCHES: Final = ("like", "contains", "starts_with", "ends_with")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedCondition:
-    """The rows of `dataset` that pass a condition which an index serves."""
+    """The rows of `dataset` that pass a condition which an index supports."""
 
     dataset: SqlDataset
     condition: str
@@ -57,13 +59,13 @@ class IndexedCondition:
         yield from self.dataset.scan(list(columns), self.condition).to_batches()
 
     def description(self) -> list[str]:
-        """What will be done, for people."""
+        """Describes the operation, for people."""
         return self.dataset.scan([], self.condition).explain().splitlines()
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCondition:
-    """Where the table stands in the text, and what the engine shall scan in its place."""
+    """The position of the table in the text, and what the engine scans in its place."""
 
     start: int
     end: int
@@ -72,7 +74,7 @@ class FoundCondition:
 
 
 def mentions_parts(statement: Statement) -> bool:
-    """Whether a statement may have a condition on parts of lists or texts; cheap."""
+    """Whether a statement may have a condition on elements of lists or parts of strings; a cheap test."""
     words = {token.text.lower() for token in statement.tokens if token.kind == "word"}
     return "where" in words and not words.isdisjoint(_WORDS)
 
@@ -80,9 +82,9 @@ def mentions_parts(statement: Statement) -> bool:
 def indexed_condition(
     statement: Statement, find: Callable[[str, bool], SqlDataset | None], value: Callable[[str], Any]
 ) -> FoundCondition | None:
-    """What an index finds for the conditions of a query over one dataset, None where it finds nothing.
+    """The index result for the conditions of a query over one dataset, None if no index applies.
 
-    `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
+    `find` resolves a dataset name, `value` evaluates an expression without columns.
     """
     place = only_table(statement)
     dataset = None if place is None else find(place.token.value, place.token.kind != "word")
@@ -108,7 +110,7 @@ def _has_index(dataset: SqlDataset) -> bool:
 
 
 def _is_over_rows(tree: Any) -> bool:
-    """Whether the conditions of a query are tested on the rows of its table, before anything else."""
+    """Whether the query tests its conditions on the rows of its table before anything else."""
     from sqlglot import exp
 
     others = {"joins", "laterals", "with", "with_", "pivots", "match", "sample"}
@@ -127,7 +129,7 @@ def _conjuncts(tree: Any, value: Callable[[str], Any]) -> Iterator[str]:
 
 
 def _is_served(text: str, dataset: SqlDataset) -> bool:
-    """Whether an index leaves few rows for a condition that means the same to engines and scans."""
+    """Whether an index leaves few rows for a condition with the same meaning in engines and scans."""
     from lance_engine.expr.from_sql import parse_sql
 
     try:
@@ -142,7 +144,7 @@ def _is_served(text: str, dataset: SqlDataset) -> bool:
 
 
 def _is_certain(node: Node) -> bool:
-    """Whether engines and scans agree on a condition: engines differ in how they escape in patterns."""
+    """Whether engines and scans agree on a condition: engines differ in escape characters of patterns."""
     from lance_engine.expr.tree import Column, Function, Literal, Match
     from lance_engine.expr.value_types import is_text
 

@@ -1,4 +1,4 @@
-"""Searches in the statements of a connection or context of the user's own."""
+"""Searches in the statements of a user's own connection or context."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lance_sql.searches.statement import Searches
 from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
 
-#: Searches whose tables are kept: nobody says when the result of a statement is no longer needed.
+#: Number of searches whose tables are kept: we are not notified when a result is no longer used.
 _KEPT: Final = 1000
 
 
 class Replaced(NamedTuple):
-    """A statement for the engine, what is left of its parameters, and the searches it explains if it does."""
+    """A statement for the engine, its remaining parameters, and for EXPLAIN its searches."""
 
     statement: Statement
     parameters: Parameters
@@ -28,7 +28,7 @@ class Replaced(NamedTuple):
 
 
 def explained_rows(rows: Iterable[Sequence[Any]], searches: Searches, names: tuple[str, str]) -> str:
-    """The query for an engine's plan of two columns, called `names`, and what its searches will do."""
+    """A query for an engine's plan of two columns, called `names`, and the description of its searches."""
     told = [(name, "\n".join(lines)) for name, lines in searches.descriptions()]
     values = ", ".join(f"({_literal(str(title))}, {_literal(str(text))})" for title, text in [*rows, *told])
     return f"SELECT * FROM (VALUES {values}) AS plan({', '.join(names)})"
@@ -40,10 +40,10 @@ def _literal(text: str) -> str:
 
 
 class InstalledSearches:
-    """What searches need of a connection that `run` runs statements in.
+    """What searches need from a connection in which `run` runs statements.
 
-    Nothing notifies us between planning and running: what a search takes from other
-    tables is found when the statement is planned, the search itself runs with it.
+    We are not notified between planning and running: what a search reads from other tables is computed when
+    the statement is planned, the search itself when it runs.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class InstalledSearches:
         return self._nulls_are_last(descending)
 
     def replaced(self, statement: Statement, params: Parameters) -> Replaced:
-        """The statement in which searches are tables, and the parameters that are left."""
+        """The statement with searches replaced by tables, and the remaining parameters."""
         by_index = index_setting(statement.tokens)
         if by_index is not None:
             self.by_index = by_index

@@ -14,12 +14,12 @@ from lance_sql.text.tokens import tokenize
 
 _MARK = "__search__"
 _LATERAL = re.compile(r"\blateral\s*$", re.IGNORECASE)
-#: The column of the answer that holds the vector which was searched for.
+#: The column of the result with the query vector.
 SEARCHED = "__searched"
 
 
 def is_correlated(expression: Expression) -> bool:
-    """Whether the expression is about the columns of another table."""
+    """Whether the expression refers to columns of another table."""
     if expression.is_query or not any(letter.isalpha() or letter == '"' for letter in expression.text):
         return False
     from sqlglot import exp, parse_one
@@ -33,15 +33,14 @@ def is_correlated(expression: Expression) -> bool:
 
 
 def query_of_vectors(text: str, call: SearchCall, expression: Expression) -> str:
-    """The query whose one column are the vectors that `expression` has in the tables before the search.
+    """The query for the values of `expression` in the tables before the search, as a single column.
 
-    Conditions of WHERE that are about that table alone apply. UnsupportedFeatureError where the table is not
-    found.
+    Conditions in WHERE on that table alone apply. UnsupportedFeatureError if the table is not found.
     """
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    before = _LATERAL.sub(" ", text[: call.start])  # the parser knows the word before functions only
+    before = _LATERAL.sub(" ", text[: call.start])  # the parser only supports this keyword before functions
     marked = _as_select(f"{before}{_MARK}{text[call.end :]}")
     try:
         tree = parse_one(marked, dialect="duckdb")
@@ -81,13 +80,13 @@ def query_of_vectors(text: str, call: SearchCall, expression: Expression) -> str
 
 
 def in_place_of(expression: Expression, name: str, after_lateral: bool) -> str:
-    """What stands for the call when the answers for all vectors are the table `name`."""
+    """The replacement for the call when the results for all vectors are the table `name`."""
     rows = f'(SELECT * EXCLUDE ("{SEARCHED}") FROM "{name}" WHERE "{SEARCHED}" = {expression.text})'
     return rows if after_lateral else f"LATERAL {rows}"
 
 
 def _as_select(text: str) -> str:
-    """The query that a statement explains, with its SELECT: the parser reads no others."""
+    """The query in an EXPLAIN statement, starting with SELECT: the parser does not accept other forms."""
     tokens = tokenize(text)
     position = query_position(tokens)
     begin = tokens[position].start if position < len(tokens) else 0

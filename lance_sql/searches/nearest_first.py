@@ -1,6 +1,4 @@
-"""``ORDER BY array_distance(v, $q) LIMIT k`` over a dataset: only the rows that may be among the first are
-given to the engine.
-"""
+"""``ORDER BY array_distance(v, $q) LIMIT k``: the engine only gets rows that may be among the first."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from lance_sql.text.statement import Statement
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
 
-#: Function -> metric, and whether the nearest rows come first in ascending order.
+#: Function -> metric, and whether ascending order returns the nearest rows first.
 _FUNCTIONS: Final = {
     **dict.fromkeys(("array_distance", "list_distance", "euclidean_distance"), ("l2", True)),
     **dict.fromkeys(("array_cosine_distance", "list_cosine_distance", "cosine_distance"), ("cosine", True)),
@@ -46,13 +44,13 @@ _FUNCTIONS: Final = {
         ("dot", False),
     ),
 }
-#: A search is worth it for so many rows.
+#: Minimum number of rows for a search to be worthwhile.
 _MOST_ROWS: Final = 10_000
-#: Rows looked at beyond those wanted before all are given to the engine, because too many are equally near.
+#: Number of candidates beyond `k` after which the engine gets all rows, because too many are equally near.
 _MOST_TIES: Final = 100_000
-#: How many times the rows wanted an index is asked for: the engine puts them in their exact order.
+#: How many times `k` rows to request from an index: the engine computes their exact order.
 _OVERSAMPLING: Final = 4
-#: Error of a sum per element that two ways to add 32-bit numbers may make.
+#: Relative error per element between two ways to sum 32-bit floats.
 _ROUNDING: Final = 2.4e-7
 
 
@@ -69,7 +67,7 @@ class NearestFirst:
     by_index: bool
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The columns of rows among which the first `k` are; all rows where that is not known."""
+        """The columns of rows that include the first `k`; all rows if that is unknown."""
         found = self._candidates(columns)
         if found is None:
             yield from self.dataset.scan(list(columns), self.filter).to_batches()
@@ -106,7 +104,7 @@ class NearestFirst:
         return found
 
     def _margin(self, found: pa.Table) -> float:
-        """How far apart two distances are that the engine cannot see in another order than ours."""
+        """The minimum difference of two distances that the engine orders as we do."""
         query = np.asarray(self.query, dtype=np.float64)
         share = 1e-6 + _ROUNDING * len(query)
         vectors = found[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -131,7 +129,7 @@ class NearestFirst:
         return choose_index(snapshot, place, metric_named(self.metric)) is not None
 
     def description(self) -> list[str]:
-        """What will be done, for people."""
+        """Describes the operation, for people."""
         from lance_engine.search.explain import explain_nearest
 
         by_index = self.by_index and self._has_index()
@@ -142,7 +140,7 @@ class NearestFirst:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where the table stands in the text, and what the engine shall scan in its place."""
+    """The position of the table in the text, and what the engine scans in its place."""
 
     start: int
     end: int
@@ -151,7 +149,7 @@ class Found:
 
 
 def mentions_distance(statement: Statement) -> bool:
-    """Whether a statement may be in the order of a distance; cheap."""
+    """Whether a statement may be ordered by a distance; a cheap test."""
     words = [token.text.lower() for token in statement.tokens if token.kind == "word"]
     return "order" in words and "limit" in words and any(word in _FUNCTIONS for word in words)
 
@@ -163,9 +161,9 @@ def nearest_first(
     nulls_are_last: Callable[[bool], bool],
     by_index: bool,
 ) -> Found | None:
-    """The search in a query for rows in the order of a distance, None where it is not one.
+    """The search for a query ordered by a distance, None for other queries.
 
-    `find` gives the dataset that a name stands for, `value` what an expression is that names no column.
+    `find` resolves a dataset name, `value` evaluates an expression without columns.
     """
     place = only_table(statement)
     tree = None if place is None else parsed_select(statement, place.begin)
@@ -179,7 +177,7 @@ def nearest_first(
         return None
     metric, ascending, column, query, is_single = distance
     descending = bool(ordered.args.get("desc"))
-    # The largest value of a number is NaN, which comes first in descending order and is near to nothing.
+    # NaN is the largest number, so it comes first in descending order, but it is not near to anything.
     if descending is ascending or (descending and not by_index):
         return None
     words = [token.upper for token in statement.tokens]
@@ -207,7 +205,7 @@ def nearest_first(
 
 
 def _is_plain(tree: Any) -> bool:
-    """Whether a query has nothing that its order and limit do not decide alone."""
+    """Whether only the order and the limit of a query determine its rows."""
     from sqlglot import exp
 
     allowed = {"expressions", "from", "from_", "where", "order", "limit", "offset", "kind", "hint"}
@@ -219,9 +217,9 @@ def _is_plain(tree: Any) -> bool:
 
 
 def _distance(tree: Any, key: Any) -> tuple[str, bool, str, str, bool] | None:
-    """Metric, order, column and the text of the query of a distance, which may be the alias of one.
+    """Metric, order, column and the text of the query vector, given a distance or its alias.
 
-    Last whether the query is cast to single precision.
+    The last value: whether the query vector is cast to single precision.
     """
     from sqlglot import exp
 
@@ -249,7 +247,7 @@ def _distance(tree: Any, key: Any) -> tuple[str, bool, str, str, bool] | None:
 
 
 def _number(clause: Any, value: Callable[[str], Any]) -> int | None:
-    """The rows of a LIMIT or OFFSET, None where it is no number."""
+    """The number in a LIMIT or OFFSET, None if it is not a number."""
     if clause is None:
         return 0
     try:
@@ -260,7 +258,7 @@ def _number(clause: Any, value: Callable[[str], Any]) -> int | None:
 
 
 def _is_vector(dataset: SqlDataset, column: str) -> bool:
-    """Whether a column holds vectors that the engine computes with as they are stored."""
+    """Whether a column contains vectors that the engine computes with as they are stored."""
     if column not in dataset.schema.names:
         return False
     kind = dataset.storage_schema.field(column).type
@@ -270,7 +268,7 @@ def _is_vector(dataset: SqlDataset, column: str) -> bool:
 
 
 def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
-    """A condition that means the same to a scan, None if that is not certain."""
+    """An equivalent condition for a scan, None if that is not certain."""
     from lance_engine.expr.from_sql import parse_sql
     from sqlglot import exp
 

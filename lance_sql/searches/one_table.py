@@ -1,4 +1,4 @@
-"""Queries over one dataset, taken apart."""
+"""Parsing of queries over one dataset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_sql.text.tokens import Token, table_positions
 
 
 class TablePlace(NamedTuple):
-    """Where the only table of a statement stands in its text; `begin` is where its query begins."""
+    """The position of the only table of a statement in its text; `begin` is where its query begins."""
 
     token: Token
     begin: int
@@ -21,7 +21,7 @@ class TablePlace(NamedTuple):
 
 
 def only_table(statement: Statement) -> TablePlace | None:
-    """The table of a query that names one, None for all other statements."""
+    """The table of a query with a single table, None for all other statements."""
     tokens = statement.tokens
     places = sorted(table_positions(tokens))
     if len(places) != 1 or not _is_name_alone(tokens, places[0]):
@@ -38,7 +38,7 @@ def only_table(statement: Statement) -> TablePlace | None:
 def parsed_select(statement: Statement, begin: int) -> Any:
     """The syntax tree of the query that begins there; None if it is not a plain SELECT.
 
-    In it, parameters written ``?`` have their numbers, ``$1``: parts of a query do not say which they are.
+    Parameters written ``?`` are numbered, ``$1``, because parts of a query do not contain their positions.
     """
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
@@ -51,9 +51,9 @@ def parsed_select(statement: Statement, begin: int) -> Any:
 
 
 def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
-    """The text of a condition, with values in place of parameters and columns without their table.
+    """The text of a condition, with parameters replaced by values, and unqualified columns.
 
-    None where a parameter is no number, text or list of these.
+    None if a parameter is not a number, a string or a list of these.
     """
     from sqlglot import exp
 
@@ -69,7 +69,7 @@ def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
         if not all(isinstance(item, (int, float, str)) for item in items):
             return None
         parameter.replace(exp.convert(given))
-    for contained in list(copied.find_all(exp.ArrayContainsAll)):  # written as an operator otherwise
+    for contained in list(copied.find_all(exp.ArrayContainsAll)):  # otherwise written as an operator
         items = [contained.this, contained.expression]
         call = exp.Anonymous(this="array_has_all", expressions=items)
         copied = call if contained is copied else copied

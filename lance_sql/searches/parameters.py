@@ -1,4 +1,4 @@
-"""The parameters of a statement, of which searches take some."""
+"""The parameters of a statement, some of which searches use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMEDY: Final = "Compute the vector first and pass it as a parameter, or write 
 
 
 class SearchParameters:
-    """The parameters of a statement; those that searches took are left out of what the engine gets."""
+    """The parameters of a statement; those used by searches are not passed to the engine."""
 
     def __init__(self, statement: Statement, given: Parameters) -> None:
         self._given = given
@@ -24,7 +24,7 @@ class SearchParameters:
         self._taken: set[str] = set()
 
     def holds(self, expression: Expression) -> bool:
-        """Whether the expression is a parameter; UnsupportedFeatureError if one is a part of it."""
+        """Whether the expression is a parameter; UnsupportedFeatureError if it contains one."""
         inside = [
             (start, end)
             for start, end, _ in self._places
@@ -39,7 +39,7 @@ class SearchParameters:
         return True
 
     def take(self, expression: Expression) -> Any:
-        """The value of the parameter that `expression` is."""
+        """The value of the parameter `expression`."""
         name = next(name for start, _, name in self._places if start == expression.start)
         self._taken.add(name)
         return self.value(name)
@@ -56,7 +56,7 @@ class SearchParameters:
         )
 
     def named(self, statement: Statement) -> Parameters:
-        """What another statement needs that was made of parts of this one, where parameters have names."""
+        """The parameters for a statement that was built from parts of this one, with named parameters."""
         needed = {name for _, _, name in parameter_places(statement.tokens)}
         if not needed:
             return None
@@ -68,7 +68,7 @@ class SearchParameters:
         )
 
     def left(self, statement: Statement) -> Parameters:
-        """What a statement in which the searches are replaced still needs."""
+        """The remaining parameters of a statement in which the searches are replaced."""
         if self._given is None:
             return None
         places = parameter_places(statement.tokens)

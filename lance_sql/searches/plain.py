@@ -1,5 +1,7 @@
-"""``SELECT id, _distance FROM lance_vector_search(...) ORDER BY _distance LIMIT 5``: what a search answers
-as it is, so that no engine has to plan and run anything.
+"""Returns the result of a search directly if a statement asks for nothing else.
+
+For ``SELECT id, _distance FROM lance_vector_search(...) ORDER BY _distance LIMIT 5``, no engine has to plan
+and run a query.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.searches.table import SearchTable
 
-#: How to ask for the order in which searches answer, by the column that they compute.
+#: The ORDER BY that matches the result order of searches, by computed column.
 _ORDERS: Final = {"_distance": ((), ("ASC",)), "_score": (("DESC",),)}
 
 
 class PlainSearch(NamedTuple):
-    """Some columns of the first rows of a search; without `limit` of all."""
+    """Some columns of the first rows of a search; of all rows without `limit`."""
 
     table: SearchTable
     columns: list[str]
@@ -48,9 +50,9 @@ class PlainSearch(NamedTuple):
 
 
 def plain_search(statement: Statement, name: str, table: SearchTable, order: str) -> PlainSearch | None:
-    """The search of a statement over `table`, which it calls `name`; None where an engine is needed.
+    """The search of a statement over `table`, with alias `name`; None if an engine is needed.
 
-    Its rows are in the order of the computed column `order`.
+    Its rows are ordered by the computed column `order`.
     """
     if table.schema.names.count(order) != 1:
         return None
@@ -76,7 +78,7 @@ def _columns(tokens: list[Token], schema: pa.Schema) -> list[str] | None:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether engines return values of a type as they are."""
+    """Whether engines return values of a type unchanged."""
     return bool(at.is_integer(kind) or at.is_float32(kind) or at.is_float64(kind) or at.is_string(kind))
 
 

@@ -1,4 +1,4 @@
-"""``prefilter := true``: the condition of the query is applied before the nearest rows are chosen."""
+"""``prefilter := true``: the condition of the query is applied before the nearest rows are selected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REMEDY = "Pass the condition as an argument: filter := 'price < 5'"
 def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
     """The WHERE condition of the query around `call`, over the columns of the dataset; None without one.
 
-    UnsupportedFeatureError where it is not clear, or says something that cannot be tested before the search.
+    UnsupportedFeatureError if it is ambiguous, or cannot be evaluated before the search.
     """
     load("sqlglot")
     import sqlglot

@@ -17,7 +17,7 @@ class PreparedSearches:
         self._texts: dict[str, str] = {}
 
     def keeps(self, statement: Statement) -> bool:
-        """Whether `statement` prepares or forgets one of these, which is done then."""
+        """Whether `statement` is PREPARE or DEALLOCATE for one of these, which is then executed."""
         tokens = statement.tokens
         words = [token.upper for token in tokens]
         if words[:1] == ["PREPARE"] and "AS" in words and len(tokens) > words.index("AS") + 1:
@@ -32,7 +32,7 @@ class PreparedSearches:
         return False
 
     def statement(self, statement: Statement) -> Statement:
-        """What ``EXECUTE name(values)`` runs; other statements as they are."""
+        """The statement that ``EXECUTE name(values)`` runs; other statements unchanged."""
         tokens = statement.tokens
         if len(tokens) < 2 or tokens[0].upper != "EXECUTE":
             return statement
@@ -42,7 +42,7 @@ class PreparedSearches:
 
 
 def _values(statement: Statement) -> dict[str, str]:
-    """The values in brackets, by their names or numbers."""
+    """The values in parentheses, by number or name."""
     tokens = statement.tokens
     if len(tokens) < 3:
         return {}

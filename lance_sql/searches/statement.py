@@ -1,4 +1,4 @@
-"""The searches of a statement: tables that the engine scans in their place."""
+"""The searches of a statement, replaced by tables that the engine scans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lance_sql.searches.table import Answer, SearchTable
 
 _numbers = itertools.count()
-#: Numbers and lists of numbers, and behind a list its type as vectors have it.
+#: Numbers and lists of numbers, optionally followed by a vector type.
 _NUMBERS: Final = re.compile(r"\s*[-\[\d][-\[\]\d\s.,eE+]*")
 _CAST: Final = re.compile(r"(?<=\])\s*::\s*(?i:float|real|double)\[\d+\]\s*$")
 _DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
@@ -45,9 +45,9 @@ _FLAGS: Final = frozenset({"explain_verbose", "fast_search", "prefilter", "use_i
 
 
 class SearchHost(Protocol):
-    """What searches need of the session or connection that a statement runs in."""
+    """What searches need from the session or connection in which a statement runs."""
 
-    #: whether queries in the order of a distance may be answered by an index
+    #: whether an index may answer queries ordered by a distance
     by_index: bool
 
     @property
@@ -55,34 +55,33 @@ class SearchHost(Protocol):
         """Finds the datasets that a statement names."""
 
     def rows_of(self, text: str, params: Parameters = None) -> pa.Table:
-        """The answer of a query that a search needs before it runs."""
+        """The result of a query that a search needs before it runs."""
 
     def compute(self, expression: str) -> Any:
         """The value of an expression without columns."""
 
     def nulls_are_last(self, descending: bool) -> bool:
-        """Whether the engine puts nulls last unless a query says where."""
+        """Whether the engine puts nulls last by default."""
 
 
 class Searches:
-    """The searches of a statement, by the names of the tables that they become.
+    """The searches of a statement, by the names of the tables that replace them.
 
-    `statement` and `parameters` are what is left for the engine. Call `prepare` before the
-    statement runs.
+    `statement` and `parameters` are passed to the engine. Call `prepare` before the statement runs.
     """
 
     def __init__(self, host: SearchHost, statement: Statement, parameters: Parameters) -> None:
         self._host = host
         self.tables: dict[str, SearchTable] = {}
         self.statement, self.parameters = statement, parameters
-        #: whether the statement makes a view, whose searches are asked for long after
+        #: whether the statement creates a view, whose searches run much later
         self.is_view = _makes_view(statement)
         #: whether the engine only explains the statement
         self.is_explained = is_only_explained(statement.tokens)
-        #: whether the engine may run the statement as soon as it gets it
+        #: whether the engine may run the statement immediately
         self.runs_at_once = not self.is_explained and not runs_when_asked(statement.tokens)
         self._pending: list[Callable[[], object]] = []
-        # The computed column in whose order the only search answers, if there is one.
+        # The computed column that orders the result of the only search, if there is one.
         self._order: str | None = None
         self._original = statement.original
         self._system_columns = statement.system_columns
@@ -95,19 +94,19 @@ class Searches:
             self._replace_table(statement)
 
     def prepare(self) -> None:
-        """Find the vectors that other tables of the statement hold."""
+        """Read the query vectors from other tables of the statement."""
         while self._pending:
             self._pending.pop()()
 
     def plain(self) -> PlainSearch | None:
-        """What answers the statement without an engine, if it only asks for the rows of a search."""
+        """The result of a statement without the engine, if it only reads the rows of a search."""
         if len(self.tables) != 1 or self._order is None or self.parameters or self.is_view:
             return None
         ((name, table),) = self.tables.items()
         return plain_search(self.statement, name, table, self._order)
 
     def descriptions(self) -> list[tuple[str, list[str]]]:
-        """What each search will do."""
+        """Descriptions of the searches."""
         return [(name, table.description()) for name, table in self.tables.items()]
 
     def _replace(self, calls: list[SearchCall]) -> None:
@@ -133,7 +132,7 @@ class Searches:
         self.parameters = self._parameters.left(self.statement)
 
     def _replace_table(self, statement: Statement) -> None:
-        """In place of the only dataset of a statement, give the engine the rows that it needs of it."""
+        """Replace the only dataset of a statement by the rows of it that the engine needs."""
 
         def find(location: str, quoted: bool) -> SqlDataset | None:
             return self._host.catalog.open(Reference(location, location, certain=False, quoted=quoted))
@@ -162,14 +161,14 @@ class Searches:
         self.statement = Statement(f"{text[: found.start]}{quote(name)}{alias}{text[found.end :]}")
 
     def _constant(self, text: str) -> Any:
-        """The value of an expression, which may be a parameter that the engine is given as well."""
+        """The value of an expression, which may be a parameter that is also passed to the engine."""
         tokens = tokenize(text)
         if len(tokens) == 2 and tokens[0].text == "$":
             return self._parameters.value(tokens[1].text)
         return self._computed(text)
 
     def _computed(self, text: str) -> Any:
-        """The value of an expression without columns; plain constants are read here."""
+        """The value of an expression without columns; plain constants are parsed here."""
         tokens = tokenize(text)
         if len(tokens) == 1 and tokens[0].kind == "string":
             return tokens[0].value
@@ -180,16 +179,16 @@ class Searches:
             try:
                 return ast.literal_eval(plain.strip())
             except (SyntaxError, ValueError):
-                pass  # 007, or what only SQL understands
+                pass  # 007, or an expression that only SQL understands
         return self._host.compute(text)
 
     def _single(self, call: SearchCall) -> SearchTable:
-        """The answer of a call whose arguments are known."""
+        """The result of a call with known arguments."""
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
         query, several = self._vectors(call, call.places["query"])
-        from lance_engine.search.nearest import check_nearest  # what searches takes long to import
+        from lance_engine.search.nearest import check_nearest  # the import takes long
 
         check_nearest(dataset.snapshot, column, query, **options)
         fields = _fields(dataset, options.pop("columns", None))
@@ -200,7 +199,7 @@ class Searches:
         schema = _with_system_columns(pa.schema([*fields, _DISTANCE]), [ROW_ID], self._system_columns)
 
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            # A view means the newest version, whenever it is asked.
+            # A view always refers to the newest version.
             searched = self._dataset(call) if self.is_view else dataset
             found = searched.nearest(
                 column,
@@ -214,7 +213,7 @@ class Searches:
         return _table(schema, answer, partial(_description, dataset, column, options))
 
     def _texts(self, call: SearchCall) -> SearchTable:
-        """The answer of a search for words, or for vectors and words."""
+        """The result of a full-text search or a hybrid search."""
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         given = {place: self._value(value) for place, value in call.places.items() if place != "query"}
@@ -259,7 +258,7 @@ class Searches:
         return _table(schema, answer, partial(_words, dataset, call, given, column, options))
 
     def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
-        """The answers for all the vectors of another table, each with its vector."""
+        """The results for all vectors of another table, each with its query vector."""
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
@@ -307,7 +306,7 @@ class Searches:
 
     @staticmethod
     def _column(call: SearchCall, value: Any) -> str:
-        """The name of a column that a call has; UnsupportedFeatureError for NULL and numbers."""
+        """The column name argument of a call; UnsupportedFeatureError for NULL and numbers."""
         if not isinstance(value, str):
             said = "NULL" if value is None else repr(value)
             raise UnsupportedFeatureError(
@@ -339,7 +338,7 @@ class Searches:
         return found
 
     def _found(self, location: str, quoted: bool) -> SqlDataset | None:
-        """The dataset of a path or a name; in quotes a name may have dots, as without them."""
+        """The dataset of a path or name; quoted names may contain dots, as unquoted ones do."""
         catalog = self._host.catalog
         if quoted and "." in location and "/" not in location:
             named = catalog.open(Reference(location, location))
@@ -348,7 +347,7 @@ class Searches:
         return catalog.open(Reference(location, location, certain=True, quoted=quoted))
 
     def _vectors(self, call: SearchCall, expression: Expression) -> tuple[Any, bool]:
-        """One vector, or several if the second part says so: those that a query returns."""
+        """One vector, or if the second value is true, several vectors that a query returns."""
         if not expression.is_query:
             value = self._value(expression)
             if value is None:
@@ -380,7 +379,7 @@ class Searches:
 
 
 def _table(schema: pa.Schema, answer: Answer, description: Callable[[], list[str]]) -> SearchTable:
-    from lance_sql.searches.table import SearchTable  # takes longer to import than a query without a search
+    from lance_sql.searches.table import SearchTable  # slow to import, and only needed with searches
 
     return SearchTable(schema, answer, description)
 
@@ -412,7 +411,7 @@ def _with_system_columns(schema: pa.Schema, known: Sequence[str], asked: Sequenc
 
 
 def _batches(found: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    if not names:  # rows without columns: any column keeps their number
+    if not names:  # rows without columns: keep the row count with any column
         return iter(found.to_batches())
     return iter(found.select(list(names)).to_batches())
 

@@ -1,4 +1,4 @@
-"""The answer of a search as a table of an engine: the search runs when the engine scans it."""
+"""The result of a search as a table of an engine: the search runs when the engine scans it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from lance_sql.engines.statement_run import Runs, StatementRun
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-#: The rows of an answer with the columns named.
+#: A function that returns the rows with the given columns.
 Answer = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 class SearchTable(pads.Dataset):  # type: ignore[misc]
-    """What `answer` returns, in the shape of a pyarrow dataset; each scan asks again.
+    """The result of `answer` as a pyarrow dataset; each scan calls it again.
 
-    `description` says in lines what will be done.
+    `description` describes the search in lines.
     """
 
     def __init__(self, schema: pa.Schema, answer: Answer, description: Callable[[], list[str]]) -> None:
-        # The base class is an interface here, as for `PlainDataset`.
+        # The base class is only an interface here, as in `PlainDataset`.
         self._schema = schema
         self.answer = answer
         self.description = description
         self._runs = Runs()
 
     def within(self, declare: Callable[[pa.DataType], pa.DataType] | None, runs: Runs) -> SearchTable:
-        """The same for an engine that reads other types, and whose scans belong to `runs`."""
+        """A copy for an engine that reads other types, whose scans belong to `runs`."""
         schema = self._schema
         if declare is not None:
             schema = pa.schema([field.with_type(declare(field.type)) for field in schema])
@@ -49,7 +49,7 @@ class SearchTable(pads.Dataset):  # type: ignore[misc]
     def scanner(
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> SearchScanner:
-        """A scan of the answer. Other scan `options` of pyarrow have no effect."""
+        """A scan of the result. Other scan `options` of pyarrow have no effect."""
         return self.scanner_of(self._runs.current, columns, filter)
 
     def scanner_of(
@@ -59,14 +59,14 @@ class SearchTable(pads.Dataset):  # type: ignore[misc]
         return SearchScanner(self, columns, as_expression(filter), run)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> list[SearchFragment]:
-        """The answer is in one piece."""
+        """The result is a single fragment."""
         return [SearchFragment(self, self._runs.current)]
 
 
 class SearchFragment:
-    """An answer in the shape of a pyarrow dataset fragment.
+    """A result as a pyarrow dataset fragment.
 
-    DataFusion asks for it on the thread that runs the statement, but for the scan of it on another one.
+    DataFusion requests it on the thread that runs the statement, but scans it on another one.
     """
 
     def __init__(self, table: SearchTable, run: StatementRun | None) -> None:
@@ -88,7 +88,7 @@ class SearchFragment:
 
 
 class SearchScanner:
-    """A search in the shape of a pyarrow scanner; it runs when it is asked for rows."""
+    """A search as a pyarrow scanner; it runs when its rows are read."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class SearchScanner:
         self.projected_schema = pa.schema([table.schema.field(name) for name in self._columns])
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        # What the filter is about is not told: an answer is small, its columns are read as one.
+        # The filter's columns are unknown, so all are read: results are small.
         names = self._columns if self._filter is None else list(self._table.schema.names)
         schema = pa.schema([self._table.schema.field(name) for name in names])
         try:
@@ -117,7 +117,7 @@ class SearchScanner:
                 else:
                     kept = pa.Table.from_batches([cast]).filter(self._filter).select(self._columns)
                     yield from kept.to_batches()
-        except LanceError as error:  # engines pass on no more than its text
+        except LanceError as error:  # engines only pass on its text
             if self._run is not None:
                 self._run.failed(error)
             raise

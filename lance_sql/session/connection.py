@@ -50,17 +50,17 @@ if TYPE_CHECKING:
     from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.session.join_filters import JoinedQuery
 
-#: Numbers the names of lent data: those of several threads may be in use at once.
+#: Numbers the names of temporary registrations: several threads may use them at once.
 _lent = itertools.count()
 
 
 class Connection:
-    """A session: views, settings and registered names live as long as it does. See `lance_sql.connect`.
+    """A session; its views, settings and registered names exist until it is closed. See `lance_sql.connect`.
 
-    A statement sees the newest version of each dataset it names, found when the statement is planned. Only
-    what a statement names is opened. ``_rowid`` and ``_rowaddr`` are columns of every dataset in a statement
-    that names one of them (then also part of ``*``). Not for use by several threads at once:
-    each takes a `cursor` of its own.
+    A statement reads the newest version of each dataset it names, at the time when it is planned. Only the
+    datasets that a statement names are opened. ``_rowid`` and ``_rowaddr`` are columns of every dataset in a
+    statement that uses one of them (and then part of ``*``). Threads must not share a connection: each uses
+    its own `cursor`.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class Connection:
         )
         self._results: LiveObjects[QueryResult] = LiveObjects()
         self._streams: LiveObjects[Stream] = LiveObjects()
-        #: what searches need of this session, and how they are answered
+        #: what searches need from this session, and their settings
         self.searching = SessionSearches(self, engine)
         self._prepared_searches = PreparedSearches()
-        #: tables of searches whose results are gone
+        #: tables of searches whose results have been released
         self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
-        #: whether what queries read counts when the transactions that follow are committed
+        #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
-        #: datasets without the fields of structs that statements do not use
+        #: datasets without the struct fields that statements do not use
         self._parts = PartTables(engine)
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
 
     def cursor(self) -> Connection:
-        """A connection to the same database for another thread, to be closed on its own.
+        """A connection to the same database for another thread; it must be closed separately.
 
-        It shares tables and views, the directory, and what was registered so far.
+        It shares tables and views, the directory, and the names registered so far.
         """
         self._check_open()
         cursor = object.__new__(type(self))
@@ -113,26 +113,26 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction was begun and has not ended yet."""
+        """Whether a transaction is open."""
         return self.catalog.transaction is not None
 
     def begin(self) -> None:
-        """Begin a transaction, as ``BEGIN`` does: what statements change takes effect with `commit`."""
+        """Begin a transaction, as ``BEGIN`` does: changes take effect with `commit`."""
         self._check_open()
         self._finish_streams()
         self._transactions.begin(serializable=self.serializable)
 
     def commit(self) -> None:
-        """Commit the open transaction, each dataset that it changed as one version.
+        """Commit the open transaction, with one new version for each dataset that it changed.
 
-        CommitConflictError names the version of another writer that it conflicts with; nothing is left of
-        the transaction then, but for datasets that it had committed before, which the error names.
+        CommitConflictError names the conflicting version of another writer; the transaction is then
+        discarded, except for datasets that were already committed, which the error names.
         """
         self._check_open()
         self._transactions.commit()
 
     def rollback(self) -> None:
-        """Undo the open transaction: nothing is left of its changes."""
+        """Roll back the open transaction and discard its changes."""
         self._check_open()
         self._transactions.rollback()
 
@@ -143,29 +143,29 @@ class Connection:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine can do."""
+        """The capabilities of the engine."""
         return self._engine.capabilities
 
     def sql(self, text: str, params: Parameters = None, *, progress: ProgressOption = None) -> QueryResult:
-        """Run the statements of `text`, which semicolons separate, and return the result of the last.
+        """Run the statements of `text`, separated by semicolons, and return the result of the last.
 
-        A query is planned, and runs when its result is first asked for rows. Statements that change
-        something run at once; those that change a dataset are one atomic commit each and answer with the
-        number of rows concerned. `params` replaces ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping), in
-        the last statement. `progress` reports the rows read while a query runs: True prints them, a function
-        gets a `lance_engine.progress.ProgressEvent` ten times a second, in another thread, and ends the
-        statement by raising.
+        A query is planned immediately, and runs when its rows are first read. Statements that change
+        something run immediately; those that change a dataset are one atomic commit each and return the
+        number of affected rows. `params` are the values for ``?`` and ``$1`` (a sequence) or ``$name`` (a
+        mapping), in the last statement. `progress` reports the rows read while a query runs: True prints a
+        progress bar, and a function is called with a `lance_engine.progress.ProgressEvent` ten times a
+        second, in another thread; if it raises an exception, the statement is stopped.
         """
         *before, last = split(text)
         for statement in before:
             for _ in self.execute(statement, progress=progress):
-                pass  # a query may end in an error, or call a function that changes something
+                pass  # a query may fail, or call a function that changes something
         return self.execute(last, params, progress=progress)
 
     def execute(
         self, statement: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
-        """The same as `sql`, which also takes one statement of a text that was split before."""
+        """Like `sql`, but also accepts a statement that has already been split from a script."""
         if isinstance(statement, str):
             return self.sql(statement, params, progress=progress)
         self._check_open()
@@ -196,11 +196,11 @@ class Connection:
             return Listing(self).table(name)
 
     def of_engine(self, text: str) -> pa.Table:
-        """The rows of a query that concerns the engine only."""
+        """The rows of a query that only concerns the engine."""
         return self._engine.describing(text)
 
     def known_to_engine(self) -> set[str]:
-        """The names under which the engine knows datasets and what describes them."""
+        """The names under which datasets and their metadata are registered with the engine."""
         return self._binding.registered() | self._parts.names()
 
     def databases(self) -> list[str]:
@@ -209,7 +209,7 @@ class Connection:
             return self._engine.databases()
 
     def table_names(self) -> list[str]:
-        """The names that a statement may use: of datasets, and of the engine's own tables and views."""
+        """The names that a statement may use: datasets, and the engine's own tables and views."""
         with self._engine.lock:
             others = set(self._engine.names()) - self.known_to_engine()
         return sorted(others.union(self.catalog.names()))
@@ -217,7 +217,7 @@ class Connection:
     def select(
         self, text: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
-        """Plan one statement of the engine, such as a query, and return its result."""
+        """Plan an engine statement, such as a query, and return its result."""
         statement = Statement.of(text)
         if shown_within(statement):
             statement = with_shown(statement, names_query(self.table_names()), ALL_TABLES)
@@ -255,7 +255,7 @@ class Connection:
         return result
 
     def _from_metadata(self, statement: Statement, bound: Bound, query: Query) -> MetadataQuery | None:
-        """What answers `statement` without a scan, None if `query` has to."""
+        """The result of `statement` from metadata, without a scan; None if `query` has to run."""
         aggregates = whole_table_aggregates(statement)
         if aggregates is None:
             return None
@@ -267,7 +267,7 @@ class Connection:
         return None if values is None else MetadataQuery(query, dataset, values)
 
     def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
-        """What reads few rows where the first ones in the order of a column are wanted."""
+        """A query that reads few rows if only the first rows in the order of a column are needed."""
         wanted = first_rows(statement)
         if wanted is None or bound.text != statement.original:
             return None
@@ -283,7 +283,7 @@ class Connection:
         return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
 
     def _of_any_rows(self, statement: Statement, bound: Bound, query: Query) -> LimitedQuery | None:
-        """What reads few rows where any will do."""
+        """A query that reads few rows if any rows will do."""
         wanted = limited(statement)
         if wanted is None:
             return None
@@ -294,7 +294,7 @@ class Connection:
         return LimitedQuery(query, name, wanted)
 
     def _of_joins(self, bound: Bound, planned: PlannedQuery) -> JoinedQuery | None:
-        """What lets the scans of a join give one another keys."""
+        """A query whose scans of a join exchange keys."""
         begin = self._join_keys(bound, lambda: planned.scans)
         if begin is None:
             return None
@@ -307,7 +307,7 @@ class Connection:
     ) -> Callable[[], JoinKeys] | None:
         if len(bound.datasets) < 2:
             return None
-        from lance_sql.session.join_filters import join_keys  # takes longer to import than a small query
+        from lance_sql.session.join_filters import join_keys  # slow to import
 
         return join_keys(bound.text, bound.datasets, scans, self.capabilities.filters_joins)
 
@@ -322,7 +322,7 @@ class Connection:
 
     @contextmanager
     def lend(self, data: Any, system_columns: Sequence[str] = ()) -> Iterator[str]:
-        """A name that means a dataset or Arrow data while the block runs."""
+        """Register a dataset or Arrow data under a temporary name in this block."""
         name = f"{LENT}_{next(_lent)}"
         with self._engine.lock:
             if isinstance(data, SqlDataset):
@@ -358,10 +358,10 @@ class Connection:
         analyze: bool = False,
         html: bool = False,
     ) -> Explanation | PlanPicture:
-        """The engine's plan for `text`, and what it asks of each Lance dataset.
+        """The engine's plan for `text`, and what it reads from each Lance dataset.
 
-        Nothing is executed unless `analyze` asks for it: then the statement runs, and the explanation tells
-        what every part of the plan did and what was read. With `html` the plan is a picture.
+        The statement only runs with `analyze`: the explanation then contains metrics of each part of the plan
+        and what was read. With `html` the plan is a picture.
         """
         explanation = self._explanation(text, params, analyze)
         return explanation.picture() if html else explanation
@@ -379,7 +379,7 @@ class Connection:
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
             run = self._engine.begin()
-            # Not planned without need: that would run what is no query.
+            # Plan only if necessary: planning runs statements that are not queries.
             planned = functools.cache(lambda: self._engine.query(bound.text, params))
             parts = self._parts.instead(statement, bound, planned, params)
             try:
@@ -402,7 +402,7 @@ class Connection:
         )
 
     def register(self, name: str, data: Any) -> None:
-        """Make `data` the table `name`: a dataset, the path of one (its newest version), or Arrow data."""
+        """Register `data` as the table `name`: a dataset, the path of one, or Arrow data."""
         self._check_open()
         self._binding.forget(name)
         if isinstance(data, SqlDataset | str | os.PathLike):
@@ -416,7 +416,7 @@ class Connection:
         return list(self.catalog.tables())
 
     def _prepare(self, statement: Statement, searched: Mapping[str, Any] | None = None) -> Bound:
-        """Make the engine know what `statement` names, and what its searches found."""
+        """Register the datasets that `statement` names, and the results of its searches, with the engine."""
         self._check_open()
         self._finish_streams()
         while self._unused:
@@ -426,26 +426,26 @@ class Connection:
         return self._binding.bind(statement)
 
     def _settle(self) -> None:
-        """Before a name changes its meaning, run what was planned under the old one."""
+        """Before a name is redefined, run the planned queries that use it."""
         if not self.capabilities.runs_statements_side_by_side:
             self._run_planned()
 
     def _run_planned(self) -> None:
-        """Run the queries that were planned and not asked for rows yet."""
+        """Run the planned queries whose rows have not been read."""
         self._finish_streams()
         for result in self._results:
             if not result.is_running:
                 result.run()
 
     def _finish_streams(self) -> None:
-        """Take the rest of open streams off an engine that runs one statement at a time."""
+        """Read open streams to the end, for an engine that runs one statement at a time."""
         if not self.capabilities.runs_statements_side_by_side:
             for stream in self._streams:
                 stream.read_ahead()
 
     @contextmanager
     def _explained(self, statement: Statement) -> Iterator[None]:
-        """Errors of `statement` with what helps its author: the place, the names that there are."""
+        """Add hints to errors of `statement`: the position, and existing names."""
         try:
             yield
         except TableNotFoundError as error:
@@ -461,7 +461,7 @@ class Connection:
             ) from None
 
     def _suggest_tables(self, error: TableNotFoundError) -> None:
-        """Name the tables that there are, and the one that a missing one is probably meant to be."""
+        """Add the names of existing tables, and the one most similar to the missing one."""
         known = self.catalog.names()
         if known:
             error.remedy = f"Available tables: {', '.join(known)}"
@@ -470,7 +470,7 @@ class Connection:
             path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
         }
         near = difflib.get_close_matches(error.name.lower(), choices, n=1)
-        if near and not error.remedy.startswith("Did you mean"):  # a session beside this one may have said so
+        if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
             error.remedy = f"Did you mean {choices[near[0]]}? {error.remedy}"
 
     def _check_open(self) -> None:
@@ -478,7 +478,7 @@ class Connection:
             raise LanceError("The connection is closed", remedy="Open a new one with lance_sql.connect()")
 
     def close(self) -> None:
-        """End the session. What was read of its results stays valid; unread results are lost."""
+        """Close the session. Rows that were read stay valid; unread results are lost."""
         if not self._closed:
             self._finish_streams()
             if self._transactions.is_open:

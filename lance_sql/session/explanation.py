@@ -1,4 +1,4 @@
-"""What a plan asks of the Lance datasets in it."""
+"""What a plan reads from its Lance datasets."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Explanation:
     scans: tuple[ScanReport, ...]
     #: what was read, if the statement ran: see `lance_sql.session.metrics.scan_metrics`
     runs: tuple[dict[str, Any], ...] = ()
-    #: what each search will do, by the name of its table in the plan
+    #: descriptions of the searches, by the names of their tables in the plan
     searches: tuple[tuple[str, list[str]], ...] = ()
     #: the steps of the plan, for the picture
     trees: tuple[PlanNode, ...] = ()
-    #: the keys that scans give one another, and after a run, what became of them
+    #: the keys that scans exchange, and after a run, how they were used
     keys: tuple[str, ...] = ()
-    #: what EXPLAIN says of the plan: two columns of texts
+    #: the result of the engine's EXPLAIN: two columns of strings
     rows: pa.Table | None = None
 
     def table(self) -> pa.Table:
-        """The answer of EXPLAIN: the rows of the engine, and behind them one for each part of ours."""
+        """The result of EXPLAIN: the rows of the engine, followed by one for each part of ours."""
         rows = self.rows
         if rows is None:
             rows = pa.table({"explain_key": ["physical_plan"], "explain_value": [self.plan]})
@@ -65,7 +65,7 @@ class Explanation:
         return picture(f"Plan of {self.engine}", trees, parts)
 
     def _parts(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Title and named details of each scan, each search, and each scan that ran."""
+        """Title and details of each scan, each search, and each scan that ran."""
         for scan in self.scans:
             yield self._scan_part(scan)
         for keys in self.keys:
@@ -111,7 +111,7 @@ class Explanation:
 
 
 def _left_details(metrics: ScanMetrics) -> list[tuple[str, str]]:
-    """What indices and zone maps leave of a table."""
+    """The rows of a table that remain after indices and zone maps."""
     parts = [f"{metrics.rows_left:,} of {metrics.rows:,} rows"]
     parts.append(f"{metrics.fragments_read:,} of {counted(metrics.fragments, 'fragment')}")
     if metrics.zones:
@@ -124,7 +124,7 @@ def _left_details(metrics: ScanMetrics) -> list[tuple[str, str]]:
 
 
 def _run_details(run: dict[str, Any]) -> list[tuple[str, str]]:
-    """What one scan read, in words."""
+    """What one scan read, as text."""
     skipped = run["rows_planned"] - run["rows_left"]
     parts = ("zones", "fragments", "pages")
     read = ", ".join(f"{part} {run[f'{part}_read']:,} of {run[part]:,}" for part in parts)

@@ -1,4 +1,4 @@
-"""Statements whose scans give one another the keys of a join; see `lance_sql.engines.join_keys`."""
+"""Statements whose scans exchange the keys of a join; see `lance_sql.engines.join_keys`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from lance_sql.engines.base import Convert, Query
     from lance_sql.engines.statement_run import StatementRun
 
-#: Tables of fewer bytes are read in the time that testing keys takes.
+#: Smaller tables are read completely in the time that testing keys takes.
 _SMALL_BYTES = 8 << 20
-#: A table gives keys to those that have at least so many times its rows.
+#: A table gives keys to tables with at least this many times its rows.
 _LARGER = 2
 
 
 class JoinedQuery:
-    """`query`, whose scans give one another keys; `begin` makes what holds those of a run."""
+    """`query`, whose scans exchange keys; `begin` creates the keys of a run."""
 
     def __init__(self, query: Query, begin: Callable[[], JoinKeys]) -> None:
         self._query = query
@@ -53,11 +53,11 @@ def join_keys(
     scans: Callable[[], Mapping[str, int]],
     filters_joins: bool,
 ) -> Callable[[], JoinKeys] | None:
-    """What holds the keys of a run of a statement, called for each run; None where no scan gives any.
+    """Creates the keys of a run of a statement, called for each run; None if no scan gives any.
 
-    `datasets` are those that the text names. `scans` is asked of queries only: how often the engine scans
-    each of them, which is more often than the text names it where a view does so too.
-    `filters_joins` is what the engine can do.
+    `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
+    engine scans each of them, which is more often than the text names it if a view does so too.
+    `filters_joins` is a capability of the engine.
     """
     if len(datasets) < 2 or all(map(_is_small, datasets.values())):
         return None

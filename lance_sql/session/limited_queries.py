@@ -1,9 +1,9 @@
-"""Running queries that ask for a few rows, without reading the others.
+"""Queries with a small LIMIT that avoid reading the other rows.
 
-Where any rows will do, the scan is told how many. Where a column orders them, that column is read first, for
-its value in the last of the rows that are wanted. The statement itself then scans only rows that are not
-behind that value, so that zone maps leave most of a table out and other columns are decoded for few rows. The
-engine still orders and cuts what it gets: rows with equal values are all there.
+If any rows will do, the number is passed to the scan. If a column orders them, that column is read first, to
+find its value in the last of the requested rows. The statement itself then scans only rows up to that value,
+so that zone maps skip most of the table and other columns are decoded for few rows. The engine still sorts
+and limits the result: rows with equal values are all included.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.limits import FirstRows, Limited
 
-#: Tables of fewer bytes are read in the time that a second query takes.
+#: Smaller tables are read in the time that a second query takes.
 _SMALL_BYTES = 8 << 20
-#: Rows are few as long as they are at most one of so many.
+#: Maximum share of requested rows, as 1 in this many.
 _SHARE = 20
-#: More rows than these are read as if all were wanted.
+#: Maximum number of requested rows.
 _MOST_ROWS = 100_000
 
 
 class FirstRowsQuery:
-    """`query`, of which `last_key` finds the value of a column in the last row.
+    """`query`, for which `last_key` finds the value of a column in the last row.
 
-    `name` is what the engine calls the table.
+    `name` is the name of the table in the engine.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class FirstRowsQuery:
         return rows.schema, iter(rows.to_batches())
 
     def _condition(self, last: pa.Table) -> Node | None:
-        """What holds for all rows up to the last; None where that is not known, or where it is all rows."""
+        """A condition that all rows up to the last one meet; None if unknown, or if all rows meet it."""
         from lance_engine.expr import build
         from lance_engine.expr.tree import Literal
 
@@ -86,7 +86,7 @@ class FirstRowsQuery:
         if not value.is_valid:
             return is_null if self._nulls_first else None
         if at.is_floating(value.type) and math.isnan(value.as_py()):
-            return None  # engines disagree about its place
+            return None  # engines disagree about its position
         parts = [build.compare(">=" if self._wanted.descending else "<=", column, Literal(value))]
         if at.is_floating(value.type):
             parts.append(build.compare("=", column, Literal(pa.scalar(math.nan, self._field.type))))
@@ -94,7 +94,7 @@ class FirstRowsQuery:
 
 
 class LimitedQuery:
-    """`query`, which needs no more than some rows of the table that its engine calls `name`."""
+    """`query`, which only needs some rows of the table that its engine calls `name`."""
 
     def __init__(self, query: Query, name: str, wanted: Limited) -> None:
         self._query = query
@@ -116,18 +116,18 @@ class LimitedQuery:
         return self._query.stream(run)
 
     def _tell(self, run: StatementRun) -> None:
-        # The engine may test rows itself: then nobody knows how many it has to see.
+        # The engine may filter rows itself: the number that it reads is then unknown.
         told = run.expected if self._wanted.tested else run.limits
         told[self._name] = self._wanted.rows
 
 
 def pays_to_limit(dataset: DatasetVersion, wanted: Limited) -> bool:
-    """Whether a scan gains by being told how many rows are wanted."""
+    """Whether a scan benefits from the number of requested rows."""
     return wanted.rows <= _MOST_ROWS and wanted.rows < dataset.count_rows()
 
 
 def column_in_order(dataset: DatasetVersion, wanted: FirstRows) -> pa.Field | None:
-    """The column whose order decides, if it pays to read it before all others that are selected."""
+    """The ordering column, if it pays to read it before all other selected columns."""
     schema = dataset.storage_schema
     named = [field for field in schema if field.name.lower() == wanted.column.lower()]
     if len(named) != 1 or not _is_ordered_alike(named[0].type):

@@ -1,4 +1,4 @@
-"""What the scans of a statement read, put together by table."""
+"""What the scans of a statement read, grouped by table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_sql.engines.statement_run import BegunScan
 def scan_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:
     """One dictionary per table, columns and filter: the numbers of `ScanMetrics`, summed over row ranges.
 
-    Besides these, ``table``, ``columns`` and ``filter`` (None without one). Seconds of scans side by side add
+    It also has ``table``, ``columns`` and ``filter`` (None without one). Seconds of parallel scans are added
     up too.
     """
     found: dict[tuple[str, tuple[str, ...], str], dict[str, Any]] = {}
@@ -34,13 +34,13 @@ def _sum(known: Any, value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {key: known.get(key, 0) + value.get(key, 0) for key in {**known, **value}}
-    if isinstance(value, list):  # conditions and indices: those of all ranges, each once
+    if isinstance(value, list):  # conditions and indices: those of all ranges, without duplicates
         return known + [item for item in value if item not in known]
     return known + value
 
 
 def rows_so_far(scans: Sequence[BegunScan]) -> tuple[int, int]:
-    """Rows that the scans have read or skipped, and rows of the tables that they are over."""
+    """Rows that the scans have read or skipped, and the total rows of their tables."""
     done = total = 0
     for _, scanner in list(scans):
         metrics = scanner.metrics

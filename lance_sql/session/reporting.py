@@ -1,4 +1,4 @@
-"""Statements that take long: told of while they run, and ended by the user or by an error of the callback."""
+"""Progress of long statements, which the user or an error of the callback can stop."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lance_engine.progress import ProgressOption, Reporter
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import rows_so_far
 
-#: Seconds between two looks at a running statement.
+#: Seconds between progress reports.
 _INTERVAL = 0.1
 
 
 @contextmanager
 def reported(progress: ProgressOption, run: StatementRun) -> Iterator[None]:
-    """Tell `progress` of a statement that runs in the block, from a thread of its own.
+    """Report a statement that runs in the block to `progress`, from a separate thread.
 
-    If `progress` raises, `run` is cancelled, and the block ends with that exception.
+    If `progress` raises, `run` is cancelled, and the block raises that exception.
     """
     if not progress:
         yield

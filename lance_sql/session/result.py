@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from lance_sql.session.explanation import Explanation
 
-#: Rows shown by `QueryResult.show` and in notebooks.
+#: Maximum number of rows shown by `QueryResult.show` and in notebooks.
 _SHOWN_ROWS = 20
 
 
 class QueryResult:
-    """Rows of a statement; run at the first call that needs them.
+    """Rows of a statement, which runs when they are first read.
 
-    `arrow` and what is built on it run the statement once and keep the rows. Iterating streams record batches
-    without keeping them; if the connection is used again in between, the rest of the stream is read into
-    memory first.
+    `arrow` and the methods based on it run the statement once and keep the rows. Iterating streams record
+    batches without keeping them; if the connection is used again meanwhile, the rest of the stream is read
+    into memory first.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class QueryResult:
         self._progress = progress
         self._last_run: StatementRun | None = None
         self._seconds: float | None = None
-        #: what it needs of other tables may be read by statements of the same session
+        #: reading other tables may run statements in the same session
         self.is_running = False
-        #: told of every stream that is opened over the running statement
+        #: called for every stream that is opened over the running statement
         self._opened = opened
         self._table: pa.Table | None = None
         self._error: LanceError | None = None
@@ -101,7 +101,7 @@ class QueryResult:
         frame = to_pandas(self.arrow())
         for number, convert in enumerate(self._converters):
             if convert is not None:
-                # Whole numbers beyond 64 bits are floats in pandas, as DuckDB gives them.
+                # Integers of more than 64 bits become floats in pandas, as in DuckDB.
                 values = frame.iloc[:, number]
                 values = values.astype("float64") if convert is whole_number else values.map(convert)
                 frame.isetitem(number, values)
@@ -167,19 +167,19 @@ class QueryResult:
     def explain(self, analyze: bool = False, *, html: Literal[True]) -> PlanPicture: ...
 
     def explain(self, analyze: bool = False, *, html: bool = False) -> Explanation | PlanPicture:
-        """The plan of the statement, as it would be planned now; `analyze` runs it and says what it did.
+        """The plan of the statement, if it were planned now; `analyze` runs it and adds metrics.
 
-        With `html` it is a picture, which notebooks show: HTML that can be written to a file.
+        With `html` it is a picture for notebooks: HTML that can also be written to a file.
         """
         explanation = self._explain(analyze=analyze)
         return explanation.picture() if html else explanation
 
     @property
     def metrics(self) -> dict[str, Any] | None:
-        """What the last run read; None before the first.
+        """What the last run read; None before the first run.
 
-        ``seconds`` it took (None while rows are streamed), ``bytes_read`` and ``rows_read`` of all scans, and
-        under ``scans`` the numbers of each, as in `lance_engine.metrics.ScanMetrics`.
+        The keys are ``seconds`` (None while rows are streamed), ``bytes_read`` and ``rows_read`` of all
+        scans, and ``scans`` with the numbers of each, as in `lance_engine.metrics.ScanMetrics`.
         """
         if self._last_run is None:
             return None
@@ -202,7 +202,7 @@ class QueryResult:
         return html_table(self.arrow(), _SHOWN_ROWS)
 
     def run(self) -> None:
-        """Run the statement unless done; an error is kept for those who ask for the rows."""
+        """Run the statement unless done; an error is kept and raised when rows are read."""
         if self._table is None and self._error is None:
             run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
@@ -210,7 +210,7 @@ class QueryResult:
             try:
                 with reported(self._progress, run):
                     table = self._query.to_table(run)
-                # Asked now: tables of the statement may be gone when the rows are.
+                # Computed now: tables of the statement may be gone when the rows are read.
                 self._converters, self._table = self._query.converters(), table
             except LanceError as error:
                 self._error = error
@@ -228,13 +228,13 @@ def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     nulls = column.is_null().to_numpy()
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        # pyarrow makes floats and objects of these where there are nulls
+        # pyarrow converts these to floats and objects if there are nulls
         filled = column.fill_null(False if pa.types.is_boolean(kind) else 0).to_numpy()
     return np.ma.masked_array(filled, mask=nulls)
 
 
 class Stream:
-    """The batches of a query while it runs; can be told to read the rest at once."""
+    """The batches of a running query; the rest can be read into memory at once."""
 
     def __init__(self, query: Query, run: StatementRun) -> None:
         self.schema, self._source = query.stream(run)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SessionSearches:
-    """What searches need of the session `session`."""
+    """What searches need from the session `session`."""
 
     def __init__(self, session: Connection, engine: Engine) -> None:
         self._session = session
@@ -42,7 +42,7 @@ class SessionSearches:
 
 
 class PreparedQuery:
-    """A query with searches: what these need is found when it runs, not when it is planned."""
+    """A query with searches: their inputs are read when it runs, not when it is planned."""
 
     def __init__(self, query: Query, searches: Searches) -> None:
         self._query = query
@@ -58,7 +58,7 @@ class PreparedQuery:
         return self._query.to_table(run)
 
     def _explained(self, plan: pa.Table) -> pa.Table:
-        """The plan of the engine, which is two columns of text, and what the searches will do."""
+        """The plan of the engine, which is two columns of text, and descriptions of the searches."""
         if plan.num_columns != 2 or not all(pa.types.is_string(kind) for kind in plan.schema.types):
             return plan
         told = [(name, "\n".join(lines)) for name, lines in self._searches.descriptions()]

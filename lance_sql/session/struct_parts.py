@@ -1,8 +1,7 @@
-"""Queries that use a few fields of a struct, over a table that has no others.
+"""Queries that use a few fields of a struct, over a table without the others.
 
-Engines ask a scan for whole columns. So where the text of a query uses only some fields of a struct, the
-engine is given the same dataset under another name, whose struct has just these fields: the others are never
-read.
+Engines read whole columns. So if the text of a query uses only some fields of a struct, the engine gets the
+same dataset under another name, with just these fields in the struct: the others are never read.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ if TYPE_CHECKING:
     from lance_sql.catalog.binding import Bound
     from lance_sql.engines.base import Engine, Parameters, PlannedQuery
 
-#: Fewer bytes are read in the time that planning a query again takes.
+#: Smaller savings are not worth planning a query again.
 _LEAST_BYTES: Final = 256 << 10
-#: Tables that nobody uses any more, but the next statement may.
+#: Number of unused tables that are kept for later statements.
 _KEPT_TABLES: Final = 8
 
 _numbers = itertools.count()
-#: Which fields of which dataset, as a table with which system columns.
+#: Fields of a dataset, and the system columns of the table.
 _Key = tuple[int, Parts, tuple[str, ...]]
 
 
 class QueryOfParts(NamedTuple):
-    """A text over tables with a part of their structs, as a query, and the names of these tables."""
+    """A text over tables with partial structs, as a query, and the names of these tables."""
 
     text: str
     query: PlannedQuery
@@ -47,25 +46,25 @@ class QueryOfParts(NamedTuple):
 
 
 class PartTables:
-    """Tables of a session with a part of their structs, which queries share that use the same fields."""
+    """Tables of a session with partial structs, which are shared by queries that use the same fields."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: the newest last; a dataset is kept so that its number stays its own
+        #: the newest last; a dataset is kept so that its id stays unique
         self._tables: OrderedDict[_Key, tuple[str, DatasetVersion]] = OrderedDict()
-        #: how many results may still scan a table, by its name
+        #: number of results that may still scan a table, by its name
         self._users: dict[str, int] = {}
 
     def names(self) -> set[str]:
-        """The names under which the engine knows them."""
+        """The names under which they are registered with the engine."""
         return {name for name, _ in self._tables.values()}
 
     def instead(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
     ) -> QueryOfParts | None:
-        """A query with the same answer as `planned`; None where it would read no less, and for no queries.
+        """A query equivalent to `planned`; None if it would read no less, and for other statements.
 
-        Pass its tables to `release` when nobody can run it any more.
+        Pass its tables to `release` when it cannot run any more.
         """
         found = self._replaced(statement, bound, planned)
         if found is None:
@@ -81,7 +80,7 @@ class PartTables:
     def _replaced(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
     ) -> tuple[str, list[str]] | None:
-        """The text of a statement over tables with a part of their structs, and the names of these."""
+        """The text of a statement over tables with partial structs, and the names of these."""
         datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
         if not datasets:
             return None
@@ -99,7 +98,7 @@ class PartTables:
         parts = {
             name: found
             for name, places in used.places.items()
-            # Views and other names may hide what is scanned.
+            # Views and other names may hide which tables are scanned.
             if scans.get(name) == len(places) and (found := _parts(datasets[name], used))
         }
         if not parts:
@@ -111,7 +110,7 @@ class PartTables:
         return _text(read.original, used, names), list(names.values())
 
     def release(self, names: list[str]) -> None:
-        """A query is gone that scanned these."""
+        """Called when a query that scanned these tables is released."""
         for name in names:
             self._users[name] -= 1
 
@@ -140,7 +139,7 @@ def _has_structs(dataset: DatasetVersion) -> bool:
 
 
 def _parts(dataset: DatasetVersion, used: UsedFields) -> tuple[Field, ...]:
-    """The structs of which fields are not used, without these, as far as that saves anything."""
+    """Structs without their unused fields, if that saves anything."""
     return tuple(_saving(dataset, used))
 
 
@@ -160,7 +159,7 @@ def _width(field: Field) -> float:
 
 
 def _text(text: str, used: UsedFields, names: Mapping[str, str]) -> str:
-    """The text over other tables in place of some, which are called as before."""
+    """The text with some tables replaced by others, which get the original names as aliases."""
     pieces, last = [], 0
     for place, name in sorted(
         (place, names[table]) for table, places in used.places.items() if table in names for place in places

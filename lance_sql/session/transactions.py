@@ -1,4 +1,4 @@
-"""The transactions of a session: of datasets, and with them of the tables of its engine."""
+"""The transactions of a session, for datasets together with the tables of its engine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lance_sql.errors import SqlError
 class SessionTransactions:
     """Begins and ends the transactions of `catalog` and `engine` together.
 
-    `settle` is called before one ends: it runs what was planned over datasets that are gone afterwards; and
-    `unsettle` after it, when names mean something else.
+    `settle` is called before a transaction ends: it runs planned queries whose datasets are no longer
+    available afterwards. `unsettle` is called after it, when names are redefined.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class SessionTransactions:
 
     @property
     def is_open(self) -> bool:
-        """Whether one was begun here that has not ended."""
+        """Whether a transaction is open."""
         return self._begun is not None and self._catalog.transaction is self._begun
 
     def begin(self, *, serializable: bool) -> None:

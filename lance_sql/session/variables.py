@@ -1,4 +1,4 @@
-"""Python variables as tables of a statement, where no table has the name."""
+"""Python variables as tables of a statement, if no table has the name."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from lance_sql.session.connection import Connection
 from lance_sql.session.result import QueryResult
 from lance_sql.text.statement import Statement
 
-#: First words of statements that only read, unless one of the others follows.
+#: First keywords of read-only statements, unless one of the others follows.
 _READS = {"select", "from", "with", "table", "describe", "summarize", "explain", "pivot", "unpivot"}
 _CHANGES = {"insert", "update", "delete", "merge"}
 
 
 def execute(session: Connection, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
-    """Run `statement`; a table that is not found may be a variable in reach of `frame`.
+    """Run `statement`; a table that is not found may be a variable in scope of `frame`.
 
-    A dataset in a variable is only read: a statement that changes datasets names them by path.
+    Datasets in variables are read-only: statements that change datasets refer to them by path.
     """
     found: set[str] = set()
     while True:
@@ -50,8 +50,8 @@ def _read_only(value: Any, name: str) -> Any:
 
 
 def _table(frame: FrameType, name: str) -> Any:
-    """The value of a variable if it is a table, else None."""
-    import pyarrow.dataset as pads  # imports pandas: not needed where all tables are found
+    """The value of a variable if it can be used as a table, otherwise None."""
+    import pyarrow.dataset as pads  # imports pandas, which is not needed if all tables are found
 
     value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
     if isinstance(value, pads.Dataset | pa.Table):

@@ -1,1 +1,1 @@
-"""The interactive shell: an editor of statements, commands of its own, completion."""
+"""The interactive shell: a statement editor, shell commands, and completion."""

@@ -14,7 +14,7 @@ from lance_sql.display.tables import text_table
 if TYPE_CHECKING:
     from lance_sql.shell.loop import Shell
 
-#: command -> what it does
+#: command -> description
 COMMANDS = {
     "\\d": "list tables; \\d TABLE shows its columns",
     "\\dt": "list tables with rows, fragments and versions",
@@ -25,7 +25,7 @@ COMMANDS = {
     "\\q": "quit (also exit, quit and Ctrl-D)",
 }
 
-#: what people type who know other shells -> the command
+#: commands of other shells -> the equivalent command
 _WORDS = {
     "exit": "\\q",
     "quit": "\\q",
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def as_command(text: str) -> str | None:
-    """The command that `text` is, None if it is SQL."""
+    """The command in `text`, None if it is SQL."""
     text = text.strip()
     word = text.rstrip("; ").lower()
     if word in _WORDS:
@@ -47,7 +47,7 @@ def as_command(text: str) -> str | None:
 
 
 def run_command(shell: Shell, text: str) -> bool:
-    """Run one command; False to leave the shell. LanceError for what it does not understand."""
+    """Run one command; False to leave the shell. LanceError for unknown commands and invalid arguments."""
     name, *arguments = text.rstrip("; ").split()
     match name, arguments:
         case "\\q", []:

@@ -1,4 +1,4 @@
-"""What Tab offers in the shell: keywords, tables and their columns, commands."""
+"""Tab completion in the shell: keywords, tables and their columns, commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYWORDS = (
     "SHOW TABLES", "SHOW VERSIONS", "SUM", "SUMMARIZE", "THEN", "TRUNCATE", "UNION ALL", "UPDATE",
     "USING", "VACUUM", "VALUES", "VERSION", "WHEN", "WHERE", "WITH",
 )  # fmt: skip
-#: Words behind which a table stands.
+#: Keywords after which a table follows.
 _BEFORE_TABLE = {"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE", "OPTIMIZE", "VACUUM"}
 _WORD = re.compile(r"[\w.]*$")
 _PATH = re.compile(r"'([^']*)$")
@@ -30,7 +30,7 @@ _PATH = re.compile(r"'([^']*)$")
 class SqlCompleter(Completer):
     """Completes the word before the cursor.
 
-    `tables` and `columns` look names up when they are needed: the tables there are, and the columns of one.
+    `tables` and `columns` are called when names are needed: the tables, and the columns of one.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ def _matching(words: Iterable[str], start: str) -> Iterator[Completion]:
     folded = start.lower()
     for word in words:
         if word.lower().startswith(folded) and word != start:
-            # Keywords keep the case that was begun with.
+            # Keywords keep the case in which they were started.
             lowered = start and start == folded and word in KEYWORDS
             yield Completion(word.lower() if lowered else word, start_position=-len(start))
 
 
 def _paths(start: str) -> Iterator[Completion]:
-    """Datasets and directories that begin so."""
+    """Datasets and directories that start with the text."""
     for path in sorted(glob.glob(glob.escape(start) + "*"))[:200]:
         yield Completion(path, start_position=-len(start))

@@ -1,4 +1,4 @@
-"""The loop of the shell: read a statement or a command, run it, show what it answers."""
+"""The main loop of the shell: read a statement or command, run it, print the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FIRST_WORDS = {
     "VACUUM", "VALUES", "WITH",
 }  # fmt: skip
 
-#: Colours of the terminal's own palette, which are legible on dark and on light.
+#: Colors of the terminal's own palette, which are legible on dark and light backgrounds.
 _COLOURS = {
     "pygments.keyword": "ansiblue",
     "pygments.name.builtin": "ansicyan",
@@ -53,7 +53,7 @@ _COLOURS = {
 
 
 class Shell:
-    """One session at a terminal. `connect` opens a connection for the name of an engine."""
+    """A session in a terminal. `connect` opens a connection for an engine name."""
 
     def __init__(self, connect: Callable[[str], Any], engine: str, *, max_rows: int, history: str) -> None:
         self._connect = connect
@@ -79,7 +79,7 @@ class Shell:
             try:
                 text = self._session.prompt("lance> ").strip()
             except KeyboardInterrupt:
-                continue  # what was typed is dropped
+                continue  # the input is discarded
             except EOFError:
                 break
             if text and not self._run(text):
@@ -104,7 +104,7 @@ class Shell:
         return True
 
     def show(self, table: pa.Table) -> None:
-        """Print rows, through a pager if they are more than the screen holds."""
+        """Print rows, through a pager if they do not fit on the screen."""
         text = text_table(table, self.max_rows)
         if sys.stdout.isatty() and text.count("\n") > shutil.get_terminal_size().lines - 4:
             click.echo_via_pager(text + "\n")
@@ -112,7 +112,7 @@ class Shell:
             click.echo(text)
 
     def change_engine(self, engine: str) -> None:
-        """Go on with another engine; views and settings of the one before are forgotten."""
+        """Switch to another engine; views and settings of the previous one are dropped."""
         connection = self._connect(engine)
         self.connection.close()
         self.connection = connection
@@ -125,7 +125,7 @@ class Shell:
             names = []
         location = self.connection.catalog.directory
         if location is not None and os.path.abspath(location) == os.getcwd():
-            return list(names)  # the datasets beside are these
+            return list(names)  # the datasets in the same directory are these
         beside = sorted(entry for entry in os.listdir() if entry.endswith(".lance"))
         return [*names, *(f"'{name}'" for name in beside)]
 
@@ -139,15 +139,15 @@ class Shell:
         return [] if found is None else list(found.schema.names)
 
     def _continues(self) -> bool:
-        """Whether Enter begins another line: no command, and no semicolon at the end yet."""
+        """Whether Enter starts a new line: the input is not a command, and has no final semicolon yet."""
         text = self._session.default_buffer.text
         return not (is_complete(text) or not text.strip())
 
 
 def is_complete(text: str) -> bool:
-    """Whether `text` is a command, ends with the semicolon of a statement, or begins like neither.
+    """Whether `text` is a command, ends with a semicolon, or does not start like a statement.
 
-    What begins like no statement is run at once, so that its error is shown at once.
+    Text that does not start like a statement runs at once, so that its error is shown immediately.
     """
     if as_command(text) is not None:
         return True
@@ -155,7 +155,7 @@ def is_complete(text: str) -> bool:
     if tokens and not _may_begin(tokens[0]):
         return True
     quotes = {token.text for token in tokens if token.kind == "other"}
-    return bool(tokens) and tokens[-1].text == ";" and not quotes & {"'", '"'}  # which nothing closes
+    return bool(tokens) and tokens[-1].text == ";" and not quotes & {"'", '"'}  # an unclosed quote or bracket
 
 
 def _may_begin(token: Token) -> bool:
@@ -168,7 +168,7 @@ def _keys() -> KeyBindings:
 
     @keys.add("escape", "enter")
     def run_at_once(event: KeyPressEvent) -> None:
-        """Alt-Enter runs what is there, with or without a semicolon."""
+        """Alt-Enter runs the input, with or without a semicolon."""
         event.current_buffer.validate_and_handle()
 
     return keys

@@ -4,12 +4,11 @@
     spark.read.format("lance").load("/data/sales.lance")
     df.write.format("lance").mode("append").save("/data/sales.lance")
 
-`table` and `sql` read tables by path, `narrow` makes a query read only what it needs, `write` knows all
-modes of saving; `compact`, `build_index`, `delete`, `update` and `merge` let Spark's tasks do what the
-operations of a dataset do. `vector_search`, `search` and `nearest_join` search. The page
-``docs/spark.md`` lists the options.
+`table` and `sql` read tables by path, `narrow` restricts what a query reads, and `write` supports all save
+modes. `compact`, `build_index`, `delete`, `update` and `merge` run the operations of a dataset as Spark
+tasks. `vector_search`, `search` and `nearest_join` search. The page ``docs/spark.md`` lists the options.
 
-What is not used is not imported: every Python worker of Spark imports this package.
+Modules are imported when they are used: every Python worker of Spark imports this package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Conditions of Spark's optimised plans as Lance filters.
+"""Converts conditions of Spark's optimized plans to Lance filters.
 
-The expressions live in the JVM; their classes are told apart by name. What is not known here stays with
-Spark, which tests every condition itself anyway: the result may let more rows through, never fewer.
+The expressions are JVM objects, identified by class name. Unknown ones are left to Spark, which tests every
+condition itself anyway: the result may include more rows, never fewer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lance_engine.expr.from_spark import SparkFilter, from_spark
 from lance_engine.expr.tree import Node
 
 _COMPARISONS: Final[Mapping[str, tuple[str, str]]] = {
-    # The filter, and the one with the operands exchanged.
+    # The operator, and the one with swapped operands.
     "EqualTo": ("EqualTo", "EqualTo"),
     "EqualNullSafe": ("EqualNullSafe", "EqualNullSafe"),
     "GreaterThan": ("GreaterThan", "LessThan"),
@@ -36,11 +36,11 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
 class _UnknownError(Exception):
-    """An expression that stays with Spark."""
+    """An expression that is left to Spark."""
 
 
 def to_filter(condition: Any, schema: pa.Schema) -> Node | None:
-    """A filter that every row passes which meets the condition; None if there is no such filter.
+    """A filter that is true for every row that meets the condition; None if there is no such filter.
 
     `condition` is a Catalyst expression over the columns of `schema`.
     """
@@ -74,7 +74,7 @@ def _conjuncts(condition: Any) -> Iterable[Any]:
 
 
 def _exact(expression: Any, schema: pa.Schema) -> Node:
-    """Exactly the rows that Spark's expression selects."""
+    """A filter that selects exactly the rows that Spark's expression selects."""
     name = class_name(expression)
     if name == "And":
         return build.conjunction([_exact(side, schema) for side in scala_items(expression.children())])
@@ -118,7 +118,7 @@ def _column(expression: Any) -> tuple[str, ...]:
 
 
 def _is_comparable(expression: Any) -> bool:
-    """Strings may have a collation, which decides what is equal."""
+    """Strings may have a collation, which determines equality."""
     kind = str(expression.dataType().sql())
     return not kind.startswith("STRING ")
 

@@ -1,4 +1,4 @@
-"""Running work on the cluster: one Spark task per piece, with progress, and files that failed tasks leave."""
+"""Runs work on the cluster: one Spark task per piece, progress, and cleanup of files from failed tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_engine.write.fragments import DATA_FOLDER
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-# A task that was told to stop has stopped when no file of its job turned up for so long.
+# A cancelled task is assumed to have stopped when no new file of its job appears for this long.
 QUIET_SECONDS: Final = 3.0
 SECONDS_BETWEEN_LOOKS: Final = 0.2
 MAX_ABORT_SECONDS: Final = 20.0
@@ -32,9 +32,9 @@ def run_tasks(
     stage: str,
     rows: Sequence[int],
 ) -> list[Result]:
-    """The results of `function` for each task, in order; each may run on another machine, and twice.
+    """The results of `function` for each task, in order; each may run on another machine, and more than once.
 
-    `rows` are the rows of each task, for progress. An exception that progress raises cancels the job.
+    `rows` are the row counts of the tasks, for progress. An exception raised by progress cancels the job.
     """
     if not tasks:
         return []
@@ -114,7 +114,7 @@ def tagged_files(store: Store) -> Iterator[str]:
 
 
 def remove_tagged(store: Store, tag: str) -> None:
-    """Remove the data files of a job, also those that tasks which are being stopped still finish."""
+    """Remove the data files of a job, including those that stopping tasks still finish."""
     began = last_found = time.monotonic()
     while time.monotonic() - last_found < QUIET_SECONDS and time.monotonic() - began < MAX_ABORT_SECONDS:
         paths = files_with(store, tag)

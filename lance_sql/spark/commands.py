@@ -1,6 +1,6 @@
-"""What the catalog in the JVM asks for: one command, as CatalogCalls.java writes it, one answer.
+"""Commands of the catalog in the JVM: CatalogCalls.java sends one command and gets one response.
 
-An answer is metadata of a schema: that of the table, or of one field where there is no table.
+The response is schema metadata: of the table, or of a single field if there is no table.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from lance_sql.text.metadata_tables import METADATA_TABLES
 
 _MISSING: Final = {"missing": True}
 _EXISTS: Final = {"exists": True}
-# Properties of a new table that begin so are options of writing.
+# Properties of a new table with this prefix are write options.
 _SETTING: Final = "lance."
-# Properties that Spark adds to every table that it creates.
+# Properties that Spark adds to every table it creates.
 _OF_SPARK: Final = frozenset({"owner", "provider", "external", "is_managed_location", "location"})
 
 
 def run(options: Options) -> StructType:
-    """Do what the option ``catalog_command`` says, below the directory ``path``."""
+    """Execute the option ``catalog_command`` in the directory ``path``."""
     command = json.loads(options.catalog_command or "{}")
     if command["do"] == "load":
         return _load(options, command)
@@ -50,7 +50,7 @@ def run(options: Options) -> StructType:
 
 
 def _answer(answer: Mapping[str, Any], schema: StructType | None = None) -> StructType:
-    """A schema that carries an answer, besides what it says of a table."""
+    """A schema that carries a response, in addition to a table's schema."""
     if schema is None or not schema.fields:
         schema = StructType([StructField("answer", NullType())])
     first = schema.fields[0]
@@ -74,7 +74,7 @@ def _open(at: Options | None) -> SqlDataset | None:
 
 
 def _load(options: Options, command: Mapping[str, Any]) -> StructType:
-    """A table at a version, or one of its metadata tables, which stand behind its name."""
+    """A table at a version, or one of its metadata tables, whose name follows the table name."""
     at, part = _at(options, command), None
     chosen: dict[str, Any] = {}
     if "version" in command:
@@ -103,7 +103,7 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
 
 
 def _exists(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Whether there is a dataset, not a table of a directory."""
+    """Whether this is a dataset, not a table of a directory."""
     return {"exists": options.latest() is not None}
 
 
@@ -185,7 +185,7 @@ def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
 
 
 def _alter(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """One commit for each change."""
+    """One commit per change."""
     dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING

@@ -1,4 +1,4 @@
-"""What the planner in the JVM learns of a table along with its schema, so that planning asks no more."""
+"""Facts about a table that the planner in the JVM receives with its schema, to avoid further requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY: Final = "lance_sql"  # as in TableFacts.java
 
 
 def with_facts(schema: StructType, dataset: DatasetVersion) -> StructType:
-    """`schema` with the facts as metadata of its first field, where a JSON schema has room for them."""
+    """`schema` with the facts as metadata of its first field, where JSON schemas can store them."""
     if not schema.fields:
         return schema
     snapshot = dataset.snapshot
@@ -33,10 +33,10 @@ def with_facts(schema: StructType, dataset: DatasetVersion) -> StructType:
 
 
 def is_exact(kind: pa.DataType) -> bool:
-    """Whether Spark sees the values as they are stored and compares them as filters here do.
+    """Whether Spark sees the stored values unchanged and compares them as our filters do.
 
-    Spark sees some moments rounded and half floats widened, and NaN has an order of its own: filters on such
-    columns skip what they can here, and Spark tests the rows that are left.
+    Spark rounds some timestamps and widens half floats, and orders NaN differently: filters on such columns
+    only skip data, and Spark tests the remaining rows.
     """
     return bool(
         at.is_signed_integer(kind)

@@ -1,4 +1,4 @@
-"""Spark needs Java; this finds it and says how to get it."""
+"""Finds Java, which Spark needs, and explains how to install it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOW_TO_INSTALL = (
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would start, None if none exists."""
+    """The major version of the Java that Spark would start, None if not found."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not os.access(command, os.X_OK):
@@ -31,7 +31,7 @@ def java_version() -> int | None:
 
 
 def java_problem() -> str | None:
-    """Why Spark cannot run here and what to do about it; None if it can."""
+    """Why Spark cannot run here and how to fix it; None if it can."""
     version = java_version()
     if version is None:
         return f"No Java found. {HOW_TO_INSTALL}"

@@ -1,4 +1,4 @@
-"""A write job: what its tasks write, and how the driver makes one version of it or removes it."""
+"""A write job: the files of its tasks, and how the driver commits or removes them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from lance_sql.spark.versions import arrow_schema
 
 @dataclasses.dataclass
 class WrittenFragments(WriterCommitMessage):
-    """What one task wrote: serialised fragments without numbers, which the commit assigns."""
+    """Output of one task: serialized fragments without ids, which the commit assigns."""
 
     fragments: list[bytes]
 
 
 class WriteJob:
-    """Planned on the driver, sent to every task, used again on the driver to publish or discard.
+    """Planned on the driver, sent to every task, then used by the driver to commit or to abort.
 
-    What cannot be stored is refused when the job is made, before any task runs.
+    Unsupported data is rejected when the job is created, before any task runs.
     """
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
@@ -78,7 +78,7 @@ class WriteJob:
         check_writable(self._schema, self._write_options().version)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> WrittenFragments:
-        """In a task: stream the batches into data files. A failing task leaves no file behind."""
+        """In a task: write the batches to data files. A failing task leaves no file behind."""
         fragments = write_fragments(self.options.store(), self._schema, batches, self._write_options())
         return WrittenFragments([fragment_to_bytes(fragment) for fragment in fragments])
 
@@ -91,9 +91,9 @@ class WriteJob:
         transaction_id: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
-        """Make the fragments of all tasks one version; None if there was nothing to append.
+        """Commit the fragments of all tasks as one version; None if there was nothing to append.
 
-        By default the dataset is what it was when the job was planned, or has got more versions since.
+        By default, the dataset may have new versions since the job was planned.
         """
         fragments = fragments_of(messages)
         store, paths = self.options.store(), data_paths(fragments)
@@ -128,7 +128,7 @@ class WriteJob:
         self._files.discard()
 
     def require_same_schema(self, current: Snapshot) -> None:
-        """SchemaMismatchError if the fragments of this job no longer fit the dataset."""
+        """SchemaMismatchError if the fragments of this job no longer match the dataset."""
         now = {field.name: (field.id, field.logical_type) for field in current.schema.fields}
         for field in self._schema.fields:
             if now.get(field.name) != (field.id, field.logical_type):
@@ -141,7 +141,7 @@ class WriteJob:
                 )
 
     def _extended(self, existing: Snapshot, offered: pa.Schema) -> Schema:
-        """The schema of the dataset, with the columns that it gets."""
+        """The schema of the dataset, including the columns that it will get."""
         if self.options.stable_row_ids is not None and (
             self.options.stable_row_ids != existing.has_stable_row_ids
         ):
@@ -160,9 +160,9 @@ class WriteJob:
         return with_columns(existing, self._added)[1]
 
     def _add_columns(self) -> int:
-        """Add the columns that the data has and the dataset lacks, as columns of nulls; returns the version.
+        """Add the columns that the data has and the dataset lacks, filled with nulls; returns the version.
 
-        Only now that all tasks are done: a job that fails adds no columns.
+        Done after all tasks: a failed job adds no columns.
         """
         assert self._added is not None
         latest = open_snapshot(self.options.store(), storage_options=self.options.storage_options)

@@ -1,4 +1,4 @@
-"""The data files that the tasks of one job write: named with a tag, and removed if they are not committed."""
+"""The data files of the tasks of a job: their names contain a tag, and they are removed if not committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_sql.spark.options import Options
 
 
 class JobFiles:
-    """Made on the driver before any task runs; `read_version` is 0 where there is no dataset yet."""
+    """Created on the driver before any task runs; `read_version` is 0 if there is no dataset yet."""
 
     def __init__(self, options: Options, read_version: int) -> None:
         self.tag = uuid.uuid4().hex
@@ -24,16 +24,16 @@ class JobFiles:
     def discard(self) -> None:
         """Remove whatever the tasks of this job wrote.
 
-        Spark aborts while tasks that it just told to stop may still be finishing a file, so this looks again
-        until none has turned up for a while. It also aborts when the commit failed: should a version refer to
-        the files after all, they stay.
+        Spark aborts while stopping tasks may still be finishing a file, so this looks again until no new file
+        has appeared for a while. It also aborts if the commit failed: if a version refers to the files after
+        all, they are kept.
         """
         if self._is_committed():
             return
         remove_tagged(self._options.store(), self.tag)
 
     def remove_duplicates(self, committed: set[str]) -> None:
-        """Remove what tasks wrote that ran twice, or were lost after they had written."""
+        """Remove the files of tasks that ran twice, or that were lost after writing."""
         store = self._options.store()
         with contextlib.suppress(OSError, LanceError):
             delete_quietly(store, [path for path in files_with(store, self.tag) if path not in committed])

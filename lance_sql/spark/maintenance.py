@@ -1,9 +1,9 @@
-"""Operations whose work is done by Spark tasks: planned on the driver, committed there as one version.
+"""Operations that run as Spark tasks: planned on the driver, and committed there as one version.
 
-Each gives the same rows, in the same order and with the same stable row ids, as the operation of the same
-name on one machine. Data and columns are read and written by tasks. The driver only handles row addresses
-(8 bytes for each row that is deleted, changed or merged), deletion files, and index entries that follow rows
-which compaction moves.
+Each one has the same result as the operation of the same name on one machine: the same rows in the same
+order, with the same stable row ids. Tasks read and write data and columns. The driver only handles row
+addresses (8 bytes for each row that is deleted, changed or merged), deletion files, and the updates of
+indices for rows that compaction moves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.tables import option_texts
 
-#: An index of more segments than this is slower to search.
+#: Maximum number of segments of an index; more make searches slower.
 MAX_SEGMENTS: Final = 8
 
 
@@ -64,7 +64,7 @@ def compact(
     progress: ProgressOption = None,
     **location: Any,
 ) -> Dataset:
-    """Join small fragments and drop deleted rows, as `Dataset.compact` does; each task writes a new fragment.
+    """Merge small fragments and remove deleted rows, as `Dataset.compact`; each task writes one fragment.
 
     `location` is ``branch`` and ``storage_options``.
     """
@@ -113,10 +113,10 @@ def build_index(
 ) -> Dataset:
     """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
 
-    A btree or bitmap has a segment for each task then, at most `MAX_SEGMENTS`; zonemap and bloomfilter are
-    joined to one. An index on texts (inverted) has a segment for each task. So has an index on vectors, which
-    the driver trains on a sample: all segments share its partitions and codes. `location` is ``branch`` and
-    ``storage_options``.
+    A btree or bitmap index then has one segment per task, at most `MAX_SEGMENTS`; zonemap and bloomfilter
+    indices are merged into one segment. An inverted index has one segment per task. A vector index does too:
+    the driver trains it on a sample, and all segments share its partitions and codes. `location` is
+    ``branch`` and ``storage_options``.
     """
     options = _options(path, location or {})
     index_name = name or f"{column}_idx"
@@ -194,7 +194,7 @@ def _build_text_index(
     def once(snapshot: Snapshot) -> Snapshot:
         existing = replaced_segments(snapshot, name, replace)
         chosen = chosen_text_options(text_column(snapshot, column), settings)
-        if not snapshot.fragments:  # an index has a segment also where there are no rows
+        if not snapshot.fragments:  # an index has a segment even if there are no rows
             return create_inverted_index(snapshot, column, name, settings, existing, Reporter(progress))
 
         def build(here: Snapshot, fragments: list[Fragment]) -> tuple[IndexSegment, list[str]]:
@@ -213,7 +213,7 @@ def _with_segments(
     replaced: tuple[IndexSegment, ...],
     reporter: Reporter,
 ) -> Snapshot:
-    """One commit of an index that has a segment for each task, instead of the segments `replaced`."""
+    """Commit an index with one segment per task, instead of the segments `replaced`."""
     at = _pinned(options, snapshot)
     shares = _shares(snapshot, MAX_SEGMENTS)
 
@@ -235,7 +235,7 @@ def delete(
     progress: ProgressOption = None,
     **location: Any,
 ) -> Dataset:
-    """Delete the rows that pass the filter, which tasks look for."""
+    """Delete the rows that pass the filter; tasks find them."""
     options = _options(path, location)
 
     def once(snapshot: Snapshot) -> Snapshot:
@@ -260,7 +260,7 @@ def update(
     progress: ProgressOption = None,
     **location: Any,
 ) -> Dataset:
-    """Give columns new values, SQL over the columns of the row, in the rows that pass the filter."""
+    """Update columns of the rows that pass the filter, with SQL expressions over the columns of the row."""
     if not values:
         raise InvalidArgumentError("update needs at least one column")
     options = _options(path, location)
@@ -301,13 +301,13 @@ def _done(options: Options, once: Any) -> Dataset:
 
 
 def _split(options: Options, where: str | None) -> tuple[list[list[ScanSplit]], list[int]]:
-    """The ranges for each task, without those that cannot pass, and their rows."""
+    """The ranges for each task, without those that cannot pass, and their row counts."""
     shares = plan_splits(options.open(), dataclasses.replace(options, filter=where)).partitions
     return shares, [sum(split.stop - split.start for split in splits) for splits in shares]
 
 
 def _pieces(snapshot: Snapshot, group: Sequence[Fragment], target_rows: int) -> list[list[ScanSplit]]:
-    """Ranges with `target_rows` live rows each, in order; the last has the rest."""
+    """Ranges with `target_rows` live rows each, in order; the last one may be smaller."""
     pieces: list[list[ScanSplit]] = [[]]
     room = target_rows
     for fragment in group:
@@ -326,7 +326,7 @@ def _pieces(snapshot: Snapshot, group: Sequence[Fragment], target_rows: int) -> 
 
 
 def _shares(snapshot: Snapshot, count: int) -> list[list[int]]:
-    """The ids of the fragments in up to `count` shares of similar numbers of rows."""
+    """The ids of the fragments, divided into up to `count` groups with similar numbers of rows."""
     if not snapshot.fragments:
         return []
     rows = np.cumsum([fragment.physical_rows for fragment in snapshot.fragments])

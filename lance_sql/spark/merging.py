@@ -45,12 +45,12 @@ def merge(
     progress: ProgressOption = None,
     **location: Any,
 ) -> Dataset:
-    """Update rows of the dataset that have the key of a row of `frame`, and insert the other rows of it.
+    """Update rows of the dataset whose key is in `frame`, and insert the other rows of `frame`.
 
-    As `Dataset.merge` with ``when_matched_update_all`` and ``when_not_matched_insert_all``: columns that
-    `frame` lacks keep their values in matched rows and are null in new ones; a null in a key matches nothing;
-    AmbiguousMergeError if several rows of `frame` match the same row. `frame` is computed once, and again if
-    another writer was faster. `location` is ``branch`` and ``storage_options``.
+    Same as `Dataset.merge` with ``when_matched_update_all`` and ``when_not_matched_insert_all``: columns
+    missing in `frame` keep their values in matched rows and are null in new ones; a null in a key matches
+    nothing; AmbiguousMergeError if several rows of `frame` match the same row. `frame` is computed once, and
+    again if another writer committed first. `location` is ``branch`` and ``storage_options``.
     """
     if matched not in ("update", "delete", "ignore") or not_matched not in ("insert", "ignore"):
         raise InvalidArgumentError(
@@ -72,7 +72,7 @@ def merge(
                 yield pa.record_batch({"written": pa.array([pickle.dumps(written)], pa.large_binary())})
 
             with warnings.catch_warnings():
-                # Spark asks for pandas here and warns of its version 3, which has no part in this.
+                # Spark imports pandas here and warns about version 3, which is not used.
                 warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
                 written = pairs.mapInArrow(work, "written binary")
             reporter = Reporter(progress)
@@ -91,7 +91,7 @@ def merge(
 
 
 def _check(frame: DataFrame, keys: Sequence[str], snapshot: Snapshot) -> None:
-    """SchemaMismatchError unless the rows of `frame` can become rows of the dataset."""
+    """SchemaMismatchError unless the rows of `frame` can be converted to rows of the dataset."""
     schema = arrow_schema(frame.schema)
     for key in keys:
         if key not in schema.names:

@@ -1,11 +1,11 @@
-"""Column pruning and filter pushdown for one query: its plan is analysed, then it gets readers of its own.
+"""Column pruning and filter pushdown for one query: its plan is analyzed, then it gets its own readers.
 
-Spark prunes no columns for Python data sources, and shares the reader that took filters among all queries
-over a DataFrame. So the query is planned twice: the optimised plan says which columns of each Lance table
-it needs and which filters stand directly above the table; then each table of the analysed plan is replaced
-by one that reads only that.
+Spark does not prune columns for Python data sources, and shares the reader that received filters among all
+queries over a DataFrame. So the query is planned twice: the optimized plan shows which columns of each Lance
+table it needs and which filters are directly above the table; then each table of the analyzed plan is
+replaced by a reader for only that data.
 
-The planner in the JVM (`lance_sql.spark.planner`) does this by itself: its tables are left alone.
+The planner in the JVM (`lance_sql.spark.planner`) does this automatically: its tables are not changed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.source import FORMATS
 
-# Nodes whose output is made of their own expressions.
+# Nodes whose output consists of their own expressions.
 _RESET: Final = {"Project", "Aggregate"}
-# Nodes that hand on columns of their children under the same identity, and need those they refer to.
+# Nodes that pass on columns of their children unchanged, and need those they refer to.
 _PASS: Final = {
     "Filter",
     "Join",
@@ -51,18 +51,18 @@ _PASS: Final = {
 
 @dataclasses.dataclass
 class _Use:
-    """What the optimised plan needs of one table: attributes by id, and a filter for each place of use."""
+    """What the optimized plan needs from one table: attributes by id, and a filter for each use."""
 
     attributes: set[int] = dataclasses.field(default_factory=set)
     conditions: list[list[Any]] = dataclasses.field(default_factory=list)
 
 
 def narrow(frame: DataFrame) -> DataFrame:
-    """The same rows, from readers that read only the columns and row ranges that this query needs.
+    """The same rows, from readers that only read the columns and row ranges that this query needs.
 
-    Call it on the finished query, directly before its action. What is done with the result afterwards is not
-    analysed: it has all columns that `frame` has. `frame` itself is returned where plans are out of reach
-    (Spark Connect), where the planner in the JVM has done the same, or where no Lance table is involved.
+    Call it on the complete query, directly before its action. Operations on the result are not analyzed: it
+    has all columns of `frame`. Returns `frame` itself if plans are not accessible (Spark Connect), if the
+    planner in the JVM has already done this, or if the query has no Lance table.
     """
     plans = getattr(frame, "_jdf", None)
     if plans is None:
@@ -92,7 +92,7 @@ def narrow(frame: DataFrame) -> DataFrame:
 
 
 def _visit(plan: Any, required: set[int], uses: dict[int, _Use], conditions: Iterable[Any] = ()) -> None:
-    """Collect what is needed of the tables below, of which `required` attributes of this node are needed."""
+    """Collect what this node and its children need, given the `required` attributes of the node."""
     name = class_name(plan)
     for subquery in scala_items(plan.subqueries()):
         _visit(subquery, _ids(subquery.output()), uses)
@@ -116,7 +116,7 @@ def _visit(plan: Any, required: set[int], uses: dict[int, _Use], conditions: Ite
 
 
 def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
-    """A plan with the attributes of `table` that reads what is needed; the other attributes are null."""
+    """A plan with the attributes of `table` that only reads what is needed; other attributes are null."""
     given = {str(key): str(value) for key, value in table.options().asCaseSensitiveMap().items()}
     options = Options.parse(given)
     dataset = options.open()
@@ -154,7 +154,7 @@ def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
 
 
 def _combined(use: _Use, schema: pa.Schema) -> Node | None:
-    """A filter that lets everything through that some place of use needs."""
+    """A filter that is true for all rows that any use of the table needs."""
     places: list[Node] = []
     for conditions in use.conditions:
         parts = [
@@ -204,7 +204,7 @@ def _leaves(plan: Any) -> Iterable[Any]:
 
 
 def _is_lance(plan: Any) -> bool:
-    """Whether Spark plans this Lance table as it does any Python source, without the planner in the JVM."""
+    """Whether Spark plans this Lance table as a Python data source, without the planner in the JVM."""
     return class_name(plan) == "DataSourceV2Relation" and (
         class_name(plan.table()) == "PythonTable" and str(plan.table().name()) in FORMATS
     )
@@ -219,7 +219,7 @@ def _seq(jvm: Any, items: list[Any]) -> Any:
 
 
 def _width(kind: DataType) -> int:
-    """About the bytes of a value, to find what is cheapest to count rows by."""
+    """The approximate size of a value in bytes, to find the cheapest column for counting rows."""
     if isinstance(kind, (StructType, ArrayType, MapType)):
         return 1000
     return _WIDTHS.get(kind.typeName(), 8)

@@ -1,4 +1,4 @@
-"""The options of ``format("lance")``, for reading, writing and streams: text in, checked values out."""
+"""The options of ``format("lance")`` for reading, writing and streams: parses and checks them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from lance_engine.table.versions import open_snapshot
 from lance_engine.write.options import WriteOptions, ZoneMapForm
 
 _LIMITS = WriteOptions()
-# Bytes of data files for one task: as much as Spark gives a task of Parquet.
+# Bytes of data files per task: the same as Spark uses for Parquet.
 PARTITION_BYTES = 128 << 20
 COMPRESSIONS = (*GENERAL_SCHEMES, "fsst", "none")
 
 
 class InvalidOptionError(LanceError, ValueError):
-    """An option that does not exist, lacks its value or has a value of the wrong form."""
+    """An unknown option, or one with a missing or invalid value."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What a user asked for; None where nothing was said."""
+    """The given options; None if an option was not set."""
 
     path: str
     version: int | None = None
@@ -80,9 +80,9 @@ class Options:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Options:
-        """Options as Spark hands them over: names in any case, values text; or InvalidOptionError.
+        """Options as Spark passes them: names in any case, values as text; or InvalidOptionError.
 
-        Underscores in names may be left out, as is usual in Spark: ``mergeSchema`` is ``merge_schema``.
+        Underscores in names are optional, as is usual in Spark: ``mergeSchema`` is ``merge_schema``.
         """
         values: dict[str, Any] = {}
         for key, text in texts.items():
@@ -107,7 +107,7 @@ class Options:
         return cls(**values)
 
     def open(self) -> DatasetVersion:
-        """The version of the dataset that was asked for."""
+        """The version of the dataset selected by the options."""
         return DatasetVersion.open(
             self.path,
             self.version,
@@ -118,11 +118,11 @@ class Options:
         )
 
     def at(self, dataset: DatasetVersion) -> Options:
-        """The same options, for exactly this version of the dataset whatever is committed later."""
+        """The same options, fixed to this version of the dataset, regardless of later commits."""
         return dataclasses.replace(self, version=dataset.version, tag=None, as_of=None, branch=dataset.branch)
 
     def store(self) -> Store:
-        """Where to write: the dataset, or a branch of it (which must exist)."""
+        """The location to write to: the dataset, or a branch of it (which must exist)."""
         store = open_store(self.path, self.storage_options)
         if self.branch is None:
             return store
@@ -138,7 +138,7 @@ class Options:
 
 
 def _path(text: str) -> str:
-    # Hadoop spells local paths with one slash; everything else is passed on as it is.
+    # Hadoop writes local paths with one slash; everything else is passed on unchanged.
     return (
         text.removeprefix("file:") if text.startswith("file:/") and not text.startswith("file://") else text
     )
@@ -174,7 +174,7 @@ def _one_of(*known: str) -> Callable[[str], str]:
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    """A JSON list of names, or names separated by commas."""
+    """A JSON list of names, or comma-separated names."""
     names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError("it must be a list of columns, such as 'a,b' or '[\"a\", \"b\"]'")
@@ -197,7 +197,7 @@ def _sizes(text: str) -> Mapping[str, int]:
 
 
 def _external(text: str) -> str:
-    external_access({ALLOW_EXTERNAL: text})  # says what is wrong with it
+    external_access({ALLOW_EXTERNAL: text})  # raises an error with the reason
     return text
 
 

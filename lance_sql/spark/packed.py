@@ -1,12 +1,13 @@
-"""Rows packed for the planner in the JVM, which reads them in place as columns, or by it, to be written.
+"""A packed row format for exchanging batches with the planner in the JVM.
 
-PackedColumn.java reads what `pack` makes, and PackedRows.java makes what `unpack` reads.
+PackedColumn.java reads the output of `pack`, and PackedRows.java writes the input of `unpack`.
 
-A batch becomes one binary value. First comes the number of rows, then for every column three places, from the
-beginning of the value: of the validity bitmap (0 if there are no nulls), of the values, and of the bytes of
-texts and binaries; each of these is a number of 8 bytes. The buffers follow, aligned to 8 bytes, all numbers
-little-endian as in Arrow. Values are those of Arrow, but booleans take a byte, and decimals of up to 18
-digits 8 bytes. Texts and binaries have one offset of 4 bytes more than rows, counted from the place of bytes.
+A batch is one binary value. It begins with the number of rows, followed by three offsets for every column,
+relative to the start of the value: of the validity bitmap (0 if there are no nulls), of the values, and of
+the bytes of strings and binaries; each is an 8-byte number. The buffers follow, aligned to 8 bytes, and all
+numbers are little-endian as in Arrow. Values are encoded as in Arrow, but booleans take one byte, and
+decimals of up to 18 digits 8 bytes. Strings and binaries have one 4-byte offset more than rows, relative to
+the bytes of the column.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.errors import CorruptFileError
 
-# Decimals of more digits do not fit into 8 bytes.
+# Decimals with more digits do not fit into 8 bytes.
 _LONG_DIGITS: Final = 18
 # One value of Spark holds less than 2 GiB.
 _MAX_BYTES: Final = 1 << 28
 _LENGTH_BYTES: Final = 8
-# Batches of fewer rows wait for the next ones, until one arrives after so many seconds.
+# Smaller batches wait for the next ones, at most this many seconds.
 _FEW_ROWS: Final = 8192
 _LONGEST_WAIT: Final = 0.05
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, with small batches joined: handing over a batch takes as long as some thousand rows."""
+    """The same rows, with small batches merged: passing on a batch takes as long as some thousand rows."""
     small: list[pa.RecordBatch] = []
     rows, since = 0, 0.0
     for batch in batches:
@@ -70,7 +71,7 @@ def pack(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def unpack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a stream of packed values, each after its number of bytes, which comes in pieces."""
+    """The rows of a stream of packed values, each preceded by its size; the stream arrives in pieces."""
     rest = pa.py_buffer(b"")
     for batch in batches:
         if not batch.num_rows:
@@ -91,7 +92,7 @@ def unpack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.
 
 
 def _joined(pieces: pa.Array) -> pa.Buffer:
-    """The bytes of all values, which follow each other."""
+    """The bytes of all values, concatenated."""
     _, ends, data = pieces.buffers()
     kind = np.int64 if at.is_large_binary(pieces.type) else np.int32
     offsets = np.frombuffer(ends, kind)[pieces.offset : pieces.offset + len(pieces) + 1]
@@ -126,7 +127,7 @@ class _Pack:
         self._place = 8 + 24 * columns
 
     def column(self, column: pa.Array) -> tuple[int, int, int]:
-        """Add the buffers of a column; their places."""
+        """Append the buffers of a column and return their offsets."""
         validity = self._add(_bits(column.is_valid())) if column.null_count else 0
         if at.is_string(column.type) or at.is_binary(column.type):
             _, ends, data = column.buffers()
@@ -152,7 +153,7 @@ class _Pack:
 
 
 def _bits(flags: pa.Array) -> Any:
-    """A bitmap that begins with the first bit."""
+    """A bitmap that starts at the first bit."""
     return flags.buffers()[1]
 
 

@@ -1,4 +1,4 @@
-"""Which ranges of rows each task reads: of similar size in bytes, without those that a filter rules out."""
+"""Row ranges for each task: of similar size in bytes, without ranges that a filter excludes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lance_sql.spark.pushed import row_filter
 
 # A task costs some milliseconds to start, so a small table gets few of them.
 MIN_ROWS_PER_PARTITION: Final = 65_536
-# Borders of ranges fall on multiples of this, so that few chunks of rows are decoded twice.
+# Range boundaries are multiples of this, so that few chunks of rows are decoded twice.
 _ALIGNMENT: Final = 8192
-# Statistics of more files than these are left to the tasks: reading them one after the other takes too long.
+# Statistics of more files than this are read by the tasks: reading them sequentially takes too long.
 _MAX_PRUNED_FRAGMENTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSplits:
-    """The ranges for each task, and how much of the table they are."""
+    """The ranges for each task, and the share of the table they cover."""
 
     partitions: list[list[ScanSplit]]
     rows: int
@@ -42,10 +42,10 @@ class PlannedSplits:
 
 
 def plan_splits(dataset: DatasetVersion, options: Options) -> PlannedSplits:
-    """Ranges of the rows that may pass the filters, by zone maps and indices; as few as a limit needs."""
+    """Ranges of the rows that may pass the filters, from zone maps and indices; as few as a limit needs."""
     snapshot = dataset.snapshot
     splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in snapshot.fragments]
-    filter = row_filter(options, snapshot)  # a mistake in it is told before any task runs
+    filter = row_filter(options, snapshot)  # report invalid filters before any task runs
     if filter is None and options.limit is not None:
         splits = _first_rows(snapshot, splits, options.limit)
     elif filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
@@ -81,7 +81,7 @@ def share_of_rows(snapshot: Snapshot, share: int, shares: int) -> list[ScanSplit
 
 
 def _first_rows(snapshot: Snapshot, splits: Sequence[ScanSplit], limit: int) -> list[ScanSplit]:
-    """The first fragments, up to the one in which `limit` rows that are not deleted are complete."""
+    """The first fragments that together contain `limit` rows that are not deleted."""
     kept: list[ScanSplit] = []
     rows = 0
     for split in splits:
@@ -99,10 +99,11 @@ def partition_splits(
     count: int | None = None,
     parallelism: int | None = None,
 ) -> list[list[ScanSplit]]:
-    """Cut and group ranges, in order, so that each group is of about `partition_bytes` of the data files.
+    """Cut and group ranges, in order, so that each group covers about `partition_bytes` of the data files.
 
-    There are at least as many groups as tasks can run at once, unless these would be small; or about `count`.
-    `parallelism` is what Spark says of that; if it is not known, two tasks per core of this machine.
+    There are at least as many groups as tasks that can run at once, unless these would be small; or about
+    `count`. `parallelism` is Spark's number of parallel tasks; if unknown, two tasks per core of this
+    machine.
     """
     row_bytes = {fragment.id: _bytes_per_row(snapshot, fragment.id) for fragment in snapshot.fragments}
     weights = [(split.stop - split.start) * row_bytes[split.fragment_id] for split in splits]
@@ -119,7 +120,7 @@ def partition_splits(
         weight = row_bytes[split.fragment_id]
         start = split.start
         while start < split.stop:
-            # Less than a tenth of a task is left to the next one, or taken by the one before.
+            # Remainders of less than a tenth of a task are added to a neighbouring task.
             number = min(count - 1, int(done / target + 0.1))
             room = (number + 1.1) * target - done
             stop = split.stop
@@ -132,7 +133,7 @@ def partition_splits(
 
 
 def _bytes_per_row(snapshot: Snapshot, fragment_id: int) -> float:
-    """Stored bytes per row; at least one, also where the manifest does not tell the sizes of files."""
+    """Stored bytes per row; at least one, even if the manifest does not contain file sizes."""
     fragment = snapshot.fragment(fragment_id)
     size = sum(file.file_size or 0 for file in fragment.files)
     return max(1.0, size / max(1, fragment.physical_rows))

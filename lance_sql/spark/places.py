@@ -1,4 +1,4 @@
-"""Where the tables of a catalog are: below a directory, or wherever a service of namespaces says."""
+"""Locations of the tables of a catalog: in a directory, or as a service of namespaces returns them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Places(Protocol):
     """A namespace is identified by a list of parts, and a table by that list and a name."""
 
     def find(self, namespace: list[str], table: str) -> Options | None:
-        """How to open a table if it exists; None if none of that name is known."""
+        """How to open a table if it exists; None if there is no table of that name."""
 
     def new(self, namespace: list[str], table: str) -> Options:
         """How to write a table that does not exist yet."""
 
     def require_removable(self, namespace: list[str], location: str) -> None:
-        """ExternalAccessError if what is at a location must not be removed as one of the tables."""
+        """ExternalAccessError if the contents of a location must not be removed as a table."""
 
     def dropped(self, namespace: list[str], table: str) -> None:
         """The dataset of a table was removed."""
@@ -39,14 +39,14 @@ class Places(Protocol):
         """The names of the namespaces in a namespace; None if it does not exist."""
 
     def create(self, namespace: list[str]) -> bool:
-        """Make a namespace; False if it exists."""
+        """Create a namespace; False if it exists."""
 
     def drop(self, namespace: list[str]) -> bool:
         """Remove a namespace; False if it is not empty."""
 
 
 def places(options: Options) -> Places:
-    """The places that the options of a catalog describe."""
+    """The locations that the options of a catalog describe."""
     return DirectoryPlaces(options) if options.namespace is None else ServicePlaces(options)
 
 
@@ -61,7 +61,7 @@ class DirectoryPlaces:
         self._options = options
 
     def find(self, namespace: list[str], table: str) -> Options | None:
-        return self.new(namespace, table)  # whether there is a dataset is seen when it is opened
+        return self.new(namespace, table)  # whether it is a dataset is checked when it is opened
 
     def new(self, namespace: list[str], table: str) -> Options:
         if not table or table in (".", "..") or {"/", "\\", "\0"} & set(table):
@@ -73,7 +73,7 @@ class DirectoryPlaces:
         """All tables are below the folder."""
 
     def dropped(self, namespace: list[str], table: str) -> None:
-        """Nothing else knows of the table."""
+        """No other place refers to the table."""
 
     def tables(self, namespace: list[str]) -> list[str]:
         return list(Catalog(self._folder(namespace), self._options.storage_options).tables())
@@ -81,7 +81,7 @@ class DirectoryPlaces:
     def namespaces(self, namespace: list[str]) -> list[str] | None:
         folder = self._folder(namespace)
         if "://" in folder:
-            return []  # on object stores any prefix is a namespace
+            return []  # on object stores, any prefix is a namespace
         if not os.path.isdir(folder):
             return None
         with os.scandir(folder) as entries:

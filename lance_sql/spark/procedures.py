@@ -1,4 +1,4 @@
-"""``CALL catalog.system.NAME(...)``: upkeep of tables. LanceProcedure.java declares the arguments."""
+"""``CALL catalog.system.NAME(...)``: maintenance of tables. LanceProcedure.java declares the arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_engine.operations.fragment_size import TARGET_ROWS
 
 from lance_sql.catalog.dataset import SqlDataset
 
-#: One row of an answer: types of Python become those of Spark.
+#: One row of a result; Python types are converted to those of Spark.
 Row = Mapping[str, int | str | bool | None]
 
 _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", str: "STRING", type(None): "STRING"}
@@ -21,7 +21,7 @@ _NAME_PART: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+)")
 
 
 def table_name(text: str, catalog: str) -> list[str]:
-    """The parts of the name of a table, with or without the name of the catalog in front."""
+    """The parts of a table name, with or without the name of the catalog."""
     parts, place = [], 0
     while match := _NAME_PART.match(text, place):
         quoted = match["quoted"]
@@ -38,7 +38,7 @@ def table_name(text: str, catalog: str) -> list[str]:
 
 
 def call(dataset: SqlDataset, procedure: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Do what a procedure is for; the answer has columns and one row."""
+    """Run a procedure; the result has columns and one row."""
     row = _PROCEDURES[procedure](dataset, **arguments)
     columns = [{"name": name, "type": _TYPES[type(value)]} for name, value in row.items()]
     return {"columns": columns, "rows": [list(row.values())]}
@@ -48,7 +48,7 @@ def _optimize(dataset: SqlDataset, target_rows: int = TARGET_ROWS) -> Row:
     if target_rows < 1:
         raise InvalidArgumentError(f"target_rows cannot be {target_rows}", remedy="It must be at least 1")
     before = len(dataset.snapshot.fragments)
-    # Fragments that an index covers are not joined with others; and some indices do not follow their rows.
+    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
     changed = dataset.optimize_indices().compact(target_rows=target_rows).optimize_indices()
     return {
         "fragments_before": before,
@@ -89,7 +89,7 @@ def _create_index(
 
 
 def _constant(text: str) -> int | float | bool | str:
-    """An option of an index, all of which Spark hands over as text."""
+    """An option of an index; Spark passes all of them as text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for number in (int, float):

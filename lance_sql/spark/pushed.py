@@ -1,6 +1,6 @@
-"""The filter of a read: the option ``filter`` and what the planner in the JVM pushed down.
+"""The filter of a read: the option ``filter`` and filters that the planner in the JVM pushed down.
 
-The planner hands its filters over as JSON, which PushedFilter.java writes.
+The planner passes its filters as JSON, which PushedFilter.java writes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
 def row_filter(options: Options, snapshot: Snapshot) -> Node | None:
-    """What the rows of a read must pass; None if all of them are read. A mistake in it is an error."""
+    """The condition for the rows of a read; None if all rows are read. An invalid filter is an error."""
     parts = [parse_filter(options.filter, snapshot)]
     if options.pushed_filters is not None:
         schema = snapshot.schema.to_arrow()
@@ -40,10 +40,10 @@ def row_filter(options: Options, snapshot: Snapshot) -> Node | None:
 
 
 def _pushed(text: str, schema: pa.Schema) -> list[Node]:
-    """The filters of JSON that can be applied here.
+    """The filters in the JSON text that can be applied here.
 
-    A filter that Spark relies on, since all of its columns are exact, must be applied: InvalidFilterError
-    if it cannot. Any other one Spark tests again itself.
+    A filter that Spark relies on, because all of its columns are exact, must be applied: InvalidFilterError
+    if it cannot. Spark tests all other filters again.
     """
     parts = []
     for filter in json.loads(text):

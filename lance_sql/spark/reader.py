@@ -1,10 +1,10 @@
-"""Reading: every Spark task reads some ranges of rows, Arrow batches all the way.
+"""Reading: every Spark task reads some ranges of rows, as Arrow batches from file to JVM.
 
-There is no `pushFilters` here, on purpose. Spark (up to 4.3 at least) keeps the reader that took a query's
-filters in the data source object, which all queries over one DataFrame or view share: once
+`pushFilters` is deliberately not implemented. Spark (up to 4.3 at least) keeps the reader that received a
+query's filters in the data source object, which all queries over one DataFrame or view share: once
 ``df.where("i < 3")`` has run, ``df.count()`` counts three rows, and a union of two differently filtered parts
-is one part twice. The option ``filter`` narrows a DataFrame explicitly instead, and
-`lance_sql.spark.narrow` gives a query readers of its own with such options.
+contains one part twice. Instead, the option ``filter`` restricts a DataFrame explicitly, and
+`lance_sql.spark.narrow` gives a query its own readers with such options.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.spark.workers import SentToWorkers, settle
 
-# Spark's cost per batch is flat between 10,000 and 128,000 rows and rises on both sides.
+# Spark's cost per batch is constant between 10,000 and 128,000 rows and higher below and above.
 DEFAULT_BATCH_ROWS: Final = 65_536
 
 
 def schema_of(options: Options, dataset: DatasetVersion) -> StructType:
-    """The Spark schema of what the options ask of a dataset."""
+    """The Spark schema of the columns that the options select from a dataset."""
     return spark_schema(dataset.scan(columns=_columns(options, dataset)).schema)
 
 
@@ -57,7 +57,7 @@ class SplitPartition(InputPartition):
 
 @dataclasses.dataclass
 class SharePartition(InputPartition):
-    """A share of the rows of a small table, and what a query asks of it; SharedReads.java makes these."""
+    """A share of the rows of a small table, and what a query reads from it; created by SharedReads.java."""
 
     told: str
 
@@ -103,7 +103,7 @@ class LanceReader(SentToWorkers, DataSourceReader):
             table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
             for batch in table.to_batches():
                 yield to_spark(batch, arrow_schema(self._schema))
-        elif isinstance(partition, SplitPartition):  # Spark makes one up where none exists: an empty dataset
+        elif isinstance(partition, SplitPartition):  # Spark creates one if there is none: an empty dataset
             yield from read_splits(self._options, self._schema, partition)
         elif isinstance(partition, SharePartition):
             yield from self._share(json.loads(partition.told))
@@ -123,7 +123,7 @@ class LanceReader(SentToWorkers, DataSourceReader):
 
 
 def read_splits(options: Options, schema: StructType, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
-    """In a task: the rows of a partition that pass the filter, as `schema` wants them."""
+    """In a task: the rows of a partition that pass the filter, converted to `schema`."""
     dataset = dataclasses.replace(options, version=partition.version).open()
     return _read(dataset, options, schema, partition.splits)
 
@@ -147,7 +147,7 @@ def _read(
 
 
 def read_summary(metrics: ScanMetrics) -> str:
-    """What a task read and what it could leave out, for the log."""
+    """What a task read and skipped, for the log."""
     parts = [
         f"{metrics.rows_out:,} rows from {metrics.rows_left:,} of {metrics.rows:,} stored",
         f"{metrics.fragments_read:,} of {metrics.fragments:,} fragments",

@@ -1,4 +1,4 @@
-"""Changes of single rows: tasks write the rows that change, the driver makes one version of it all."""
+"""Changes of single rows: tasks write the changed rows, and the driver commits them as one version."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import write_fragments
 from pyspark.sql.datasource import WriterCommitMessage
 
-#: What happens to a row, as in RowChangesWriter.java.
+#: The operation on a row, as in RowChangesWriter.java.
 DELETE: Final = 1
 UPDATE: Final = 2
 INSERT: Final = 3
 
-#: The first two columns of changes: the operation, and the address of the row that was, null for new rows.
+#: The first two columns of changes: the operation, and the address of the old row, null for new rows.
 LEADING_COLUMNS: Final = 2
 
 
 @dataclasses.dataclass
 class WrittenChanges(WriterCommitMessage):
-    """What one task did: ascending addresses of rows that change or go, and new fragments as bytes."""
+    """Output of one task: ascending addresses of changed or deleted rows, and new fragments as bytes."""
 
     moved_from: U64Array
     deleted: U64Array
@@ -42,9 +42,9 @@ class WrittenChanges(WriterCommitMessage):
 
 
 def write_changes(batches: Iterable[pa.RecordBatch], snapshot: Snapshot, tag: str) -> WrittenChanges:
-    """In a task: write the rows that are new, which come first, and those that change, by their addresses.
+    """In a task: write the new rows, which come first, and the changed ones, by address.
 
-    Columns of the dataset that the batches lack keep their values in rows that change.
+    Columns of the dataset that are missing in the batches keep their values in changed rows.
     """
     return _TaskChanges(snapshot, batches).write(tag)
 
@@ -52,7 +52,7 @@ def write_changes(batches: Iterable[pa.RecordBatch], snapshot: Snapshot, tag: st
 def commit_changes(
     snapshot: Snapshot, modified: Sequence[str], parts: Sequence[WrittenChanges], predicate: str = ""
 ) -> Snapshot:
-    """One version with the changes of all tasks; `snapshot` where none exist."""
+    """Commit the changes of all tasks as one version; returns `snapshot` without changes."""
     moved = [part.moved_from for part in parts]
     deleted = distinct(joined(part.deleted for part in parts))
     changed = joined([*moved, deleted])
@@ -87,7 +87,7 @@ class _TaskChanges:
         self._stored = snapshot.schema.to_arrow()
         self._reader_for = shared_readers(snapshot)
         self._source = iter(batches)
-        self._waiting: list[pa.RecordBatch] = []  # what follows the rows that are new
+        self._waiting: list[pa.RecordBatch] = []  # the rows after the new ones
         self._last = -1
         self._last_updates = False
         self._moved_from: list[U64Array] = []
@@ -129,7 +129,7 @@ class _TaskChanges:
             )
 
     def _checked(self, batch: pa.RecordBatch, updates: npt.NDArray[np.bool_]) -> U64Array:
-        """The addresses, which must ascend; AmbiguousMergeError if a row that changes is there twice."""
+        """The addresses, which must ascend; AmbiguousMergeError if a changed row occurs twice."""
         here = np.concatenate([[self._last], batch.column(1).to_numpy(zero_copy_only=False)]).astype(np.int64)
         steps = np.diff(here)
         if batch.column(1).null_count or (steps < 0).any():
@@ -157,7 +157,7 @@ class _TaskChanges:
 
 
 def offered_types(offered: pa.Schema, stored: pa.Schema) -> pa.Schema:
-    """The types in which rows are written: the stored ones where Spark only knows wider ones."""
+    """The types in which rows are written: the stored types if Spark only supports wider ones."""
     return pa.schema(
         [
             field.with_type(stored.field(field.name).type)
@@ -194,7 +194,7 @@ def _narrowed(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _is_finer(kind: pa.DataType) -> bool:
-    """Whether Spark sees the values rounded: such as nanoseconds, of which it knows thousands."""
+    """Whether Spark sees rounded values, such as nanoseconds as microseconds."""
     if at.is_nested(kind):
         return any(_is_finer(kind.field(number).type) for number in range(kind.num_fields))
     if at.is_dictionary(kind):
@@ -203,10 +203,10 @@ def _is_finer(kind: pa.DataType) -> bool:
 
 
 def _restored(old: pa.Array, new: pa.Array, field: pa.Field) -> pa.Array:
-    """The new values, but the old ones where they look the same to Spark."""
+    """The new values, except that old values which look the same to Spark are kept."""
     seen = pc.cast(old, options=pc.CastOptions(target_type=new.type, allow_time_truncate=True))
     if at.is_nested(new.type):
-        # Compared as text, in which NaN is equal to itself.
+        # Compared as text, so that NaN equals itself.
         pairs = zip(seen.to_pylist(), new.to_pylist(), strict=True)
         same = np.array([repr(before) == repr(after) for before, after in pairs], dtype=bool)
     else:

@@ -1,4 +1,4 @@
-"""The writer of DELETE, UPDATE and MERGE of Spark SQL, whose changes the planner in the JVM hands over."""
+"""The writer for DELETE, UPDATE and MERGE of Spark SQL, whose changes come from the planner in the JVM."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from lance_sql.spark.workers import SentToWorkers
 
 
 class RowChangesWriter(SentToWorkers, DataSourceArrowWriter):
-    """One statement: made on the driver, sent to every task, used again on the driver to commit or abort.
+    """One statement: created on the driver, sent to every task, then used by the driver to commit or abort.
 
-    What it commits follows the version that the statement read; rows that another writer changed since are a
-    conflict.
+    The commit is based on the version that the statement read; it conflicts with other writers that have
+    changed the same rows since.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:

@@ -1,4 +1,4 @@
-"""`write`: every mode of saving, with and without the planner, which Spark needs for some of them."""
+"""`write`: all save modes, with or without the planner jar, which Spark requires for some of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def write(
 ) -> None:
     """Write a DataFrame as one new version of the Lance dataset at `path`.
 
-    ``append`` adds rows and ``overwrite`` replaces rows and schema, each creating the dataset if there is
-    none; ``errorifexists`` and ``ignore`` only create it. ``df.write.save`` takes the last two with the
-    planner's jar only. `options` are those of writing, such as ``max_rows_per_file=1 << 20``.
+    ``append`` adds rows and ``overwrite`` replaces rows and schema; both create the dataset if it does not
+    exist. ``errorifexists`` and ``ignore`` only create it. ``df.write.save`` supports the last two only with
+    the planner jar. `options` are write options, such as ``max_rows_per_file=1 << 20``.
     """
     if not isinstance(frame, DataFrame):
         raise InvalidArgumentError(
@@ -50,6 +50,6 @@ def write(
     try:
         writer.save()
     except PySparkException:
-        # There is one by now: another writer created it meanwhile.
+        # Another writer created the dataset meanwhile.
         if mode != "ignore" or Options.parse(texts).latest() is None:
             raise

@@ -1,6 +1,6 @@
-"""Searches by Spark: for one vector, for words, and for the vectors of a DataFrame.
+"""Searches in Spark: for a single vector, full text, and for the vectors of a DataFrame.
 
-Tasks search, each a part of the rows or some of the queries; what they found is merged.
+Tasks search a part of the rows or some of the queries each; their results are merged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lance_sql.spark.tables import option_texts
 from lance_sql.spark.types import spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
 
-#: A column of answers, behind those of the dataset.
+#: A column of results, after those of the dataset.
 DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
 
 
@@ -45,11 +45,11 @@ def vector_search(
     location: dict[str, Any] | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The rows whose vectors are nearest to `query`, as `Dataset.nearest` finds them, nearest first.
+    """The rows whose vectors are nearest to `query`, as in `Dataset.nearest`, nearest first.
 
-    Without an index the tasks compare the vectors of some of the rows each. An index is searched by the
-    driver, which takes about as long as it takes to start a task. `location` is ``version``, ``tag``,
-    ``branch`` and ``storage_options``; other `options` are those of `Dataset.nearest`.
+    Without an index, each task compares the vectors of some of the rows. The driver searches indices, which
+    takes about as long as starting a task. `location` is ``version``, ``tag``, ``branch`` and
+    ``storage_options``; other `options` are those of `Dataset.nearest`.
     """
     from lance_engine.search.nearest import has_index, nearest_among, nearest_table
 
@@ -95,9 +95,9 @@ def search(
     location: dict[str, Any] | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The rows whose texts match `query` best, as `Dataset.search` finds them on the driver, best first.
+    """The rows whose texts match `query` best, as in `Dataset.search` on the driver, best first.
 
-    How rare a word is in all rows decides the scores, so there is nothing to divide among tasks.
+    The scores depend on word frequencies in all rows, so tasks would not help.
     """
     return _frame(spark, _options(path, location).open().search(query, column, k, **options))
 
@@ -117,9 +117,9 @@ def nearest_join(
 ) -> DataFrame:
     """Each row of `left` with the `k` rows of the dataset whose vectors are nearest to its `left_column`.
 
-    Its columns are those of `left`, `columns` of the dataset (all by default) with `prefix` before their
-    names, and ``_distance``. Rows of `left` without a vector are left out. Each task searches for the vectors
-    of its rows, all at once. Other `options` are those of `Dataset.nearest`.
+    The result has the columns of `left`, `columns` of the dataset (all by default) with names prefixed by
+    `prefix`, and ``_distance``. Rows of `left` without a vector are left out. Each task searches for all
+    vectors of its rows at once. Other `options` are those of `Dataset.nearest`.
     """
     at = _options(path, location)
     dataset = at.open()
@@ -153,7 +153,7 @@ def nearest_join(
             arrays += [found[name].combine_chunks() for name in [*names, DISTANCE.name]]
             yield to_spark(pa.RecordBatch.from_arrays(arrays, names=declared.names), declared)
 
-    with warnings.catch_warnings():  # PySpark warns of pandas, which Arrow batches do not pass through
+    with warnings.catch_warnings():  # PySpark warns about pandas, which is not used for Arrow batches
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         return left.mapInArrow(work, schema)
 
@@ -163,7 +163,7 @@ def _options(path: str | PathLike[str], location: dict[str, Any] | None) -> Opti
 
 
 def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """An answer as a DataFrame."""
+    """A result as a DataFrame."""
     schema = spark_schema(table.schema)
     declared = arrow_schema(schema)
     batches = [to_spark(batch, declared) for batch in table.combine_chunks().to_batches()]

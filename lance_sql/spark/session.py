@@ -1,4 +1,4 @@
-"""A Spark session on this machine alone, with settings that suit it."""
+"""A local Spark session with suitable settings."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lance_sql.spark.java import java_problem
 from lance_sql.spark.planner import planner_jar
 from lance_sql.spark.source import LanceDataSource, PlannedDataSource
 
-# The sessions in which the data source is registered: registering again warns.
+# The sessions in which the data source is registered: registering again causes a warning.
 _registered: set[int] = set()
 
 
 def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
-    """A session in which ``format("lance")`` is registered; `memory` is the JVM's, such as "2g".
+    """A local session in which ``format("lance")`` is registered; `memory` is for the JVM, such as "2g".
 
-    It listens on the loopback interface only and starts no web interface. Without Java, RuntimeError says how
-    to install it.
+    It only listens on the loopback interface and does not start a web interface. Without Java, it raises a
+    RuntimeError that explains how to install it.
     """
     problem = java_problem()
     if problem is not None:
         raise RuntimeError(problem)
-    # Else Spark starts whatever "python3" is, which need not have this package.
+    # Otherwise Spark starts any "python3", which may not have this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.driver.memory": memory,
@@ -49,22 +49,22 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("lance")`` known to a Spark session."""
+    """Register ``format("lance")`` with a Spark session."""
     for source in (LanceDataSource, PlannedDataSource):
         try:
             spark.dataSource.register(source)
-        except PySparkException as error:  # Spark 4.0 refuses what it found by itself
+        except PySparkException as error:  # Spark 4.0 refuses data sources that it found itself
             if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
                 raise
     _registered.add(id(spark))
 
 
 def ensure_registered(spark: SparkSession) -> None:
-    """Register with a session that `register` has not seen, and make it the active one of this thread.
+    """Register with a session unless already done, and make it the active one of this thread.
 
-    Spark looks names of data sources up in the active session, which new threads lack.
+    Spark looks up data source names in the active session, which new threads do not have.
     """
     if id(spark) not in _registered:
         register(spark)
-    if hasattr(spark, "_jsparkSession"):  # not on Spark Connect
+    if hasattr(spark, "_jsparkSession"):  # not available on Spark Connect
         spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)

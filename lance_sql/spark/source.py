@@ -1,4 +1,4 @@
-"""The data source itself: what ``format("lance")`` means."""
+"""The data source ``format("lance")``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from lance_sql.spark.types import spark_schema
 from lance_sql.spark.workers import SentToWorkers, settle
 from lance_sql.spark.writer import LanceWriter, PackedWriter
 
-#: What users name the data source, and the name of its Python part for the planner in the JVM.
+#: The data source name for users, and the name of its Python part for the planner in the JVM.
 FORMAT: Final = "lance"
 PYTHON_FORMAT: Final = "lance_python"
 FORMATS: Final = (FORMAT, PYTHON_FORMAT)
 
 
 class LanceDataSource(SentToWorkers, DataSource):
-    """Lance datasets in Spark; `lance_sql.spark.options` says which options reading and writing take."""
+    """Lance datasets in Spark; `lance_sql.spark.options` describes the options for reading and writing."""
 
     @classmethod
     def name(cls) -> str:
@@ -56,7 +56,7 @@ class LanceDataSource(SentToWorkers, DataSource):
 
 
 class PlannedDataSource(LanceDataSource):
-    """The same for the planner in the JVM, which is ``format("lance")`` if its jar is on the class path."""
+    """The Python part for the planner in the JVM, whose jar provides ``format("lance")``."""
 
     @classmethod
     def name(cls) -> str:
@@ -82,5 +82,5 @@ class PlannedDataSource(LanceDataSource):
 
 
 def _struct(schema: StructType | pa.Schema) -> StructType:
-    """The schema as Spark hands it over; Sail hands over Arrow's."""
+    """The schema as Spark passes it; Sail passes an Arrow schema."""
     return spark_schema(schema) if isinstance(schema, pa.Schema) else schema

@@ -1,6 +1,6 @@
-"""Structured streaming: a sink that commits every batch once, a source of the rows that versions append.
+"""Structured Streaming: a sink that commits every batch once, a source of the rows that versions append.
 
-The names of methods and arguments are those that Spark calls.
+Spark defines the names of methods and arguments.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from lance_sql.spark.reader import SplitPartition, read_splits, require_columns
 from lance_sql.spark.versions import StreamArrowWriter, SupportsTriggerAvailableNow
 from lance_sql.spark.workers import SentToWorkers
 
-#: Properties of the transaction of a batch.
+#: Transaction properties of a batch.
 STREAM: Final = "lance_sql.stream"
 BATCH: Final = "lance_sql.batch"
 _NAMESPACE: Final = uuid.UUID("2f0c1b1c-6a53-4f0e-9a8c-0c5a4a1d6c57")
 
-# What leaves all rows and their values as they are.
+# Operations that do not change rows or their values.
 _NEUTRAL: Final = frozenset(
     {
         OperationKind.REWRITE,
@@ -90,7 +90,7 @@ class LanceStreamWriter(SentToWorkers, StreamArrowWriter):
         assert committed is not None
         held = {file.path for fragment in committed.fragments for file in fragment.files}
         if not all(file.path in held for fragment in fragments for file in fragment.files):
-            delete_quietly(store, data_paths(fragments))  # the same batch, committed by a driver thought dead
+            delete_quietly(store, data_paths(fragments))  # the same batch, committed by a lost driver
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         store = self._job.options.store()
@@ -99,7 +99,7 @@ class LanceStreamWriter(SentToWorkers, StreamArrowWriter):
 
 
 def is_committed(store: Store, stream: str, batch: int) -> bool:
-    """Whether a version of the dataset has this batch of a stream, by the properties of transactions."""
+    """Whether a version of the dataset contains this batch of a stream, by transaction properties."""
     versions = list_versions(store)
     for version in reversed(versions.versions if versions is not None else ()):
         assert versions is not None
@@ -118,9 +118,9 @@ def _transaction(store: Store, path: str, version: int) -> Transaction | None:
 
 
 class LanceStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The source. An offset is a version: a batch is what the versions after one up to another appended.
+    """The source. An offset is a version: a batch has the rows appended between two offsets.
 
-    The first batch is the whole dataset, or begins after the option ``start_version``.
+    The first batch is the whole dataset, or starts after the option ``start_version``.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -175,7 +175,7 @@ class LanceStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
                 before = frozenset(fragment.id for fragment in self._at(version - 1).snapshot.fragments)
             return self._partitions(dataset, before)
         if kind is OperationKind.MERGE:
-            return []  # columns were added: rows that came before are not told again
+            return []  # columns were added: earlier rows are not sent again
         if self._options.ignore_changes:
             return []
         raise IncompatibleChangeError(

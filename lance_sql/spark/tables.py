@@ -17,19 +17,19 @@ from lance_sql.spark.source import FORMAT
 
 
 def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
-    """A Lance dataset as a DataFrame; `options` are those of reading, such as ``version=3``.
+    """A Lance dataset as a DataFrame; `options` are read options, such as ``version=3``.
 
-    Pass the finished query through `narrow`, and only the columns and rows it needs are read.
+    Pass the complete query to `narrow` to read only the columns and rows that it needs.
     """
     ensure_registered(spark)
     return spark.read.format(FORMAT).options(**option_texts(options)).load(str(path))
 
 
 def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
-    """Run a query of Spark SQL in which ``lance.`path` `` is the dataset at that path.
+    """Run a Spark SQL query in which ``lance.`path` `` is the dataset at that path.
 
     After the path you can write ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
-    the columns and row ranges that the query needs are read; see `narrow`. `options` hold for all datasets,
+    the columns and row ranges that the query needs are read; see `narrow`. `options` apply to all datasets,
     for example ``storage_options``.
     """
     ensure_registered(spark)
@@ -44,7 +44,7 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
         view = views.setdefault((path, tuple(choice.items())), f"lance_{uuid.uuid4().hex}")
         pieces += [_literal(text[done : token.start]), f"{{{view}}}"]
         done = stop
-    # Spark puts the frames where their names are. On Connect, views would have to outlast the query.
+    # Spark inserts the frames in place of their names. On Connect, views would have to outlive the query.
     frames = {
         view: table(spark, path, **options, **dict(choice_items))
         for (path, choice_items), view in views.items()
@@ -54,12 +54,12 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
 
 
 def _literal(text: str) -> str:
-    """Text in which braces are not the names of frames."""
+    """Text with escaped braces, which do not refer to frames."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def _table_at(tokens: list[Token], number: int) -> tuple[str, Mapping[str, str], int] | None:
-    """The path, the version and the end of ``lance.`path` [VERSION AS OF ...]`` if it begins here."""
+    """The path, the version and the end of ``lance.`path` [VERSION AS OF ...]`` if it starts here."""
     here = tokens[number : number + 3]
     if len(here) < 3 or here[0].text.lower() != "lance" or here[0].token_type == TokenType.STRING:
         return None
@@ -83,7 +83,7 @@ def _table_at(tokens: list[Token], number: int) -> tuple[str, Mapping[str, str],
 
 
 def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Options as text, which is all that Spark passes on: lists and mappings as JSON."""
+    """Options as text, as Spark requires: lists and mappings as JSON."""
     texts = {}
     for name, value in options.items():
         if value is None:

@@ -1,8 +1,8 @@
-"""Arrow types and Spark types: what a Lance column becomes in Spark, and Arrow batches of exactly that type.
+"""Converts between Arrow and Spark types: the Spark type of a Lance column, and Arrow batches of that type.
 
-Spark knows fewer types than Lance. Unsigned integers become the next wider signed type, half floats become
+Spark has fewer types than Lance. Unsigned integers become the next wider signed type, half floats become
 floats, fixed-size lists and binaries become plain ones, dictionaries become their values; times and
-timestamps become microseconds, UTC where there is a time zone. Decimals of more than 38 digits have no Spark
+timestamps become microseconds, UTC if there is a time zone. Decimals of more than 38 digits have no Spark
 type.
 """
 
@@ -76,7 +76,7 @@ _FAMILIES: Final[
 
 
 def spark_schema(schema: pa.Schema) -> spark.StructType:
-    """The Spark schema in which these columns are read; UnsupportedTypeError names a column that has none."""
+    """The Spark schema for reading these columns; UnsupportedTypeError if one has no Spark type."""
     return spark.StructType([_field(field, field.name) for field in schema])
 
 
@@ -94,15 +94,15 @@ def spark_type(arrow: pa.DataType, path: str) -> spark.DataType:
 
 
 def stored_schema(schema: spark.StructType) -> pa.Schema:
-    """The schema of a dataset that Spark creates: nullable all over, as with every other format it writes.
+    """The schema of a dataset that Spark creates: all columns nullable, as in all other formats it writes.
 
-    Whether a DataFrame's column can be null follows from how it was computed, not from what will be appended.
+    The nullability of a DataFrame's column depends on how it was computed, not on rows appended later.
     """
     return arrow_schema(schema.toNullable())
 
 
 def check_storable(schema: spark.StructType) -> None:
-    """UnsupportedTypeError names a column whose values would lose their meaning in Arrow."""
+    """UnsupportedTypeError for a column whose values would lose their meaning in Arrow."""
     for field in schema.fields:
         _check_storable(field.dataType, field.name)
 
@@ -153,7 +153,7 @@ def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _field(field: pa.Field, path: str) -> spark.StructField:
     if field.name in ROW_NUMBER_COLUMNS and field.type == pa.uint64():
-        # Row ids and addresses stay far below 2**63, and are handier as bigint than as decimal(20, 0).
+        # Row ids and addresses are far below 2**63, and bigint is more convenient than decimal(20, 0).
         return spark.StructField(field.name, spark.LongType(), field.nullable)
     return spark.StructField(field.name, spark_type(field.type, path), field.nullable)
 
@@ -193,7 +193,7 @@ def check_fits(offered: pa.Schema, target: Schema) -> None:
 
 
 def with_fixed_sizes(schema: pa.Schema, sizes: Mapping[str, int]) -> pa.Schema:
-    """The schema with the named array columns as fixed-size lists; SchemaMismatchError for other columns."""
+    """The schema with the given array columns as fixed-size lists; SchemaMismatchError for other columns."""
     fields = {field.name: field for field in schema}
     for name, size in sizes.items():
         field = fields.get(name)
@@ -213,7 +213,7 @@ def with_fixed_sizes(schema: pa.Schema, sizes: Mapping[str, int]) -> pa.Schema:
 
 
 def with_compression(schema: pa.Schema, compression: str | None) -> pa.Schema:
-    """The schema with the wish for a compression in all fields (format 2.1, field metadata)."""
+    """The schema with a compression setting in all fields (format 2.1, field metadata)."""
     if compression is None:
         return schema
     return pa.schema([_compressed(field, compression) for field in schema], schema.metadata)

@@ -1,4 +1,4 @@
-"""What differs between versions of PySpark, from 4.0 on: names that older ones lack, under one roof."""
+"""Differences between versions of PySpark, from 4.0 on."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ROWS_PER_BATCH = 10_000
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema that Spark demands from a reader of `schema`, and hands to a writer."""
+    """The Arrow schema that Spark requires from a reader of `schema`, and passes to a writer."""
     return to_arrow_schema(schema, timezone="UTC") if _NAMES_THE_ZONE else to_arrow_schema(schema)
 
 
 class _StreamRowWriter(DataSourceStreamWriter):
-    """For versions whose streams are written as rows: hands them to `write` of the subclass as batches."""
+    """For versions with row-based streams: passes rows to `write` of the subclass as batches."""
 
     schema: spark.StructType
 
@@ -44,7 +44,7 @@ class _StreamRowWriter(DataSourceStreamWriter):
             yield pa.RecordBatch.from_pylist(part, target)
 
 
-#: The base of a sink that gets Arrow batches.
+#: The base class of a sink that receives Arrow batches.
 StreamArrowWriter: Final[Any] = getattr(datasource, "DataSourceStreamArrowWriter", _StreamRowWriter)
 
 try:
@@ -52,7 +52,7 @@ try:
 except ImportError:
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Spark before 4.2 reads what is there now without asking."""
+        """Spark before 4.2 reads the available data without asking."""
 
 
 __all__ = ["TIME_TYPE", "StreamArrowWriter", "SupportsTriggerAvailableNow", "arrow_schema"]

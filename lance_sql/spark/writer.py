@@ -1,4 +1,4 @@
-"""Writing: every Spark task writes fragments; the driver commits all at once or removes what was written."""
+"""Writing: every Spark task writes fragments; the driver commits all at once or removes the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lance_sql.spark.workers import SentToWorkers, settle
 
 
 class LanceWriter(SentToWorkers, DataSourceArrowWriter):
-    """One write job. Made on the driver, sent to every task, used again on the driver to commit or abort."""
+    """One write job: created on the driver, sent to every task, then committed or aborted by the driver."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         self._job = WriteJob(options, schema, overwrite)
@@ -36,7 +36,7 @@ class LanceWriter(SentToWorkers, DataSourceArrowWriter):
 
 
 class PackedWriter(LanceWriter):
-    """The same for rows that the planner in the JVM packs."""
+    """The same for rows packed by the planner in the JVM."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         super().__init__(options, schema, overwrite)

@@ -1,1 +1,1 @@
-"""SQL statements that change datasets, describe them or keep them in shape."""
+"""SQL statements that change, describe or maintain datasets."""

@@ -63,7 +63,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
 
 
 def _with_column(action: exp.Expression) -> exp.Expression:
-    """``DROP x`` as the parser knows it, with COLUMN."""
+    """``DROP x`` as the parser expects it, with COLUMN."""
     from sqlglot import errors, exp, parse_one
 
     text = str(action.expression)
@@ -77,7 +77,7 @@ def _with_column(action: exp.Expression) -> exp.Expression:
 
 
 def _refuse_known(dataset: SqlDataset, name: str, but: str = "") -> None:
-    """Refuse a name that differs from another only in case: the engine would confuse them."""
+    """Refuse a name that differs from another only in case: the engine could not distinguish them."""
     known = next((one for one in dataset.schema.names if one.lower() == name.lower() and one != but), None)
     if known is not None:
         raise SchemaMismatchError(
@@ -172,18 +172,18 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
 
 
 def _values(session: Session, dataset: SqlDataset, text: str) -> Values:
-    """What DuckDB makes of an expression over the columns of a dataset."""
+    """The value of an expression over the columns of a dataset, computed by DuckDB."""
     zone = session.computing().select("SELECT current_setting('TimeZone') AS zone").arrow()
     return compile_value(text, dataset.storage_schema, time_zone=zone.column(0)[0].as_py())
 
 
 def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.AlterColumn) -> SqlDataset:
-    """``ALTER COLUMN ... TYPE kind [USING expression]``: casts are those of DuckDB, not of Arrow."""
+    """``ALTER COLUMN ... TYPE kind [USING expression]``: casts follow DuckDB's rules, not Arrow's."""
     written = action.args["dtype"].sql(dialect="duckdb")
     kind = declared_schema(f'"x" {written}').field(0).type
     old = dataset.storage_schema.field(name).type
     using = action.args.get("using") or None
-    is_same = old.equals(kind) and "UUID" not in written.upper()  # which is text here, but not any text
+    is_same = old.equals(kind) and "UUID" not in written.upper()  # stored as text, but not any text
     if using is None and (is_same or isinstance(old, pa.BaseExtensionType) or kind == JSON):
         return dataset.alter_column(name, type=kind)
     value = quote(name) if using is None else using.sql(dialect="duckdb")
@@ -204,7 +204,7 @@ def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> Sq
         return dataset.alter_column(name, nullable=bool(options["allow_null"]))
     default = options.get("default")
     text = default.sql(dialect="duckdb") if default else None
-    if text is not None:  # what DuckDB does not understand is known now, not at the next INSERT
+    if text is not None:  # reject invalid expressions now, not at the next INSERT
         compile_value(text, dataset.storage_schema)
     metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
     value = metadata.get(DEFAULT_KEY)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | None:
     """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
     table = statement.this
-    if not table:  # DELETE t WHERE ..., which the parser knows from other databases
+    if not table:  # DELETE t WHERE ..., which the parser supports for other databases
         raise SqlError("DELETE names its table behind FROM", remedy="Write DELETE FROM t WHERE ...")
     dataset = find(session.catalog, table)
     if dataset is None:
@@ -54,7 +54,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         try:
             condition = own_filter(dataset, own_text(where.this, name_of(table)))
             changed = dataset.delete(condition)
-        except InvalidFilterError:  # beyond the filter language: DuckDB finds the rows
+        except InvalidFilterError:  # not supported by filters: DuckDB finds the rows
             pass
         else:
             session.catalog.looked_for(dataset, lambda part: part.count_rows(condition) > 0)
@@ -93,11 +93,11 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     returning = statement.args.get("returning")
     types = dict(zip(schema.names, duckdb_types(schema), strict=True))
     simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
-    from_text = any(types[name] == "UUID" for name in values)  # which the filter language takes as bytes
+    from_text = any(types[name] == "UUID" for name in values)  # which filters interpret as bytes
     if others is None and returning is None and simple and not from_text:
         try:
             return _update_in_place(session, dataset, values, where, name_of(table))
-        except InvalidFilterError:  # beyond the filter language: DuckDB computes the rows
+        except InvalidFilterError:  # not supported by filters: DuckDB computes the rows
             pass
     owner = quote(name_of(table))
     columns = [
@@ -174,7 +174,7 @@ def assignments(
     return values
 
 
-# What filters compute as DuckDB does, by the parser's names.
+# Expressions that filters compute as DuckDB does, by the parser's names.
 _SHARED_FUNCTIONS = frozenset(
     [
         *("Abs", "And", "Cast", "Ceil", "Coalesce", "Day", "Floor", "Hour", "IsNan", "Length", "Lower"),
@@ -184,12 +184,12 @@ _SHARED_FUNCTIONS = frozenset(
 
 
 def is_simple(expression: exp.Expression) -> bool:
-    """Whether the dataset may evaluate it: it needs the row alone, and means the same in filters."""
+    """Whether the dataset may evaluate it: it only needs the row, and means the same in filters."""
     from sqlglot import exp
 
     if any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter)):
         return False
-    # Of numbers and times DuckDB makes other texts, and it rounds where filters cut off.
+    # DuckDB formats numbers and times differently, and rounds where filters truncate.
     if any(not isinstance(cast.this, exp.Literal) for cast in expression.find_all(exp.Cast)):
         return False
     calls = expression.find_all(exp.Func, exp.DPipe, exp.Bracket, exp.Array)
@@ -197,14 +197,14 @@ def is_simple(expression: exp.Expression) -> bool:
 
 
 def own_text(expression: exp.Expression, name: str) -> str:
-    """The expression without the name of the table in front of columns."""
+    """The expression with unqualified column names."""
     from sqlglot import exp
 
     def bare(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Column) and node.table.lower() == name.lower():
             node.set("table", None)
         if isinstance(node, exp.Div):
-            # Filters divide whole numbers into whole numbers.
+            # Filters use integer division for integers.
             return exp.Div(this=exp.cast(node.this, "DOUBLE"), expression=node.expression)
         return node
 
@@ -212,7 +212,7 @@ def own_text(expression: exp.Expression, name: str) -> str:
 
 
 def own_filter(dataset: SqlDataset, condition: str) -> Node:
-    """A condition of DuckDB, which orders NaN otherwise than filter texts do."""
+    """A condition for DuckDB, which orders NaN differently than filter texts."""
     from lance_engine.expr.from_sql import parse_sql
 
     return parse_sql(condition, dataset.storage_schema)
@@ -222,7 +222,7 @@ _NONE = np.empty(0, dtype=np.uint64)
 
 
 def _select(statement: exp.Expression, columns: list[str], sources: list[exp.Expression] | None) -> str:
-    """The query for the rows that a statement concerns, with their addresses in front."""
+    """The query for the rows that a statement affects, starting with their addresses."""
     owner = quote(name_of(statement.this))
     where, before = statement.args.get("where"), statement.args.get("with_")
     tables = [f"{LENT} AS {owner}", *(source.sql(dialect="duckdb") for source in sources or ())]
@@ -238,7 +238,7 @@ def _select(statement: exp.Expression, columns: list[str], sources: list[exp.Exp
 
 
 def computed(session: Session, target: SqlDataset, text: str, params: Parameters) -> pa.Table:
-    """The rows of a query over `target`, lent with the addresses of its rows."""
+    """The rows of a query over `target`, which is temporarily registered with row addresses."""
     computing = session.computing()
     with computing.lend(target, (ROW_ADDRESS,)) as lent:
         return computing.select(text.replace(LENT, lent), params).arrow()
@@ -249,7 +249,7 @@ def _any_row(part: SqlDataset) -> bool:
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
-    """The rows by address, one of each."""
+    """The rows by address, without duplicates."""
     rows = rows.take(pc.sort_indices(rows, [(ROW_ADDRESS, "ascending")]))
     found = rows.column(ROW_ADDRESS).to_numpy()
     first = np.ones(len(found), dtype=bool)
@@ -263,7 +263,7 @@ def addresses(rows: pa.Table) -> Any:
 
 
 def commit(session: Session, dataset: SqlDataset, rows_of: Callable[[SqlDataset], RowChanges]) -> SqlDataset:
-    """Commit what `rows_of` says of the newest version; asked again when others changed the same rows."""
+    """Commit the result of `rows_of` for the newest version; retried if others changed the same rows."""
     kind = type(dataset)
 
     def once(snapshot: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Clauses that the parser reads and that no dataset would heed: refused by name, never left out.
+"""Clauses that the parser accepts but datasets do not support: refused by name, never ignored.
 
-The parser knows the grammars of many databases, so a statement may say more than DuckDB's. What a statement
-does is decided by the parts listed here; any other part that it has is refused.
+The parser supports the grammars of many databases, so a statement may contain more than DuckDB allows. The
+parts listed here determine what a statement does; any other part is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lance_engine.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: Kind of expression -> the parts that are supported, or refused elsewhere with a remedy of their own.
+#: Kind of expression -> the parts that are supported, or refused elsewhere with a specific remedy.
 _SUPPORTED: Final = {
     "Alter": "this kind actions exists options",
     "AlterColumn": "this dtype using default drop allow_null",
@@ -73,7 +73,7 @@ def _error(statement: exp.Expression, what: str) -> UnsupportedFeatureError:
 
 
 def _text(name: str, value: object) -> str:
-    """What the statement says, such as ``LIMIT 1``."""
+    """The SQL text of the clause, such as ``LIMIT 1``."""
     from sqlglot import exp
 
     first = value[0] if isinstance(value, list) else value

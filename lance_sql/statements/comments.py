@@ -1,4 +1,4 @@
-"""COMMENT ON TABLE and COMMENT ON COLUMN: kept in the metadata of the schema, where other readers look."""
+"""COMMENT ON TABLE and COMMENT ON COLUMN: stored in the schema metadata, where other readers look."""
 
 from __future__ import annotations
 

@@ -74,9 +74,9 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
 
 
 def refuse_unparsed(session: Session, statement: Statement) -> None:
-    """Refuse what only the engine understands: it would make a table of its own, not a dataset.
+    """Refuse statements that only the engine understands: it would create its own table, not a dataset.
 
-    Where it does not understand either, it says so better.
+    If the engine does not understand them either, its error message is better.
     """
     if session.catalog.directory is None:
         return
@@ -119,7 +119,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     datasets = [find(session.catalog, table, must_exist=must_exist) for table in statement.args["tables"]]
     found = [dataset for dataset in datasets if dataset is not None]
     if not found:
-        return None  # a table of the engine, or one that it does not know either
+        return None  # a table of the engine, or an unknown one
     refuse_in_transaction(session, "DROP TABLE")
     refuse_unsupported_clauses(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):

@@ -1,4 +1,4 @@
-"""Which statements are ours, and who runs them."""
+"""Which statements are handled here, and by which function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
-#: First words of statements that may concern a dataset other than by reading it.
+#: First words of statements that may do more with a dataset than read it.
 _OURS = {
     "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DESCRIBE", "DETACH", "DROP",
     "EXPLAIN", "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PRAGMA", "PREPARE", "RESET", "SET", "SHOW",
@@ -38,7 +38,7 @@ _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
 def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
-    """The answer of one statement, None if the engine shall run it.
+    """The result of one statement, None if the engine should run it.
 
     Every statement that changes a dataset is one commit, unless a transaction is open.
     """
@@ -150,7 +150,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
 
 
 def _tree(text: str) -> Any:
-    """The tree of a statement; None for what only the engine may understand, or refuse in its own words."""
+    """The syntax tree of a statement; None if only the engine may understand it, or reject it."""
     load("sqlglot")
     from sqlglot import errors, parse_one
 
@@ -161,7 +161,7 @@ def _tree(text: str) -> Any:
 
 
 def _without_null_comment(statement: Statement) -> str | None:
-    """``COMMENT ON ... IS NULL`` as the parser knows it, with an empty text; None for other statements."""
+    """``COMMENT ON ... IS NULL`` as the parser expects it, with an empty text; None for other statements."""
     tokens = statement.tokens
     if tokens[0].upper != "COMMENT" or tokens[-1].upper != "NULL":
         return None
@@ -169,7 +169,7 @@ def _without_null_comment(statement: Statement) -> str | None:
 
 
 def _with_kind_first(statement: Statement) -> str | None:
-    """``CREATE INDEX ... ON t USING kind (column)`` for ``(column) USING kind``, which is not parsed."""
+    """``CREATE INDEX ... ON t USING kind (column)`` for ``(column) USING kind``, which does not parse."""
     tokens = statement.tokens
     if "INDEX" not in [token.upper for token in tokens[:4]]:
         return None
@@ -189,7 +189,7 @@ def _creates_table(statement: Statement) -> bool:
 
 
 def _by(statement: Statement, word: str) -> list[tuple[int, int]]:
-    """Where a statement says ``BY NAME`` or ``BY POSITION``, with a star behind it."""
+    """The positions of ``BY NAME`` or ``BY POSITION`` in a statement, with a following star."""
     return [
         (by.start, star.end if star.text == "*" else found.end)
         for by, found, star in _triples([*statement.tokens, Token("symbol", "", len(statement.original))])
@@ -198,7 +198,7 @@ def _by(statement: Statement, word: str) -> list[tuple[int, int]]:
 
 
 def _first_from(tokens: list[Token]) -> list[tuple[int, int, str]]:
-    """``SELECT *`` for the rows of ``INSERT INTO t (FROM s)``, which look like columns to the parser."""
+    """``SELECT *`` for the rows of ``INSERT INTO t (FROM s)``, which the parser takes for columns."""
     first = next((place for place, token in enumerate(tokens) if token.text == "("), len(tokens))
     start = tokens[first + 1 : first + 2]
     if not start or start[0].upper != "FROM" or any(token.upper == "SELECT" for token in tokens):
@@ -211,9 +211,9 @@ def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
 
 
 def _numbered(statement: Statement) -> str:
-    """The text with ``$1``, ``$2`` ... for ``?``, because its parts will change places.
+    """The text with ``$1``, ``$2`` ... for ``?``, because its parts will be reordered.
 
-    BY POSITION in INSERT and BY NAME in MERGE are left out, which the parser does not know.
+    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them.
     """
     text = statement.original
     edits = [
@@ -232,7 +232,7 @@ def _numbered(statement: Statement) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the parser's warnings about statements that it does not know."""
+    """Without the parser's warnings about unknown statements."""
     logger = logging.getLogger("sqlglot")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

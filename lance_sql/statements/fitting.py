@@ -1,4 +1,4 @@
-"""Rows of any query as rows of a dataset: columns in their places, values cast, defaults filled in."""
+"""Converts rows of any query to rows of a dataset: column order, casts, and default values."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def fitted_query(
 ) -> pa.RecordBatchReader:
     """The rows of `query` as rows of a dataset with `schema`.
 
-    `width` is the number of its columns, if that is known. They are those named in `columns`, in that order,
-    by default all columns of the dataset; or with `by_name` those with the same names. Columns that it does
-    not give a value have their default, or null. ColumnNotFoundError for unknown names, SqlError for a wrong
-    number of columns, SchemaMismatchError for a missing column that allows no nulls, and while reading for
-    values that do not fit.
+    `width` is the number of its columns, if known. They are the columns named in `columns`, in that order, by
+    default all columns of the dataset; or with `by_name` those with the same names. Columns without a value
+    get their default, or null. ColumnNotFoundError for unknown names, SqlError for a wrong number of columns,
+    SchemaMismatchError for a missing column that allows no nulls, and while reading for values that cannot be
+    converted.
     """
     source: pa.RecordBatchReader | None = None
     if width is not None and not by_name:
@@ -68,7 +68,7 @@ def fitted_query(
 
 
 def _lent(computing: Session, source: pa.RecordBatchReader, text: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a query over the rows that another engine delivers."""
+    """The rows of a query over rows from another engine."""
     with computing.lend(source) as lent:
         yield from computing.select(text.replace(LENT, lent))
 
@@ -101,7 +101,7 @@ def _cast(values: Sequence[str], schema: pa.Schema) -> str:
 
 
 def column_name(schema: pa.Schema, name: str) -> str:
-    """The column of that name, in whatever case it is written; ColumnNotFoundError suggests the nearest."""
+    """The column with that name, ignoring case; ColumnNotFoundError suggests the most similar one."""
     if name in schema.names:
         return name
     found = [known for known in schema.names if known.lower() == name.lower()]
@@ -115,7 +115,7 @@ def column_name(schema: pa.Schema, name: str) -> str:
 
 
 def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with exactly these types; SchemaMismatchError names the column of an unfit value."""
+    """The batches converted to exactly these types; SchemaMismatchError for an invalid value."""
     for batch in batches:
         arrays = [_fit(column, field) for column, field in zip(batch.columns, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -144,12 +144,12 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _uuids(texts: pa.Array) -> pa.Array:
-    """UUIDs, which DuckDB hands over as text, as they are stored."""
+    """UUIDs in their stored form; DuckDB returns them as text."""
     return pa.array([None if text is None else uuid.UUID(text).bytes for text in texts.to_pylist()], _UUID)
 
 
 def _lengths(intervals: pa.Array) -> pa.Array:
-    """Intervals, which is what DuckDB makes of durations, as durations; ArrowInvalid for those of months."""
+    """Intervals, which DuckDB uses for durations, as durations; ArrowInvalid for intervals with months."""
     lengths: list[int | None] = []
     for interval in intervals.to_pylist():
         if interval is not None and interval.months:

@@ -18,14 +18,14 @@ from lance_sql.statements.transactions import refuse_in_transaction
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: Options as the extension of DuckDB for Lance writes them.
+#: Options, by their names in DuckDB's Lance extension.
 _OTHER_NAMES: Final = {"metric_type": "metric"}
 
 
 def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     """``CREATE [OR REPLACE] INDEX [IF NOT EXISTS] [name] ON t [USING kind] (column) [WITH (name = value)]``.
 
-    USING may also stand behind the column. The kind is btree by default.
+    USING may also follow the column. The kind is btree by default.
     Options are those of `Dataset.create_index`.
     """
     from sqlglot import exp
@@ -85,7 +85,7 @@ def _options(properties: Sequence[exp.Property]) -> dict[str, Any]:
 
 
 def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:
-    """``DROP INDEX [IF EXISTS] name [ON t]``; without ON, the one dataset of the session that has it."""
+    """``DROP INDEX [IF EXISTS] name [ON t]``; without ON, the only dataset of the session that has it."""
     name = statement.args["tables"][0].name
     owner = statement.args.get("cluster")
     if owner is not None:

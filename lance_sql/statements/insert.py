@@ -1,4 +1,4 @@
-"""INSERT INTO and COPY: rows of a query into a dataset, and out of one into a file."""
+"""INSERT INTO and COPY: insert the rows of a query into a dataset, and copy datasets to files."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
 
 
 def append(session: Session, dataset: SqlDataset, rows: pa.RecordBatchReader) -> None:
-    """Add rows as one version."""
+    """Append rows as one version."""
     snapshot = dataset.snapshot
     written = write_dataset(rows, snapshot.store, "append", storage_options=snapshot.storage_options)
     session.catalog.renew(type(dataset)(written))
 
 
 def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) -> str:
-    """The text of the rows to insert, with what stood before INSERT."""
+    """The text of the rows to insert, including a WITH clause before INSERT."""
     from sqlglot import exp
 
     query = statement.expression
@@ -91,7 +91,7 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
 
 
 def _fit_values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> None:
-    """Put defaults in place of DEFAULT, and cast each value by itself: one row may say it as text."""
+    """Replace DEFAULT by default values, and cast each value separately: a row may contain it as text."""
     from sqlglot import exp, parse_one
 
     known = {name.lower(): field for name, field in zip(schema.names, schema, strict=True)}
@@ -170,7 +170,7 @@ def _file_query(path: str, options: dict[str, Any]) -> str:
     kind = options.pop("format", None)
     name = kind.name.lower() if kind is not None else path.rpartition(".")[2].lower()
     readers = {"parquet": "read_parquet", "json": "read_json", "ndjson": "read_json", "csv": "read_csv"}
-    # An option without a value, such as HEADER, is switched on.
+    # An option without a value, such as HEADER, is enabled.
     arguments = "".join(
         f", {option} = {'true' if value is None else value.sql(dialect='duckdb')}"
         for option, value in options.items()

@@ -1,4 +1,4 @@
-"""MERGE INTO: one query says which clause applies to each row, and what the clause makes of it."""
+"""MERGE INTO: a single query determines which clause applies to each row, and the new values."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from lance_sql.text.tokens import quote
 if TYPE_CHECKING:
     from sqlglot import exp
 
-# Columns of the query that are neither the dataset's nor the source's.
+# Columns of the query that belong neither to the dataset nor to the source.
 _CLAUSE, _PRESENT = "lance_sql_clause", "lance_sql_present"
-#: What RETURNING calls the change of a row: ``INSERT``, ``UPDATE`` or ``DELETE``.
+#: The value of ``merge_action`` in RETURNING: ``INSERT``, ``UPDATE`` or ``DELETE``.
 _ACTION = "merge_action"
 
 
@@ -55,7 +55,7 @@ def merge(
 ) -> pa.Table | None:
     """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``.
 
-    `by_name`: one of its actions said BY NAME.
+    `by_name`: one of its actions has BY NAME.
     """
     dataset = find(session.catalog, statement.this)
     if dataset is None:
@@ -99,14 +99,14 @@ def merge(
 
 
 def _with_actions(rows: pa.Table, actions: list[pa.Array]) -> pa.Table:
-    """`rows` with what happened to each, unless a column of their own has that name."""
+    """`rows` with the action applied to each, unless they have a column of that name."""
     if _ACTION in (name.lower() for name in rows.column_names):
         return rows
     return rows.append_column(_ACTION, pa.chunked_array(actions, pa.string()))
 
 
 def _leave_out_actions(returning: exp.Returning) -> None:
-    """Make ``*`` stand for the columns of the dataset alone."""
+    """Restrict ``*`` to the columns of the dataset."""
     from sqlglot import exp
 
     for star in returning.find_all(exp.Star):
@@ -145,7 +145,7 @@ def _clauses(
 
 
 def _check_order(offered: list[str], schema: pa.Schema) -> None:
-    """DuckDB goes by position, others by name: only what both understand alike is done."""
+    """DuckDB matches by position, other databases by name: only statements where both agree are run."""
     given, known = [name.lower() for name in offered], [name.lower() for name in schema.names]
     if given != known and sorted(given) == sorted(known):
         raise SqlError(
@@ -191,7 +191,7 @@ def _inserted(
     columns, values = then.this, then.args.get("expression")
     if not values:
         if isinstance(columns, exp.Tuple):
-            if columns.sql(dialect="duckdb").upper() == '("DEFAULT")':  # as INSERT DEFAULT VALUES is parsed
+            if columns.sql(dialect="duckdb").upper() == '("DEFAULT")':  # parsed INSERT DEFAULT VALUES
                 return {}
             raise SqlError("INSERT lists columns but no VALUES")
         return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
@@ -208,7 +208,7 @@ def _with(statement: exp.Merge) -> str:
 
 
 def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> str:
-    """Address, clause and new values of every row that a clause applies to."""
+    """Address, clause and new values of every row to which a clause applies."""
     using = statement.args["using"]
     target, source = quote(name_of(statement.this)), quote(using.alias_or_name)
     tests = {

@@ -1,4 +1,4 @@
-"""ATTACH, DETACH, USE, CREATE SCHEMA, DROP SCHEMA, and what is shown of namespaces."""
+"""ATTACH, DETACH, USE, CREATE SCHEMA, DROP SCHEMA, and SHOW statements about namespaces."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
 
 
 def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``DETACH [DATABASE] [IF EXISTS] name``; None for what is attached to the engine."""
+    """``DETACH [DATABASE] [IF EXISTS] name``; None for databases attached to the engine."""
     refuse_in_transaction(session, "DETACH")
     name = tokens[-1].value if len(tokens) > 1 else ""
     return done() if session.catalog.attached.detach(name) else None
 
 
 def use(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``USE name`` and ``USE name.schema``; None for what is the engine's, where names are then looked up."""
+    """``USE name`` and ``USE name.schema``; None for the engine's own databases, which become the default."""
     attached = session.catalog.attached
     parts = [token.value for token in tokens[1:] if token.kind in _NAMES]
     if parts and attached.use(parts):

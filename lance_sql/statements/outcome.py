@@ -1,4 +1,4 @@
-"""What a statement answers: a number of rows, or the rows that it was asked to return."""
+"""Results of statements: a row count, or the rows of RETURNING."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def counted(rows: int) -> pa.Table:
-    """The answer of a statement that changed so many rows."""
+    """The result of a statement that changed this many rows."""
     return pa.table({"Count": pa.array([rows], pa.int64())})
 
 
 def done() -> pa.Table:
-    """The answer of a statement that concerns no rows."""
+    """The result of a statement that does not affect rows."""
     return pa.table({"Success": pa.array([], pa.bool_())})
 
 
 class Finished:
-    """The answer of a statement that ran, as a query of an engine."""
+    """The result of a completed statement, as an engine query."""
 
     def __init__(self, answer: pa.Table) -> None:
         self._answer = answer
@@ -45,7 +45,7 @@ class Finished:
 
 
 class Counter:
-    """Counts the rows of batches that pass through, and keeps them if asked."""
+    """Counts the rows of batches that pass through, and optionally keeps them."""
 
     def __init__(self, keep: bool = False) -> None:
         self.rows = 0
@@ -64,7 +64,7 @@ class Counter:
 
 
 def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> pa.Table:
-    """``RETURNING expressions``, computed from the rows concerned; `name` is what they call the table."""
+    """``RETURNING expressions``, computed from the affected rows; `name` is the name of the table in them."""
     from lance_sql.text.tokens import quote
 
     expressions = ", ".join(part.sql(dialect="duckdb") for part in returning.expressions)

@@ -1,4 +1,4 @@
-"""Statements that would say done and do nothing, or otherwise than they say: refused, with the remedy."""
+"""Refuses, with a remedy, statements that would succeed without effect, or with an unexpected one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lance_sql.text.tokens import Token
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: What may be altered of a dataset.
+#: Parts of a dataset that can be altered.
 ALTERATIONS = "You can add, drop and rename columns, and change their type, default and NOT NULL"
 
 _CHANGES = ("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE")
 
 
 def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
-    """Refuse what is known by its first words, where it concerns a dataset."""
+    """Refuse statements by their first words, if they refer to a dataset."""
     words = [token.upper for token in tokens]
     match words:
         case ["ANALYZE", *_] | ["VACUUM", "ANALYZE", *_] if is_dataset(session, tokens[-1].value):
@@ -90,13 +90,13 @@ def _target(session: Session, tokens: Sequence[Token]) -> bool:
 
 
 def _named(tokens: Sequence[Token]) -> str:
-    """The name that a statement goes on with, behind IF EXISTS."""
+    """The name at the start of the rest of a statement, after IF EXISTS."""
     found = next((token for token in tokens if token.upper not in ("IF", "EXISTS")), None)
     return "" if found is None else found.value
 
 
 def refuse_select_into(tokens: Sequence[Token]) -> None:
-    """``SELECT ... INTO t``: a table in memory, where a dataset could be meant."""
+    """``SELECT ... INTO t``: a table in memory, although a dataset could be meant."""
     if any(token.upper == "INTO" for token in tokens):
         raise UnsupportedFeatureError(
             "SELECT INTO is not supported", remedy="Write CREATE TABLE t AS SELECT ..."
@@ -104,7 +104,7 @@ def refuse_select_into(tokens: Sequence[Token]) -> None:
 
 
 def refuse_unknown_alteration(session: Session, tokens: Sequence[Token]) -> None:
-    """``ALTER TABLE t ...`` with a change that only tables of the engine could have."""
+    """``ALTER TABLE t ...`` with a change that only tables of the engine support."""
     if _named(tokens[1:2]).upper() == "TABLE" and is_dataset(session, _named(tokens[2:])):
         raise UnsupportedFeatureError(f"Unsupported ALTER TABLE: {_words(tokens)}", remedy=ALTERATIONS)
 
@@ -114,13 +114,13 @@ def _words(tokens: Sequence[Token]) -> str:
 
 
 def is_dataset(session: Session, name: str) -> bool:
-    """Whether a name means a dataset in this session."""
+    """Whether a name refers to a dataset in this session."""
     known = {known.lower() for known in session.catalog.names()}
     return name.lower() in known or name.rstrip("/").endswith(".lance")
 
 
 def refuse_taken_name(session: Session, table: exp.Expression, what: str) -> None:
-    """Refuse a table or view of the engine that would share its name with a dataset."""
+    """Refuse a table or view of the engine with the same name as a dataset."""
     from sqlglot import exp
 
     name = table.find(exp.Table)
@@ -132,7 +132,7 @@ def refuse_taken_name(session: Session, table: exp.Expression, what: str) -> Non
 
 
 def refuse_dropping_as_view(session: Session, statement: exp.Drop) -> None:
-    """``DROP VIEW t`` of a dataset, which is known to the engine as a view."""
+    """``DROP VIEW t`` of a dataset, which is a view to the engine."""
     for table in statement.args["tables"]:
         if table.args.get("db") is None and is_dataset(session, table.name):
             raise SqlError(
@@ -141,12 +141,12 @@ def refuse_dropping_as_view(session: Session, statement: exp.Drop) -> None:
 
 
 def refuse_definitions(statement: exp.Create) -> None:
-    """What the definition of a column says and a dataset would not do."""
+    """Refuse parts of a column definition that datasets do not implement."""
     from sqlglot import exp
 
     found = {type(node): node for node in statement.this.walk()}
     identity = found.get(exp.GeneratedAsIdentityColumnConstraint)
-    # The parser takes GENERATED ALWAYS AS (expression) for an identity.
+    # The parser reads GENERATED ALWAYS AS (expression) as an identity.
     computed = identity is not None and identity.args.get("expression") is not None
     if computed or exp.ComputedColumnConstraint in found or exp.GeneratedAsRowColumnConstraint in found:
         raise UnsupportedFeatureError(
@@ -170,7 +170,7 @@ def refuse_definitions(statement: exp.Create) -> None:
 
 
 def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
-    """Refuse columns, as (name, type in DuckDB's words), whose values would come back as something else."""
+    """Refuse columns, as (name, DuckDB type), whose values would be read back as another type."""
     for column, kind in kinds:
         for lost, kept in _LOST.items():
             if lost in kind.upper().replace("(", " ").replace("[", " ").split(" ") or (
@@ -184,7 +184,7 @@ def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
 
 
 def refuse_enums(kinds: Sequence[tuple[str, str]]) -> None:
-    """Refuse columns declared as ENUM: they would take any text."""
+    """Refuse columns of type ENUM: they would accept any text."""
     for column, kind in kinds:
         if "ENUM(" in kind:
             raise UnsupportedFeatureError(

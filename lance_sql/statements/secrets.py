@@ -1,4 +1,4 @@
-"""CREATE SECRET and DROP SECRET: credentials that hold for datasets as well as for files of the engine."""
+"""CREATE SECRET and DROP SECRET: credentials for datasets as well as for files of the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.text.tokens import Token
 
-#: Words between CREATE and the name.
+#: Tokens between CREATE and the name.
 _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "PERSISTENT", "SECRET", "IF", "NOT", "EXISTS")
 
 
@@ -50,7 +50,7 @@ def drop_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Tabl
 
 
 def _tell_engine(session: Session, text: str) -> None:
-    """Let DuckDB have the secret as well, unless it lacks the extension that would use it."""
+    """Create the secret in DuckDB as well, unless the extension that would use it is missing."""
     if not session.capabilities.computes_statements:
         return
     try:

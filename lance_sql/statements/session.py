@@ -1,4 +1,4 @@
-"""What statements need of the session that they run in."""
+"""The interface of sessions for statements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.text.statement import Statement
 
-#: Stands for the name of lent data in the texts that statements build.
+#: Placeholder for the name of a temporary registration in generated statements.
 LENT = "lance_sql_rows"
 
 
 class Rows(Protocol):
-    """The rows of a query, which runs when they are asked for."""
+    """The rows of a query, which runs when they are read."""
 
     @property
     def columns(self) -> list[str]:
@@ -34,9 +34,9 @@ class Rows(Protocol):
 
 
 class SearchSettings(Protocol):
-    """How searches in statements are answered."""
+    """Settings for searches in statements."""
 
-    #: whether queries in the order of a distance may be answered by an index
+    #: whether an index may answer queries ordered by a distance
     by_index: bool
 
 
@@ -45,17 +45,17 @@ class Session(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine of the session can do."""
+        """The capabilities of the engine."""
 
     @property
     def searching(self) -> SearchSettings:
-        """How searches in statements are answered."""
+        """Settings for searches in statements."""
 
     @property
     def catalog(self) -> Catalog:
         """Finds the datasets that a statement names."""
 
-    #: whether what queries read counts when the transactions that follow are committed
+    #: whether queries are checked for conflicts when later transactions are committed
     serializable: bool
 
     def begin(self) -> None:
@@ -65,7 +65,7 @@ class Session(Protocol):
         """Commit the open transaction."""
 
     def rollback(self) -> None:
-        """Undo the open transaction."""
+        """Roll back the open transaction."""
 
     def listing(self, name: str) -> pa.Table:
         """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
@@ -74,7 +74,7 @@ class Session(Protocol):
         """The names of the databases of the engine."""
 
     def table_names(self) -> list[str]:
-        """The names that a statement may use: of datasets, and of the engine's own tables and views."""
+        """The names that a statement may use: datasets, and the engine's own tables and views."""
 
     def select(self, text: str | Statement, params: Parameters = None) -> Rows:
         """The rows of a query."""
@@ -82,8 +82,8 @@ class Session(Protocol):
     def computing(self) -> Session:
         """A DuckDB session over the same datasets: this one, or a separate one.
 
-        What a statement computes has the meaning that it has in DuckDB, whatever engine answers queries.
+        Values in statements follow DuckDB's rules, whichever engine runs queries.
         """
 
     def lend(self, data: Any, system_columns: Sequence[str] = ()) -> AbstractContextManager[str]:
-        """A name that means a dataset or Arrow data while the block runs."""
+        """Register a dataset or Arrow data under a temporary name in this block."""

@@ -41,7 +41,7 @@ def find_named(
 
 
 def location(catalog: Catalog, table: exp.Table) -> str | None:
-    """Where a new dataset of that name belongs; None if the name is one for a table of the engine."""
+    """The location for a new dataset with this name; None if it is a table of the engine."""
     name = dotted(table)
     if name == table.name and _is_quoted(table) and name.rstrip("/").endswith(_SUFFIX):
         return name
@@ -49,12 +49,12 @@ def location(catalog: Catalog, table: exp.Table) -> str | None:
 
 
 def dotted(table: exp.Table) -> str:
-    """The whole name of a table: ``t``, ``ns.t`` or ``ns.s.t``."""
+    """The qualified name of a table: ``t``, ``ns.t`` or ``ns.s.t``."""
     return ".".join(part.name for part in table.parts)
 
 
 def is_engine_table(session: Session, table: exp.Table) -> bool:
-    """Whether DuckDB has a table of that name itself, such as a temporary one."""
+    """Whether DuckDB itself has a table of that name, such as a temporary one."""
     if not session.capabilities.computes_statements:
         return False
     name = table.name.replace("'", "''")
@@ -63,12 +63,12 @@ def is_engine_table(session: Session, table: exp.Table) -> bool:
 
 
 def name_of(table: exp.Table) -> str:
-    """The name by which expressions of the statement call the table."""
+    """The name of the table in expressions of the statement."""
     return str(table.alias or table.name)
 
 
 def call_by_name(statement: exp.Expression, table: exp.Table) -> None:
-    """Let the expressions of a statement call its table ``ns.t`` by its name alone."""
+    """Let expressions of the statement refer to its table ``ns.t`` by its unqualified name."""
     from sqlglot import exp
 
     parts = [part.name.lower() for part in table.parts]

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT and ROLLBACK, and what a transaction cannot do."""
+"""BEGIN, COMMIT and ROLLBACK, and statements that are not allowed in transactions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_sql.text.tokens import Token
 #: First words of the statements.
 FIRST_WORDS = frozenset({"ABORT", "BEGIN", "COMMIT", "END", "ROLLBACK", "START"})
 
-#: ``SET lance_isolation = 'serializable'``: what queries read counts at COMMIT.
+#: ``SET lance_isolation = 'serializable'``: COMMIT also checks the rows that queries read.
 ISOLATION_SETTING = "lance_isolation"
 
 
@@ -36,7 +36,7 @@ def transaction(session: Session, tokens: Sequence[Token]) -> pa.Table:
 
 
 def refuse_in_transaction(session: Session, what: str) -> None:
-    """Refuse a statement on a dataset that takes effect at once."""
+    """Refuse a statement on a dataset that takes effect immediately."""
     if session.catalog.transaction is not None:
         raise UnsupportedFeatureError(
             f"{what} cannot be part of a transaction: it takes effect at once",

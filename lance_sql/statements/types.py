@@ -1,4 +1,4 @@
-"""Types and defaults of columns, in the words of DuckDB."""
+"""Types and defaults of columns, in DuckDB's syntax."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from lance_sql.scratch import scratch
 from lance_sql.statements.refusals import refuse_enums, refuse_types
 from lance_sql.statements.session import Session
 
-#: JSON text, which datasets store in a binary form that can be searched.
+#: JSON text, which datasets store in a searchable binary form.
 JSON = pa.json_(pa.string())
-#: Key of the field metadata that holds the SQL expression for rows that have no value for the column.
+#: Field metadata key for the SQL expression of the default value.
 DEFAULT_KEY = b"lance-sql:default"
 
 
 def default_of(field: pa.Field) -> str | None:
-    """The SQL expression for rows without a value; None stands for null."""
+    """The SQL expression of the default value; None stands for null."""
     text = (field.metadata or {}).get(DEFAULT_KEY)
     return None if text is None else text.decode()
 
 
 def declared_schema(columns: str) -> pa.Schema:
-    """The Arrow schema for column definitions as they stand in CREATE TABLE.
+    """The Arrow schema for column definitions as in CREATE TABLE.
 
-    Defaults become field metadata. SqlError for what DuckDB does not understand; UnsupportedFeatureError for
-    constraints other than NOT NULL, which nothing would enforce.
+    Defaults become field metadata. SqlError for types that DuckDB does not know; UnsupportedFeatureError for
+    constraints other than NOT NULL, which would not be enforced.
     """
     import duckdb
 
@@ -49,7 +49,7 @@ def declared_schema(columns: str) -> pa.Schema:
         refuse_enums([(name, kind) for _, _, name, kind in described])
         try:
             schema = connection.table("declared").to_arrow_table().schema
-        except pa.ArrowInvalid as error:  # which takes no types as deep as these
+        except pa.ArrowInvalid as error:  # DuckDB limits the nesting of types
             raise UnsupportedTypeError(
                 f"The columns are nested too deeply: {error}", remedy="Flatten them, or store them as JSON"
             ) from None
@@ -60,7 +60,7 @@ def declared_schema(columns: str) -> pa.Schema:
         )
     fields = []
     for field, (nullable, default, _, called) in zip(schema, described, strict=True):
-        # Inside of lists and structs JSON stays text, whose empty arrays pyarrow cannot make otherwise.
+        # In lists and structs JSON stays text, because pyarrow cannot create empty arrays of it.
         kind = JSON if called == "JSON" else field.type
         field = field.with_type(kind).with_nullable(nullable)
         fields.append(with_default(field, default))
@@ -68,7 +68,7 @@ def declared_schema(columns: str) -> pa.Schema:
 
 
 def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
-    """The names of the columns of `query` that DuckDB calls JSON, and delivers as text."""
+    """The names of the columns of `query` with DuckDB's type JSON, which are returned as text."""
     if not session.capabilities.computes_statements:
         return []
     described = session.select(f"DESCRIBE {query}", params).arrow()

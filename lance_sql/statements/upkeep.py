@@ -1,4 +1,4 @@
-"""Statements of our own, read off their tokens: OPTIMIZE, VACUUM, SHOW and CALL."""
+"""Statements that are parsed here: OPTIMIZE, VACUUM, SHOW and CALL."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lance_sql.text.reference import Reference
 from lance_sql.text.shown import shown
 from lance_sql.text.tokens import Token
 
-#: How long VACUUM keeps versions unless told.
+#: Default retention of versions in VACUUM.
 _RETAINED = datetime.timedelta(days=7)
 
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
 
 
 def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``OPTIMIZE [TABLE] t``: join small fragments, drop deleted rows, bring indices up to date."""
+    """``OPTIMIZE [TABLE] t``: merge small fragments, remove deleted rows, update indices."""
     name, rest = _table(tokens[1:])
     _finished(rest, "OPTIMIZE t")
     dataset = _find(session, name)
@@ -38,7 +38,7 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         return None
     refuse_in_transaction(session, "OPTIMIZE")
     before = len(dataset.snapshot.fragments)
-    # Fragments that an index covers are not joined with others; and some indices do not follow their rows.
+    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
     changed = dataset.optimize_indices().compact().optimize_indices()
     session.catalog.renew(changed)
     after = len(changed.snapshot.fragments)
@@ -48,7 +48,7 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``VACUUM t [RETAIN n HOURS] [DRY RUN]``: remove old versions and the files that only they need."""
+    """``VACUUM t [RETAIN n HOURS] [DRY RUN]``: remove old versions and the files that only they use."""
     name, rest = _table(tokens[1:])
     dataset = _find(session, name)
     if dataset is None:
@@ -72,7 +72,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``SHOW t`` or ``SHOW ns.t`` of a dataset, as DESCRIBE does."""
+    """``SHOW t`` or ``SHOW ns.t`` of a dataset, equivalent to DESCRIBE."""
     names, dots = tokens[1::2], tokens[2::2]
     if len(names) != len(dots) + 1 or any(dot.text != "." for dot in dots):
         return None
@@ -86,7 +86,7 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:
-    """``SHOW TABLES`` and ``SHOW ALL TABLES``, in all their spellings."""
+    """``SHOW TABLES`` and ``SHOW ALL TABLES``, in all spellings."""
     if shown(tokens) == "columns":
         return session.listing("all_tables")
     return pa.table({"name": pa.array(session.table_names(), pa.string())})
@@ -109,7 +109,7 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | None:
-    """``CALL restore('t', 3)`` and the other procedures; arguments by place or by name."""
+    """``CALL restore('t', 3)`` and the other procedures; arguments by position or by name."""
     from sqlglot import exp, parse_one
 
     name = tokens[1].value.lower() if len(tokens) > 1 else ""
@@ -179,7 +179,7 @@ def _delete_branch(dataset: SqlDataset, name: str) -> None:
     dataset.branches.delete(name)
 
 
-#: Procedure -> the names of its arguments after the table, and what it does.
+#: Procedure -> the names of its arguments after the table, and its function.
 _PROCEDURES: Mapping[str, tuple[tuple[str, ...], Callable[..., SqlDataset | None]]] = {
     "restore": (("version",), _restore),
     "create_tag": (("name", "version"), _create_tag),
@@ -195,7 +195,7 @@ def _usage(name: str) -> str:
 
 
 def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
-    """The name of a table, and the tokens behind it."""
+    """The name of a table, and the tokens after it."""
     if tokens and tokens[0].upper == "TABLE":
         tokens = tokens[1:]
     if not tokens or tokens[0].kind not in ("word", "string", "quoted"):

@@ -1,7 +1,8 @@
-"""Aggregates of a whole table that metadata answer: ``SELECT min(x), max(x), count(*) FROM 'x.lance'``.
+"""Aggregates of a whole table from metadata: ``SELECT min(x), max(x), count(*) FROM 'x.lance'``.
 
-Only this form is recognised, and only columns whose order is the same for every engine: no floats, whose NaN
-and zeros engines treat in their own ways. All else is left to the engine, which also decides names and types.
+Only this form is supported, and only columns with the same order in every engine: no floats, because engines
+treat NaN and zeros differently. All other queries are left to the engine, which also determines names and
+types.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Aggregate(NamedTuple):
 
 
 def whole_table_aggregates(statement: Statement) -> list[Aggregate] | None:
-    """The aggregates of a statement that selects only these, of all rows of one table; None for others."""
+    """The aggregates of a statement that only selects these, over all rows of one table; None for others."""
     tokens = list(statement.tokens)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
@@ -52,7 +53,7 @@ def whole_table_aggregates(statement: Statement) -> list[Aggregate] | None:
 
 
 def _aggregate(tokens: Sequence[Token], position: int) -> tuple[Aggregate | None, int]:
-    """The aggregate at `position` with its alias, and the position behind it."""
+    """The aggregate at `position` with its alias, and the next position."""
     call = tokens[position : position + 4]
     if len(call) < 4 or call[0].kind != "word" or (call[1].text, call[3].text) != ("(", ")"):
         return None, position
@@ -67,7 +68,7 @@ def _aggregate(tokens: Sequence[Token], position: int) -> tuple[Aggregate | None
 
 
 class MetadataQuery:
-    """The aggregates of `dataset`; computed by the engine where its result has other types."""
+    """The aggregates of `dataset`; computed by the engine if its result types differ."""
 
     def __init__(
         self, query: Query, dataset: DatasetVersion, values: Sequence[tuple[str, str | None]]
@@ -105,22 +106,22 @@ class MetadataQuery:
         return bounds.minimum if function == "min" else bounds.maximum
 
     def __str__(self) -> str:
-        """The plan, for explanations."""
+        """The plan, for EXPLAIN."""
         parts = [f"{function}({column or '*'})" for function, column in self.values]
         return f"answered from metadata, without a scan: {', '.join(parts)}"
 
 
 def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A cast where one is needed: a count should not wait for what casts import."""
+    """A cast if needed: a count should not wait for the import of casts."""
     return array if array.type == kind else array.cast(kind)
 
 
 def named_columns(
     aggregates: Sequence[Aggregate], dataset: DatasetVersion, folds: bool
 ) -> list[tuple[str, str | None]] | None:
-    """Function and column of each aggregate, None if the engine has to answer.
+    """Function and column of each aggregate, None if the engine has to compute them.
 
-    `folds`: names without quotes are read in lower case, else in any case.
+    `folds`: unquoted names are converted to lower case, otherwise they match in any case.
     """
     names = dataset.schema.names
     found: list[tuple[str, str | None]] = []

@@ -1,4 +1,4 @@
-"""New datasets from the rows of a query."""
+"""Writes the rows of a query to datasets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _yes(text: str) -> bool:
     return text.lower() not in ("false", "off", "no", "0")
 
 
-#: Options of ``WITH (...)`` and COPY, and how their values are read.
+#: Options of ``WITH (...)`` and COPY, and how their values are parsed.
 _OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "data_storage_version": str,
     "max_bytes_per_file": int,
@@ -37,10 +37,10 @@ _OPTIONS: Mapping[str, Callable[[str], Any]] = {
 
 
 def write_options(given: Mapping[str, exp.Expression]) -> dict[str, Any]:
-    """The options of `write_dataset` among `given`; SqlError for others."""
+    """The options of `write_dataset` among `given`; SqlError for unknown options."""
     options = {}
     for name, value in given.items():
-        # DuckDB's lance extension has this option. Here a dataset without rows is always written.
+        # An option of DuckDB's lance extension. Here a dataset without rows is always written.
         if name.lower() == "write_empty_file" and (value is None or _yes(value.name)):
             continue
         convert = _OPTIONS.get(name.lower())
@@ -67,9 +67,9 @@ def write_query(
 
 
 def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.RecordBatchReader:
-    """The rows with columns that allow nulls, some of them of the type JSON.
+    """The rows with nullable columns, some of them of the type JSON.
 
-    That a query gives no nulls says nothing of the table.
+    A query result without nulls does not mean that the table cannot contain nulls.
     """
     fields = [field.with_nullable(True) for field in rows.schema]
     schema = pa.schema([field.with_type(JSON) if field.name in as_json else field for field in fields])

@@ -1,1 +1,1 @@
-"""What a SQL text says about Lance tables: tokens, statements of a script, references to datasets."""
+"""Parsing of SQL texts: tokens, statements of a script, references to datasets."""

@@ -1,4 +1,4 @@
-"""The statement ``EXPLAIN [ANALYZE] SELECT ...``, read off its tokens."""
+"""Parses the statement ``EXPLAIN [ANALYZE] SELECT ...`` from its tokens."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from lance_sql.text.statement import Statement
 
 
 class Explained(NamedTuple):
-    """The query that a statement asks to explain, and whether it is to run for that."""
+    """The query of an EXPLAIN statement, and whether to run it."""
 
     query: Statement
     analyze: bool
 
 
 def explained_query(statement: Statement) -> Explained | None:
-    """What a statement explains; None for others, and for those that say in which form."""
+    """The query of an EXPLAIN statement; None for other statements, and for those with format options."""
     words = [token.upper for token in statement.tokens[:3]]
     if words[:1] != ["EXPLAIN"]:
         return None

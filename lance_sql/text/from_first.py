@@ -1,4 +1,4 @@
-"""Queries that begin with FROM and select nothing, such as ``FROM t``: DataFusion gives them no columns."""
+"""Queries that start with FROM and have no SELECT, such as ``FROM t``: DataFusion returns no columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lance_sql.text.tokens import Token
 
-#: Words behind which a query may begin in the midst of a statement.
+#: Keywords after which a query may start within a statement.
 _BEFORE_QUERY = frozenset({"ANALYZE", "AS", "EXPLAIN", "VERBOSE"})
 _SET_OPERATIONS = frozenset({"EXCEPT", "INTERSECT", "UNION"})
 _OF_SET_OPERATIONS = frozenset({"ALL", "BY", "DISTINCT", "NAME"})
@@ -15,17 +15,17 @@ _OF_SET_OPERATIONS = frozenset({"ALL", "BY", "DISTINCT", "NAME"})
 
 @dataclass
 class _Scope:
-    """What was read so far of a statement, or of brackets in it."""
+    """The part of a statement, or of parentheses in it, that was read so far."""
 
-    #: the first word, "" before it
+    #: the first word, initially ""
     first: str = ""
-    #: the place of a FROM that no SELECT was found for yet
+    #: the position of a FROM without a SELECT so far
     pending: int | None = None
     selected: bool = False
 
 
 def without_select(tokens: Sequence[Token]) -> Iterator[int]:
-    """The places in the text where ``SELECT *`` is meant: before each FROM that begins a query."""
+    """The positions in the text where ``SELECT *`` is implied: before each FROM that starts a query."""
     scopes = [_Scope()]
     before = ""
     for token in tokens:

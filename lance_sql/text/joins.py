@@ -1,9 +1,8 @@
-"""Which columns of a statement's tables must be equal: the keys of one then say what is needed of another.
+"""Finds columns of a statement's tables that must be equal: keys of one table then restrict another.
 
-A table may be left without rows that no result of the statement depends on. That is what this module finds,
-for columns that are compared in inner and semi joins and by correlated subqueries; whatever it does not
-understand gives no keys. Engines are not asked: their plans name columns by aliases, which may be those of
-others.
+Rows of a table that no result of the statement depends on can be skipped. This module finds such restrictions
+for columns that are compared in inner and semi joins and by correlated subqueries; others are ignored.
+Engine plans are not used: they refer to columns by aliases, which can be ambiguous.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class KeyPath(NamedTuple):
-    """Rows of `receiver` matter only if their `column` is the `key` of a row of `giver` that matters."""
+    """Rows of `receiver` only matter if their `column` is the `key` of a row of `giver` that matters."""
 
     giver: str
     key: str
@@ -26,14 +25,14 @@ class KeyPath(NamedTuple):
 
 
 class _Occurrence(NamedTuple):
-    """A place of a statement where a table of ours stands: the table, and the number of the place."""
+    """An occurrence of a table in a statement: the table, and the number of the occurrence."""
 
     table: str
     number: int
 
 
 class _Place(NamedTuple):
-    """A column of a table at one of its places."""
+    """A column of an occurrence of a table."""
 
     occurrence: _Occurrence
     column: str
@@ -41,13 +40,13 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Scope:
-    """A SELECT: its sources by the names that columns may be qualified with."""
+    """A SELECT: its sources by the names with which columns may be qualified."""
 
     select: exp.Select
     parent: _Scope | None
-    #: None for what is no table of ours
+    #: None for sources that are not Lance tables
     sources: dict[str, _Occurrence | None] = field(default_factory=dict)
-    #: sources whose rows are all needed to match: those of inner joins
+    #: sources of inner joins, all of whose rows need a match
     inner: set[_Occurrence] = field(default_factory=set)
     is_readable: bool = True
 
@@ -55,8 +54,7 @@ class _Scope:
 def key_paths(text: str, tables: Mapping[str, Collection[str]]) -> tuple[list[KeyPath], dict[str, int]]:
     """The paths of a statement over some `tables`, which are given with their columns.
 
-    Also, at how many places it names each of these.
-    There are no paths where the statement is not understood.
+    Also returns how often each of these occurs. There are no paths if the statement is not understood.
     """
     from sqlglot import errors, exp, parse_one
 
@@ -99,7 +97,8 @@ class _Reader:
             for giver, to in self._edges
         }
         for giver, key, receiver, column in sorted(pairs):
-            # The keys are those of the one place of the giver; all places of the receiver have to take them.
+            # The keys come from the only occurrence of the giver; all occurrences of the receiver must use
+            # them.
             source = _Place(_Occurrence(giver, 0), key)
             if (
                 giver != receiver
@@ -113,7 +112,7 @@ class _Reader:
         return found, counts
 
     def _count(self) -> dict[str, int] | None:
-        """At how many places each table stands; None where that is not how often it is scanned."""
+        """How often each table occurs; None if this may differ from the number of scans."""
         from sqlglot import exp
 
         shared = {cte.alias.lower(): 0 for cte in self._tree.find_all(exp.CTE)}
@@ -133,13 +132,14 @@ class _Reader:
                 or name not in self._tables
                 or not isinstance(node.this, (exp.Identifier, exp.Literal))
             ):
-                if shared:  # a view may hide more
+                if shared:  # a view may contain more
                     return None
             else:
                 table = self._tables[name][0]
                 self._occurrences[id(node)] = _Occurrence(table, counts.get(table, 0))
                 counts[table] = counts.get(table, 0) + 1
-        # What is named twice may be read twice, with other conditions, and what is not named not at all.
+        # A CTE that is named twice may be read twice, with different conditions, and an unused one not at
+        # all.
         return counts if all(number == 1 for number in shared.values()) else None
 
     def _read(self, select: exp.Select) -> None:
@@ -177,16 +177,14 @@ class _Reader:
         alias = source.args.get("alias")
         renamed = isinstance(alias, exp.TableAlias) and alias.args.get("columns")
         if not name or name in scope.sources or source.args.get("joins") or renamed:
-            scope.is_readable = (
-                False  # several things of one name, a join in brackets, columns of other names
-            )
+            scope.is_readable = False  # ambiguous names, a join in parentheses, renamed columns
             return
         scope.sources[name] = found
         if found is not None and inner:
             scope.inner.add(found)
 
     def _join(self, scope: _Scope) -> None:
-        """What the conditions of a SELECT say."""
+        """Collect the conditions of a SELECT."""
         from sqlglot import exp
 
         equal: list[tuple[_Place, _Place]] = []
@@ -203,7 +201,7 @@ class _Reader:
                 ):
                     equal.append((one, other))
                     continue
-                # LEFT, SEMI and ANTI: of what is joined, only what matches counts.
+                # LEFT, SEMI and ANTI: only matching rows of the joined table count.
                 kept, taken = (other, one) if one.occurrence == joined else (one, other)
                 if joined is not None and taken.occurrence == joined and kept.occurrence in scope.inner:
                     self._edges.add((kept, taken))
@@ -221,7 +219,7 @@ class _Reader:
         self._edges.update(_closed(equal))
 
     def _correlate(self, scope: _Scope, own: _Place, outer: _Place) -> None:
-        """A condition of a subquery that compares a column of its own with one of the query around it."""
+        """A condition of a subquery that compares one of its columns with one of the outer query."""
         if outer.occurrence in scope.sources.values():
             return
         self._edges.add((outer, own))
@@ -273,7 +271,7 @@ class _Reader:
                 )
 
     def _equalities(self, scope: _Scope, condition: Any) -> Iterator[tuple[_Place, _Place]]:
-        """Columns that a condition compares, where all of it has to be true."""
+        """Columns that a condition compares for equality, where all parts must be true."""
         from sqlglot import exp
 
         for node in _conjuncts(condition):
@@ -283,7 +281,7 @@ class _Reader:
                     yield one, other
 
     def _place(self, scope: _Scope, node: Any) -> _Place | None:
-        """The column that a node names; None if that is not certain."""
+        """The column that a node refers to; None if uncertain."""
         from sqlglot import exp
 
         node = node.unnest()
@@ -324,7 +322,7 @@ class _Reader:
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:
-    """What must be true for all of a condition to be."""
+    """The parts of a condition that must all be true."""
     from sqlglot import exp
 
     pending = [] if condition is None else [condition]
@@ -339,7 +337,7 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
 
 
 def _common(node: Any) -> Iterator[Any]:
-    """What all sides of an OR ask for."""
+    """The parts that all sides of an OR have in common."""
     from sqlglot import exp
 
     sides = [list(_conjuncts(side)) for side in (node.left, node.right)]
@@ -349,7 +347,7 @@ def _common(node: Any) -> Iterator[Any]:
 
 
 def _must_exist(outer: exp.Select, inner: exp.Select) -> bool:
-    """Whether rows of `outer` are results only where `inner` finds a row for them."""
+    """Whether rows of `outer` only produce results if `inner` finds a row for them."""
     from sqlglot import exp
 
     parent = inner.parent
@@ -358,7 +356,7 @@ def _must_exist(outer: exp.Select, inner: exp.Select) -> bool:
         parent = parent.parent
     if not isinstance(parent, exp.Exists) or where is None:
         return False
-    # An aggregate without groups has a row of nothing as well.
+    # An aggregate without groups also returns a row for empty input.
     if any(inner.args.get(part) for part in ("group", "having", "qualify", "limit", "offset")):
         return False
     plain = all(
@@ -368,7 +366,7 @@ def _must_exist(outer: exp.Select, inner: exp.Select) -> bool:
 
 
 def _closed(equal: list[tuple[_Place, _Place]]) -> Iterator[tuple[_Place, _Place]]:
-    """All pairs of columns that are equal if those of the pairs given are."""
+    """The transitive closure of pairs of equal columns."""
     classes: dict[_Place, set[_Place]] = {}
     for one, other in equal:
         both = classes.get(one, {one}) | classes.get(other, {other})

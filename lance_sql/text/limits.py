@@ -1,4 +1,4 @@
-"""What ``LIMIT 10`` says of a query, read off its tokens: any rows, or the first in the order of a column."""
+"""Parses queries with a LIMIT from their tokens: any rows, or the first in the order of a column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import Token, table_positions
 
-#: Words that make rows depend on more than one row, or that only an engine can judge.
+#: Keywords that make results depend on several rows, or that only an engine can evaluate.
 _OTHERS: Final = frozenset(
     {
         "ALL", "ANTI", "ANY", "ASOF", "AT", "COLLATE", "COLUMNS", "CROSS", "DISTINCT", "EXCEPT", "EXISTS",
@@ -17,20 +17,20 @@ _OTHERS: Final = frozenset(
         "WINDOW", "WITH",
     }
 )  # fmt: skip
-#: What may stand before an opening bracket without being a function.
+#: Keywords that may precede an opening parenthesis without being a function.
 _BEFORE_BRACKETS: Final = frozenset(
     {"AND", "BETWEEN", "BY", "ILIKE", "IN", "LIKE", "NOT", "OR", "SELECT", "WHERE"}
 )
-#: Words whose value is another one in the next statement.
+#: Keywords whose value changes from statement to statement.
 _CHANGING: Final = ("CURRENT_", "LOCAL")
 
 
 class FirstRows(NamedTuple):
     """``SELECT ... FROM table [WHERE condition] ORDER BY column [DESC] [NULLS FIRST], ... LIMIT 9 OFFSET 5``.
 
-    `key` is the column as the order names it, `source` what stands between FROM and the order. `selected` and
-    `tested` are the words of the selection and of the condition; `rows` is how many rows are asked for, those
-    skipped included. `nulls_first` is None where the text does not say.
+    `key` is the column in ORDER BY, `source` the text between FROM and ORDER BY. `selected` and `tested` are
+    the words of the SELECT list and of the condition; `rows` is the number of requested rows, including
+    skipped ones. `nulls_first` is None if the text does not specify it.
     """
 
     column: str
@@ -48,7 +48,7 @@ class FirstRows(NamedTuple):
         return "*" in self.selected
 
     def last_key(self, nulls_first: bool) -> str:
-        """The query for the value of the column in the last of the rows."""
+        """The query for the value of the ordering column in the last of the rows."""
         order = (
             f"{self.key} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
         )
@@ -58,7 +58,7 @@ class FirstRows(NamedTuple):
 class Limited(NamedTuple):
     """``SELECT ... FROM table [WHERE condition] LIMIT 9 OFFSET 5``, each row of which is a row of the table.
 
-    `rows` is how many rows are asked for, those skipped included; `tested`: not all rows of the table count.
+    `rows` is the number of requested rows, including skipped ones; `tested`: there is a condition.
     """
 
     rows: int
@@ -66,7 +66,7 @@ class Limited(NamedTuple):
 
 
 def limited(statement: Statement) -> Limited | None:
-    """What a query for any rows of a table says; None for other statements, and where it is not plain."""
+    """The LIMIT of a query for any rows of a table; None for other statements, and if uncertain."""
     tokens, words = _words(statement)
     if not words or words[0] not in ("SELECT", "FROM") or "ORDER" in words:
         return None
@@ -80,7 +80,7 @@ def limited(statement: Statement) -> Limited | None:
 
 
 def first_rows(statement: Statement) -> FirstRows | None:
-    """What a query for the first rows says; None for every other statement, and where it is not plain."""
+    """The LIMIT of a query for the first rows in an order; None for other statements, and if uncertain."""
     tokens, words = _words(statement)
     if not words or words[0] != "SELECT" or not _is_one(words, "SELECT", "FROM", "ORDER", "LIMIT"):
         return None
@@ -125,7 +125,7 @@ def _is_one(words: list[str], *once: str) -> bool:
 
 
 def _is_plain(tokens: list[Token], words: list[str]) -> bool:
-    """Whether no function is called, and nothing but the order and the limit concerns several rows."""
+    """Whether no function is called, and only the order and the limit depend on several rows."""
     for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
         if token.kind in ("parameter", "dollar") or token.text in ("$", "[", "{"):
             return False
@@ -138,7 +138,7 @@ def _is_plain(tokens: list[Token], words: list[str]) -> bool:
 
 
 def _source(tokens: list[Token], words: list[str], table: int, end: int) -> tuple[set[str], int] | None:
-    """By which names columns may be qualified, and where the condition begins; None for several tables."""
+    """The names that may qualify columns, and the start of the condition; None for several tables."""
     if tokens[table].kind not in ("word", "string", "quoted"):
         return None
     names, following = {tokens[table].value.lower()}, table + 1
@@ -155,7 +155,7 @@ def _source(tokens: list[Token], words: list[str], table: int, end: int) -> tupl
 
 
 def _key(tokens: list[Token], tables: set[str]) -> tuple[Token, int, bool, bool | None] | None:
-    """The column that comes first in the order, its number of tokens, and its direction."""
+    """The first column in ORDER BY, its number of tokens, and its direction."""
     length = 3 if len(tokens) > 2 and tokens[1].text == "." else 1
     if not tokens or tokens[length - 1].kind not in ("word", "quoted"):
         return None
@@ -174,7 +174,7 @@ def _key(tokens: list[Token], tables: set[str]) -> tuple[Token, int, bool, bool 
 
 
 def _renames(selected: list[Token], column: str) -> bool:
-    """Whether the selection may call something else by the name of the column."""
+    """Whether the SELECT list may contain an alias equal to the name of the column."""
     for position, token in enumerate(selected):
         if token.kind not in ("word", "quoted", "string") or token.value.lower() != column:
             continue
@@ -187,7 +187,7 @@ def _renames(selected: list[Token], column: str) -> bool:
 
 
 def _rows(tokens: list[Token]) -> int | None:
-    """The rows of ``10`` or ``10 OFFSET 5``, skipped ones included."""
+    """The number of rows of ``10`` or ``10 OFFSET 5``, including skipped ones."""
     words = [token.upper for token in tokens]
     if len(words) not in (1, 3) or words[1:2] not in ([], ["OFFSET"]):
         return None

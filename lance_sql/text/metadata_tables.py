@@ -6,7 +6,7 @@ from lance_engine.inspection.inspector import Inspector
 
 
 def _inspections() -> tuple[str, ...]:
-    """The methods of ``ds.inspect`` that answer with a table."""
+    """The methods of ``ds.inspect`` that return a table."""
     return tuple(
         name
         for name, method in vars(Inspector).items()

@@ -1,4 +1,4 @@
-"""Statements that run later or not at all, and where the query begins that a statement is about."""
+"""Statements that run later or not at all, and the position of the query in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHANGES: Final = frozenset({"DELETE", "INSERT", "MERGE", "UPDATE"})
 
 
 def query_position(tokens: list[Token]) -> int:
-    """The place in `tokens` behind ``EXPLAIN (ANALYZE, FORMAT JSON)`` and what is like it."""
+    """The position in `tokens` after ``EXPLAIN (ANALYZE, FORMAT JSON)`` and similar prefixes."""
     position = 0
     while position < len(tokens):
         following = tokens[position + 1].upper if position + 1 < len(tokens) else ""
@@ -32,13 +32,13 @@ def query_position(tokens: list[Token]) -> int:
 
 
 def is_only_explained(tokens: list[Token]) -> bool:
-    """Whether an engine explains the statement and does not run it."""
+    """Whether an engine explains the statement instead of running it."""
     before = [token.upper for token in tokens[: query_position(tokens)]]
     return before[:1] == ["EXPLAIN"] and "ANALYZE" not in before
 
 
 def runs_when_asked(tokens: list[Token]) -> bool:
-    """Whether an engine may run the statement when its rows are asked for: it is a query."""
+    """Whether an engine may run the statement when its rows are read: it is a query."""
     words = [token.upper or token.text for token in tokens]
     if words[:1] == ["WITH"]:
         return not _CHANGES & {*words}

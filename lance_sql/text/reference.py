@@ -1,4 +1,4 @@
-"""What a statement can say about one Lance dataset: where it is, which version, which of its tables."""
+"""References to Lance datasets in statements: the location, the version, and the metadata table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_sql.scratch import scratch
 
 @dataclass(frozen=True, slots=True)
 class VersionChoice:
-    """A version by number, by tag or by time, of a branch or of the main history; the newest by default."""
+    """A version by number, tag or time, of a branch or of the main branch; the newest by default."""
 
     version: int | None = None
     tag: str | None = None
@@ -27,21 +27,21 @@ class VersionChoice:
 
     @property
     def is_newest(self) -> bool:
-        """Whether it means whatever version is the newest."""
+        """Whether it refers to whatever version is the newest."""
         return self.version is None and self.tag is None and self.as_of is None
 
     def __str__(self) -> str:
-        """As it stands behind ``@`` in a name."""
+        """The text after ``@`` in a name."""
         at = self.as_of.isoformat() if self.as_of is not None else self.tag
         choice = str(self.version) if self.version is not None else at
         return "/".join(part for part in (self.branch, choice) if part)
 
     def within(self, branch: str | None) -> VersionChoice:
-        """This choice among the versions of `branch`, unless it says where to look itself."""
+        """The same version of `branch`, unless a branch is already given."""
         return self if self.tag or self.branch else dataclasses.replace(self, branch=branch)
 
     def arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `Dataset.open` that select it."""
+        """The keyword arguments of `Dataset.open` for it."""
         choices = {name: getattr(self, name) for name in ("version", "tag", "as_of", "branch")}
         return {name: choice for name, choice in choices.items() if choice is not None}
 
@@ -51,11 +51,11 @@ NEWEST = VersionChoice()
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name in the text that may be a Lance table.
+    """A name in the text that may refer to a Lance table.
 
-    `name` is what the engine will look up, `location` the path or table name as written. `part` is the
-    metadata table asked for, None for the rows. `certain`: the name stands where only a table can, so that a
-    missing dataset is an error. `quoted`: written as a string or quoted name.
+    `name` is the name that the engine will look up, `location` the path or table name as written. `part` is
+    the metadata table, None for the rows. `certain`: only a table can occur at this position, so a missing
+    dataset is an error. `quoted`: written as a string or quoted name.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Reference:
 
 
 def reference_name(location: str, choice: VersionChoice, part: str | None = None) -> str:
-    """The name under which an engine knows a table of the dataset at `location`."""
+    """The name under which a table of the dataset at `location` is registered with an engine."""
     name = f"{location}@{choice}" if choice else location
     return name if part is None else f"{name}.{part}"
 
@@ -89,17 +89,17 @@ def split_suffix(name: str) -> tuple[str, VersionChoice] | None:
 
 
 def moment(expression: str) -> datetime.datetime:
-    """The time that a constant SQL expression says; without a time zone it is local time.
+    """The time of a constant SQL expression; without a time zone it is local time.
 
-    InvalidFilterError if it is none: it may be a string, ``TIMESTAMP '...'``, ``DATE '...'`` or a computation
-    with ``now()``.
+    InvalidFilterError for other expressions. It may be a string, ``TIMESTAMP '...'``, ``DATE '...'`` or a
+    computation with ``now()``.
     """
     literal = re.fullmatch(r"(?i:(?:timestamp(?:tz)?|date)\s*)?'([^']*)'", expression.strip())
     if literal is not None:
         try:
             return datetime.datetime.fromisoformat(literal[1].strip())
         except ValueError:
-            pass  # in another spelling, which DuckDB may know
+            pass  # in another format, which DuckDB may accept
     return _computed(expression)
 
 

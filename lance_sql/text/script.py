@@ -11,9 +11,9 @@ from lance_sql.text.tokens import Token, tokenize
 
 
 def split(text: str) -> list[Statement]:
-    """The statements of `text`, which semicolons separate; empty ones are left out.
+    """The statements of `text`, separated by semicolons; empty ones are left out.
 
-    A text without any is one statement that is empty.
+    A text without statements returns a single empty statement.
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A statement must be SQL text, not {type(text).__name__}")

@@ -1,4 +1,4 @@
-"""Calls of the search functions in a SQL text: ``lance_vector_search('x.lance', 'v', [1, 2], k := 5)``."""
+"""Parses calls of search functions in SQL texts: ``lance_vector_search('x.lance', 'v', [1, 2], k := 5)``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_sql.text.tokens import Token, arguments, closing
 
 @dataclass(frozen=True, slots=True)
 class SearchFunction:
-    """A function: arguments by place behind the table, and by name with what searches call them."""
+    """A function: positional arguments after the table, and named arguments with their search options."""
 
     name: str
     places: tuple[str, ...]
@@ -31,7 +31,7 @@ _VECTOR_OPTIONS: Final = (
 
 
 def _options(*names: str) -> dict[str, str]:
-    """Options by name; the extension of DuckDB for Lance writes ``nprobs``."""
+    """Options by name; DuckDB's Lance extension uses the name ``nprobs``."""
     found = {name: name for name in names}
     return found | ({"nprobs": "nprobes"} if "nprobes" in found else {})
 
@@ -72,14 +72,14 @@ HYBRID_SEARCH: Final = SearchFunction(
     },
 )
 
-#: Whether queries in the order of a distance may be answered by an index: ``auto`` or ``off``.
+#: Whether an index may answer queries ordered by a distance: ``auto`` or ``off``.
 INDEX_SETTING: Final = "lance_vector_index"
 
 FUNCTIONS: Final = {function.name: function for function in (VECTOR_SEARCH, FULL_TEXT_SEARCH, HYBRID_SEARCH)}
 
 
 def index_setting(tokens: list[Token]) -> bool | None:
-    """What ``SET lance_vector_index = 'auto'`` turns on or off; None for other statements."""
+    """The value set by ``SET lance_vector_index = 'auto'``; None for other statements."""
     words = [token.value.lower() for token in tokens if token.text != ";"]
     while len(words) > 1 and words[0] in ("set", "reset") and words[1] in ("session", "global", "local"):
         del words[1]
@@ -98,7 +98,7 @@ def index_setting(tokens: list[Token]) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An argument: its text, and whether it is a query in brackets."""
+    """An argument: its text, and whether it is a query in parentheses."""
 
     text: str
     start: int
@@ -119,7 +119,7 @@ class SearchCall:
 
 
 def search_calls(statement: Statement) -> list[SearchCall]:
-    """The calls in a statement, in order; UnsupportedFeatureError for arguments that no call takes."""
+    """The calls in a statement, in order; UnsupportedFeatureError for unknown arguments."""
     text, tokens = statement.original, statement.tokens
     found = []
     for position, token in enumerate(tokens):
@@ -169,7 +169,7 @@ def _call(
 
 
 def _is_one_name(tokens: list[Token]) -> bool:
-    """Whether the tokens are one, or words with dots between them."""
+    """Whether there is a single token, or several words separated by dots."""
     names, dots = tokens[::2], tokens[1::2]
     return (
         len(names) == len(dots) + 1
@@ -179,7 +179,7 @@ def _is_one_name(tokens: list[Token]) -> bool:
 
 
 def _is_named(argument: list[Token]) -> bool:
-    # The extension of DuckDB for Lance writes ``k = 5``; a comparison is never an argument by place.
+    # DuckDB's Lance extension uses ``k = 5``; a comparison is never a positional argument.
     return len(argument) > 2 and argument[0].kind == "word" and argument[1].text in (":=", "=>", "=")
 
 

@@ -1,9 +1,9 @@
-"""``column IN (SELECT ...)`` as a condition on one table of a join, before it is joined.
+"""``column IN (SELECT ...)`` as a condition on one table of a join, evaluated before the join.
 
-DataFusion tests such a condition on the rows of the whole join. Where the table is not the largest one, it is
-cheaper to leave its other rows out of the join: ``FROM a, b WHERE a.x IN (SELECT ...)`` has the same rows as
-``FROM (SELECT * FROM a WHERE a.x IN (SELECT ...)) AS a, b WHERE TRUE``. Only the plainest texts are changed:
-inner joins of tables, whose conditions are joined by AND.
+DataFusion tests such a condition on the rows of the whole join. If the table is not the largest one, it is
+cheaper to exclude its other rows from the join: ``FROM a, b WHERE a.x IN (SELECT ...)`` has the same rows as
+``FROM (SELECT * FROM a WHERE a.x IN (SELECT ...)) AS a, b WHERE TRUE``. Only simple texts are changed: inner
+joins of tables, whose conditions are combined with AND.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lance_sql.text.tokens import Token, closing, quote, tokenize
 
-#: Words outside brackets that make a text something else than inner joins with conditions that must all be
+#: Keywords outside parentheses that mean a text is not just inner joins with conditions that must all be
 #: true.
 _OTHERS = frozenset(
     {
@@ -25,14 +25,14 @@ _BEHIND_WHERE = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH
 
 
 class JoinedTable(NamedTuple):
-    """A table that a text may name: its columns, and how many rows it has."""
+    """A table that a text may name: its columns, and its row count."""
 
     columns: Collection[str]
     rows: int
 
 
 class _Source(NamedTuple):
-    """A table between FROM and WHERE: where its text begins and ends, and the name it has in the query."""
+    """A table between FROM and WHERE: the start and end of its text, and its name in the query."""
 
     start: int
     end: int
@@ -49,10 +49,10 @@ class _Condition(NamedTuple):
 
 
 def semi_joins_first(text: str, tables: Mapping[str, JoinedTable], is_query: Callable[[str], bool]) -> str:
-    """`text` with such conditions on smaller tables where these are named; without any, the same text.
+    """`text` with such conditions moved to smaller tables; unchanged without such conditions.
 
-    `tables` are those the text may name, as they are called without quotes. `is_query` decides whether a text
-    is a query on its own, which a correlated subquery is not.
+    `tables` are the tables that the text may name, by unquoted name. `is_query` decides whether a text is a
+    standalone query, which a correlated subquery is not.
     """
     edits: dict[tuple[int, int], str] = {}
     by_source: dict[int, list[_Condition]] = {}
@@ -96,7 +96,7 @@ def _conditions(text: str, tables: Mapping[str, JoinedTable]) -> Iterator[_Condi
 
 
 def _outside_brackets(tokens: list[Token]) -> Iterator[int]:
-    """The positions of the tokens that no bracket encloses, brackets included."""
+    """The positions of the tokens outside parentheses, including the parentheses."""
     depth = 0
     for index, token in enumerate(tokens):
         depth -= token.text in (")", "]", "}")
@@ -108,7 +108,7 @@ def _outside_brackets(tokens: list[Token]) -> Iterator[int]:
 def _sources(
     tokens: list[Token], begin: int, end: int, tables: Mapping[str, JoinedTable]
 ) -> list[_Source] | None:
-    """The tables that are joined; None if something else is."""
+    """The joined tables; None if something else is joined."""
     found: list[_Source] = []
     position = begin
     while position < end:
@@ -140,12 +140,12 @@ def _sources(
     return None
 
 
-#: What stands behind a table that has no other name.
+#: Tokens that may follow a table without an alias.
 _BEHIND_TABLE = frozenset({"ON", "JOIN", "INNER", "CROSS", "WHERE"})
 
 
 def _next_source(tokens: list[Token], position: int, end: int) -> int:
-    """Where the condition of a join that begins at `position` ends."""
+    """The end of the join condition that starts at `position`."""
     while position < end and tokens[position].upper not in ("JOIN", "INNER", "CROSS", ","):
         behind = closing(tokens, position) if tokens[position].text in ("(", "[", "{") else position
         position = end if behind is None else behind + 1
@@ -153,7 +153,7 @@ def _next_source(tokens: list[Token], position: int, end: int) -> int:
 
 
 def _conjuncts(tokens: list[Token], begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """The conditions between two positions that are joined by AND."""
+    """The conditions between two positions that are combined with AND."""
     between, position, first = False, begin, begin
     while position < end:
         word = tokens[position].upper
@@ -171,7 +171,7 @@ def _conjuncts(tokens: list[Token], begin: int, end: int) -> Iterator[tuple[int,
 
 
 def _condition(text: str, tokens: list[Token], sources: list[_Source]) -> _Condition | None:
-    """``column IN (SELECT ...)`` with the table that the column is of."""
+    """``column IN (SELECT ...)`` with the table of the column."""
     opens = next((at for at, token in enumerate(tokens) if token.text == "("), 0)
     if opens == 0 or opens + 1 >= len(tokens) or closing(tokens, opens) != len(tokens) - 1:
         return None
@@ -198,5 +198,5 @@ def _meant(token: Token, tables: Mapping[str, JoinedTable]) -> JoinedTable | Non
 
 
 def _name(token: Token) -> str:
-    """What DataFusion looks up: words mean lower case."""
+    """The name that DataFusion looks up: unquoted words are converted to lower case."""
     return token.value.lower() if token.kind == "word" else token.value

@@ -1,4 +1,4 @@
-"""Which statements, and which queries in parentheses within others, ask what tables there are."""
+"""Statements, and subqueries, that list tables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
-#: The tables that names without dots find, by name; or all tables, with their columns.
+#: The tables that unqualified names can refer to, by name; or all tables, with their columns.
 Shown = Literal["names", "columns"]
 
-#: How a query reads what `SHOW ALL TABLES` answers.
+#: How a query reads the result of `SHOW ALL TABLES`.
 ALL_TABLES = (
     "SELECT table_catalog AS database, table_schema AS schema, table_name AS name, "
     "array_agg(column_name ORDER BY ordinal_position) AS column_names, "
@@ -31,14 +31,14 @@ _ASKING: dict[tuple[str, ...], Shown] = {
 
 
 def shown(tokens: Sequence[Token]) -> Shown | None:
-    """What a whole statement asks for; None if it asks for something else."""
+    """The kind of listing that a statement requests; None for other statements."""
     if not 0 < len(tokens) <= 4:
         return None
     return _ASKING.get(tuple(token.upper for token in tokens if token.text != ";"))
 
 
 def shown_within(statement: Statement) -> list[tuple[int, int, Shown]]:
-    """Where ``(SHOW TABLES)`` or ``(SHOW ALL TABLES)`` is part of a statement, without the parentheses."""
+    """The positions of ``(SHOW TABLES)`` or ``(SHOW ALL TABLES)`` in a statement, without the parentheses."""
     tokens = statement.tokens
     found = []
     for place, token in enumerate(tokens[:-2]):
@@ -51,7 +51,7 @@ def shown_within(statement: Statement) -> list[tuple[int, int, Shown]]:
 
 
 def with_shown(statement: Statement, names: str, columns: str) -> Statement:
-    """A statement with queries in place of the parts that ask for tables; itself if it has none."""
+    """A statement in which queries replace these parts; unchanged without such parts."""
     text = statement.original
     places = shown_within(statement)
     for start, end, what in reversed(places):

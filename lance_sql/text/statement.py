@@ -1,11 +1,10 @@
-"""What a SQL text says about Lance tables, read off its tokens.
+"""Finds references to Lance tables in a SQL text, based on its tokens.
 
-The engines get the user's text unchanged but for what only this layer understands: ``AT (VERSION => n)`` and
-metadata tables such as ``'x.lance'.versions`` behind a table, ``lance_scan('path')``,
+The engines receive the user's text unchanged except for syntax that only this layer supports: ``AT (VERSION
+=> n)`` and metadata tables such as ``'x.lance'.versions`` after a table, ``lance_scan('path')``,
 ``lance_metadata('path', 'versions')``, and for DataFusion ``?`` parameters, which become ``$1``, ``$2`` ...,
-and ``FROM t`` alone, which becomes ``SELECT * FROM t``.
-Tokens suffice for that: a full parse would have to know every dialect, and a misread token costs at most one
-unused registration.
+and ``FROM t`` alone, which becomes ``SELECT * FROM t``. Tokens are sufficient for that: a full parser would
+have to support every dialect, and a misread token causes at most one unused registration.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from lance_sql.text.tokens import (
     tokenize,
 )
 
-#: Words that can follow a table and are no alias for it.
+#: Keywords that can follow a table and are not an alias.
 _AFTER_TABLE = re.compile(
     "ANTI|ASOF|CROSS|EXCEPT|FETCH|FULL|GROUP|HAVING|INNER|INTERSECT|JOIN|LATERAL|LEFT|LIMIT|NATURAL|OFFSET|ON|"
     "ORDER|POSITIONAL|QUALIFY|RIGHT|SELECT|SEMI|TABLESAMPLE|UNION|USING|WHERE|WINDOW"
@@ -41,7 +40,7 @@ _AFTER_TABLE = re.compile(
 
 _TRAVEL_REMEDY = "Write AT (VERSION => 3), AT (TAG => 'prod') or AT (TIMESTAMP => '2026-01-31 18:00:00')"
 
-#: Arguments of ``lance_scan`` and ``AT``, and what they select.
+#: Arguments of ``lance_scan`` and ``AT``, and the version that they select.
 _CHOICES = {
     "VERSION": "version", "TAG": "tag", "TIMESTAMP": "as_of", "AS_OF": "as_of", "BRANCH": "branch"
 }  # fmt: skip
@@ -51,8 +50,8 @@ _CHOICES = {
 class Edit:
     """A replacement in the text.
 
-    With a `name`, it is made only if that name is found to be a dataset; one of a `dialect` only for engines
-    that want parameters numbered and a SELECT in each query.
+    With a `name`, it is only made if that name refers to a dataset; a replacement for a `dialect` is only
+    made for engines that require numbered parameters and a SELECT in each query.
     """
 
     start: int
@@ -63,7 +62,7 @@ class Edit:
 
 
 class Statement:
-    """One SQL statement; its tokens, and what it names, are read off it when first asked for, and kept."""
+    """A SQL statement; its tokens and references are computed on first use, and kept."""
 
     def __init__(self, original: str, tokens: list[Token] | None = None) -> None:
         self.original = original
@@ -86,20 +85,20 @@ class Statement:
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        """What may name a Lance table.
+        """The references that may be Lance tables.
 
-        Raises `UnsupportedFeatureError` for a time travel clause that says nothing known,
-        `InvalidFilterError` for a time that is none.
+        Raises `UnsupportedFeatureError` for an unknown time travel clause, `InvalidFilterError` for an
+        invalid time.
         """
         return self._names.references
 
     @property
     def system_columns(self) -> tuple[str, ...]:
-        """The system columns among the words of the text."""
+        """The system columns that occur in the text."""
         return self._names.system_columns
 
     def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
-        """The text for an engine that knows the tables `found`; `numbered`: with ``$1`` for ``?`` and all."""
+        """The text for an engine with the registered tables `found`; `numbered`: with ``$1`` for ``?``."""
         pieces, last = [], 0
         for edit in self._names.edits:
             if (edit.name is None or edit.name in found) and (numbered or not edit.dialect):
@@ -109,7 +108,7 @@ class Statement:
 
 
 class _Names(NamedTuple):
-    """What a statement names, and how its text is changed for an engine that knows these names."""
+    """The references of a statement, and the replacements for an engine in which they are registered."""
 
     edits: tuple[Edit, ...]
     references: tuple[Reference, ...]
@@ -120,7 +119,7 @@ def _read(text: str, tokens: list[Token]) -> _Names:
     tables = table_positions(tokens)
     references: dict[str, Reference] = {}
     edits: list[Edit] = []
-    #: the parts of names such as ns.t, of tables that have no other name in the statement
+    #: the parts of names such as ns.t, for tables without an alias
     dotted: dict[str, list[str]] = {}
     parameters = 0
     position = 0
@@ -159,7 +158,7 @@ def _read(text: str, tokens: list[Token]) -> _Names:
 def _qualifiers(
     tokens: list[Token], dotted: Mapping[str, list[str]], tables: Collection[int]
 ) -> Iterator[Edit]:
-    """What makes ``t.column`` of ``ns.t.column`` where ``ns.t`` is a table of the statement."""
+    """Replacements that turn ``ns.t.column`` into ``t.column`` if ``ns.t`` is a table of the statement."""
     for name, parts in dotted.items():
         for count in range(len(parts), 1, -1):
             wanted = [part.lower() for part in parts[-count:]]
@@ -179,7 +178,7 @@ _Found = tuple[Reference, int, Edit | None]
 
 
 def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Found:
-    """The reference that starts at `position`, how many tokens it takes, and the edit it needs."""
+    """The reference that starts at `position`, its number of tokens, and the replacement it needs."""
     token = tokens[position]
     names = _dotted(tokens, position) if certain else [token.value]
     location = ".".join(names)
@@ -207,14 +206,14 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
     named = following is not None and is_alias(following)
     takes_none = position > 0 and tokens[position - 1].upper in NAMED_TABLE
     alias = "" if named or takes_none else f" AS {quote(part or names[-1])}"
-    # sales.versions may as well be the table `versions` in a schema `sales` of the engine.
+    # sales.versions may also be the table `versions` in a schema `sales` of the engine.
     only_if = None if choice or reference.quoted else name
     edit = Edit(token.start, tokens[position + length - 1].end, quote(name) + alias, only_if)
     return reference, length, edit
 
 
 def _dotted(tokens: list[Token], position: int) -> list[str]:
-    """The parts of ``ns.t`` or ``ns.s.t`` at a place where a table stands; one where there is no dot."""
+    """The parts of ``ns.t`` or ``ns.s.t`` at a table position; a single one without dots."""
     names = [tokens[position].value]
     if tokens[position].kind == "string":
         return names
@@ -236,7 +235,7 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
     if name in METADATA_TABLES:
         return name
     token = tokens[position]
-    if token.kind != "word" and token.value.endswith(".lance"):  # nothing else is written so
+    if token.kind != "word" and token.value.endswith(".lance"):  # unambiguous syntax
         near = difflib.get_close_matches(name, METADATA_TABLES, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise UnsupportedFeatureError(
@@ -246,7 +245,7 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
 
 
 def is_alias(token: Token) -> bool:
-    """Whether a token behind a table is a name for it."""
+    """Whether a token after a table is an alias."""
     return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))
 
 
@@ -292,7 +291,7 @@ def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
 
 
 def _choice(text: str, argument: list[Token]) -> VersionChoice:
-    """``version => 3`` and similar; a number alone is a version."""
+    """``version => 3`` and similar; a positional number is a version."""
     if len(argument) == 1 and argument[0].kind == "number" and argument[0].text.isdecimal():
         return VersionChoice(version=int(argument[0].text))
     keyword = _CHOICES.get(argument[0].upper) if len(argument) > 2 else None
@@ -309,7 +308,7 @@ def _choice(text: str, argument: list[Token]) -> VersionChoice:
 
 
 def _merged(choices: list[VersionChoice]) -> VersionChoice:
-    """A branch may be combined with one of the others."""
+    """A branch can be combined with one of the others."""
     arguments: dict[str, Any] = {}
     for choice in choices:
         arguments |= choice.arguments()

@@ -1,11 +1,11 @@
-"""The tokens of a SQL text: enough to find tables in it, whatever the dialect."""
+"""A SQL tokenizer that is sufficient to find tables in any dialect."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: Constants of a list behind IN, so many that one token each would take longer than the statement.
+#: Constants of a list after IN: one token each would take longer than the statement.
 _CONSTANT = r"(?:-?\d[\w.]*+|'(?:[^']|'')*+')"
 _BEHIND_IN = r"(?:(?<=[iI][nN]\()|(?<=[iI][nN]\ \())"
 _CONSTANTS = rf"{_BEHIND_IN}\s*+(?:{_CONSTANT}\s*+,\s*+){{32,}}+{_CONSTANT}(?=\s*+\))"
@@ -32,7 +32,7 @@ _NO_KEYWORDS = {"string", "quoted", "constants"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token and its place in the text; `kind` is the name of a group of the pattern above."""
+    """A token and its position in the text; `kind` is a group name of the pattern above."""
 
     kind: str
     text: str
@@ -44,7 +44,7 @@ class Token:
 
     @property
     def value(self) -> str:
-        """The token without its quotes; a word as it stands."""
+        """The token without its quotes; a word unchanged."""
         if self.kind in ("string", "quoted"):
             quote = self.text[0]
             return self.text[1:-1].replace(quote * 2, quote)
@@ -52,7 +52,7 @@ class Token:
 
     @property
     def upper(self) -> str:
-        """The keyword a bare word may be; empty for everything else but punctuation."""
+        """The keyword that an unquoted word may be; empty for other tokens except punctuation."""
         return "" if self.kind in _NO_KEYWORDS else self.text.upper()
 
 
@@ -71,12 +71,12 @@ def quote(name: str) -> str:
 
 
 def spellings(name: str) -> set[str]:
-    """`name`, and what DataFusion looks up when a statement has it without quotes."""
+    """`name`, and what DataFusion looks up when a statement contains it without quotes."""
     return {name, name.lower()}
 
 
 def closing(tokens: list[Token], position: int) -> int | None:
-    """Where the bracket that opens at `position` is closed, None if it is not."""
+    """The position of the matching closing bracket, None if it is missing."""
     depth = 0
     for index in range(position, len(tokens)):
         if tokens[index].text in ("(", "[", "{"):
@@ -89,7 +89,7 @@ def closing(tokens: list[Token], position: int) -> int | None:
 
 
 def arguments(tokens: list[Token]) -> list[list[Token]]:
-    """The tokens between two brackets, cut at their commas."""
+    """The tokens between two brackets, split at commas."""
     arguments: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -102,17 +102,17 @@ def arguments(tokens: list[Token]) -> list[list[Token]]:
 
 
 def table_positions(tokens: list[Token]) -> set[int]:
-    """The places where only a table can stand.
+    """The positions where only a table can occur.
 
-    They are behind FROM and JOIN, behind commas between tables, and behind statements of one table.
+    They follow FROM and JOIN, commas between tables, and keywords of single-table statements.
     """
     found: set[int] = set()
-    clauses = [False]  # for each open bracket: whether we are between FROM and the end of its clause
+    clauses = [False]  # for each open bracket: whether the position is between FROM and the end of its clause
     expected = False
     for position, token in enumerate(tokens):
         word = token.upper
         if token.text in ("(", "[", "{"):
-            # Brackets in place of a table hold a query or a join, brackets elsewhere hold values.
+            # Parentheses in place of a table contain a query or a join; other parentheses contain values.
             clauses.append(expected)
             continue
         if expected and word not in _TABLE_PREFIXES:
@@ -132,13 +132,13 @@ def table_positions(tokens: list[Token]) -> set[int]:
     return found
 
 
-#: Words that begin a statement, and are followed by a table that takes no alias.
+#: Keywords that start a statement, and are followed by a table without an alias.
 NAMED_TABLE = {"COPY", "DESC", "DESCRIBE", "PIVOT", "SUMMARIZE", "TABLE", "UNPIVOT"}
 
-#: Words between FROM or JOIN and the table.
+#: Keywords between FROM or JOIN and the table.
 _TABLE_PREFIXES = {"LATERAL", "ONLY", "TABLE"}
 
-#: Words that end the list of tables.
+#: Keywords that end the list of tables.
 _AFTER_FROM = {
     "EXCEPT", "FETCH", "GROUP", "HAVING", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "QUALIFY", "SELECT",
     "UNION", "WHERE", "WINDOW", "WITH",

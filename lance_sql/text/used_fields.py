@@ -1,8 +1,7 @@
-"""Which fields of structs a query uses, read off its tokens: ``SELECT st.a FROM t`` needs no other of ``st``.
+"""The struct fields that a query uses, based on its tokens: ``SELECT st.a FROM t`` only needs ``st.a``.
 
-Every use of a name that is not plainly one of a field counts as a use of the whole column, and where columns
-may be used without being named nothing is found. So a word that is misread costs no more than what could be
-saved.
+Every use of a name that is not clearly a field counts as a use of the whole column, and nothing is reported
+if columns may be used without being named. So a misread word only reduces the savings.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from typing import Final, NamedTuple
 from lance_sql.text.statement import is_alias
 from lance_sql.text.tokens import Token, table_positions
 
-#: The names that lead from a column to a field.
+#: The path from a column to a field.
 Path = tuple[str, ...]
 
-#: Words that use columns which they do not name, or begin something else than a query.
+#: Keywords that use columns without naming them, or start something other than a query.
 _OTHERS: Final = frozenset(
     {
         "COLUMNS", "DELETE", "DESCRIBE", "INTO", "NATURAL", "PIVOT", "SHOW", "SUMMARIZE", "TABLE", "UNPACK",
         "UNPIVOT", "UPDATE",
     }
 )  # fmt: skip
-#: Functions whose arguments may have FROM between them.
+#: Functions whose arguments may contain FROM.
 _WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
-#: What stands around ``*`` where it is no multiplication.
+#: Tokens around ``*`` where it is not a multiplication.
 _BEFORE_STAR: Final = frozenset({"(", ",", ".", "ALL", "BY", "DISTINCT", "SELECT"})
 _BEHIND_STAR: Final = frozenset(
     {
@@ -36,7 +35,7 @@ _BEHIND_STAR: Final = frozenset(
 
 
 class TablePlace(NamedTuple):
-    """Where a table is named, by characters; `is_named` where a name of its own follows."""
+    """The position of a table name, in characters; `is_named` if an alias follows."""
 
     start: int
     end: int
@@ -45,9 +44,9 @@ class TablePlace(NamedTuple):
 
 
 class UsedFields(NamedTuple):
-    """`paths` below columns of which only fields are used, by their names in lower case.
+    """`paths` in columns of which only fields are used, by lower-case name.
 
-    `places` are those of the tables in question, by their names.
+    `places` are the positions of the tables, by name.
     """
 
     paths: dict[str, frozenset[Path]]
@@ -55,9 +54,9 @@ class UsedFields(NamedTuple):
 
 
 def used_fields(tokens: list[Token], tables: Collection[str], columns: Collection[str]) -> UsedFields | None:
-    """What a query uses of `columns`, which are lower-case names, of `tables`.
+    """The parts of `columns` (lower-case names) of `tables` that a query uses.
 
-    None where that is not plain, and where it uses no field of any.
+    None if this is uncertain, and if it uses no fields.
     """
     words = [token.upper for token in tokens]
     mentioned = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
@@ -87,7 +86,7 @@ def used_fields(tokens: list[Token], tables: Collection[str], columns: Collectio
 
 
 def _alias(tokens: list[Token], position: int) -> int | None:
-    """Where a table that is named at a place gets a name of its own."""
+    """The position where a table at this position gets an alias."""
     following = position + 1
     if following < len(tokens) and tokens[following].upper == "AS":
         return following + 1 if following + 1 < len(tokens) else None
@@ -97,7 +96,7 @@ def _alias(tokens: list[Token], position: int) -> int | None:
 def _paths(
     tokens: list[Token], names: Collection[int], tables: Collection[str], columns: Collection[str]
 ) -> dict[str, frozenset[Path]]:
-    """The fields that are used of `columns`; nothing if a row of a table may be used as a value."""
+    """The used fields of `columns`; nothing if a row of a table may be used as a value."""
     found: dict[str, set[Path]] = {}
     whole: set[str] = set()
     for position, token in enumerate(tokens):
@@ -116,7 +115,7 @@ def _paths(
 
 
 def _path(tokens: list[Token], position: int) -> Iterator[str]:
-    """The names in ``.a.b`` and ``['a']['b']`` at a place."""
+    """The names in ``.a.b`` and ``['a']['b']`` at a position."""
     while position + 1 < len(tokens):
         name = tokens[position + 1]
         if tokens[position].text == "." and name.kind in ("word", "quoted"):
@@ -135,7 +134,7 @@ def _is(tokens: list[Token], position: int, text: str) -> bool:
 
 
 def _selects_by_name(tokens: list[Token], words: list[str]) -> bool:
-    """Whether all that is selected is named: without ``*``, and with a SELECT for each FROM."""
+    """Whether all selected columns are named: without ``*``, and with a SELECT for each FROM."""
     selecting = [False]  # for each open bracket: whether a FROM may come
     for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
         before = words[position - 1] if position else ""

@@ -1,4 +1,4 @@
-"""What DataFusion can do."""
+"""The capabilities of DataFusion."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Row counts for DataFusion's planner: small Lance tables of a join are read first.
 
-DataFusion asks a Python dataset for no statistics, so it cannot tell the small side of a join from the large
-one. It knows the exact size of tables in memory. So, before a statement over several scans runs, the columns
-that it needs of the smallest tables are read into memory, as many as fit a budget of bytes, and the statement
-is planned again over these. A table that is scanned several times is also decoded only once that way.
+DataFusion does not ask a Python dataset for statistics, so it cannot distinguish the small side of a join
+from the large one. It does know the exact size of tables in memory. So, before a statement with several scans
+runs, the columns it needs from the smallest tables are read into memory, as many tables as fit a budget of
+bytes, and the statement is planned again with these tables. A table that is scanned several times is then
+also decoded only once.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from lance_sql.engines.table import from_the_start
 from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
 
-#: Bytes of a statement's tables that are read before it runs, unless the session says otherwise.
+#: Bytes of a statement's tables that are read before it runs, by default.
 MATERIALIZE_BYTES = 256 << 20
 
-#: Statements that do nothing before their rows are asked for, so that they can be planned twice.
+#: Statements that do nothing until their rows are read, so that they can be planned twice.
 _QUERY = re.compile(r"[\s(]*(?:SELECT|WITH)\b", re.IGNORECASE)
 
 _SCAN = re.compile(
     r"^\s*TableScan: (?P<table>.+?)(?: projection=\[(?P<columns>.*?)\])?(?:, \w+=\[.*)?$", re.M
 )
 
-#: Rows from which on a batch is cut, so that all partitions have work.
+#: Larger batches are cut, so that all partitions have work.
 _MIN_ROWS_TO_CUT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a plan needs of one table: `columns`, of the rows that pass `filter`; about `size` bytes."""
+    """What a plan reads from one table: `columns` of the rows that pass `filter`, about `size` bytes."""
 
     name: str
     table: DataFusionTable
@@ -60,11 +61,11 @@ def small_sides(
     plan: Callable[[str], Any],
     budget: int,
 ) -> list[Side]:
-    """The tables of the statement `text` to be read ahead; see the module.
+    """The tables of the statement `text` to read ahead; see the module.
 
-    `plan` makes a DataFrame of a text, `tables` are the Lance tables of the session by name, and `planning`
-    notes what plans ask of them. None are read ahead for a statement with one scan, and for a text that does
-    more than to query.
+    `plan` creates a DataFrame from a text, `tables` are the Lance tables of the session by name, and
+    `planning` records the scans of plans. No tables are read ahead for statements with a single scan, and for
+    texts that are not just a query.
     """
     if budget <= 0 or not _QUERY.match(text):
         return []
@@ -84,14 +85,14 @@ def small_sides(
 
 
 def scanned_tables(frame: Any) -> list[str]:
-    """The tables that a DataFrame scans, as often as it does."""
+    """The tables that a DataFrame scans, one entry per scan."""
     return [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
 
 
 def planned_with_counts(
     context: SessionContext, sides: Sequence[Side], text: str, plan: Callable[[str], Any], prefix: str = ""
 ) -> Any:
-    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these turn out not to suffice."""
+    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these are insufficient."""
     if not sides:
         return None
     with _in_memory(context, sides):
@@ -100,7 +101,7 @@ def planned_with_counts(
 
 
 def _tables(sides: Sequence[Side]) -> dict[str, JoinedTable]:
-    """The tables in memory as a text may name them."""
+    """The tables in memory, under the names that a text may use."""
     return {
         spelling: JoinedTable(side.table.schema.names, side.table.table.num_rows)
         for side in sides
@@ -112,7 +113,7 @@ def _is_query(text: str, plan: Callable[[str], Any]) -> bool:
     """Whether `text` can be planned on its own."""
     try:
         plan(text)
-    except Exception:  # DataFusion has no class of its own
+    except Exception:  # DataFusion has no specific class
         return False
     return True
 
@@ -131,8 +132,8 @@ def _sides(
             columns.update(names)
             if predicate is not None:
                 columns |= columns_of(from_arrow(predicate, table.schema))
-        # A filter may be applied if it is that of every scan of the table; scans that are hidden from the
-        # planner so far would show as a difference in number.
+        # A filter may be applied if it is the same in every scan of the table; scans that the planner has not
+        # shown so far would be noticed as a difference in number.
         common = len({str(predicate) for _, predicate in asked}) == 1
         counted = scans.count(name) == len(asked)
         needed = pa.schema([field for field in table.schema if field.name in columns])
@@ -165,7 +166,7 @@ def _in_memory(context: SessionContext, sides: Sequence[Side]) -> Iterator[None]
 
 
 def _read(side: Side) -> list[pa.RecordBatch]:
-    """The rows of `side` with all columns of the table: those that are not needed are nulls."""
+    """The rows of `side` with all columns of the table; columns that are not needed are null."""
     schema = side.table.schema
     names = [name for name in schema.names if name in side.columns]
     table = side.table.table

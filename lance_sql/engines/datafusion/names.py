@@ -1,4 +1,4 @@
-"""Lance names in a DataFusion context of the user's own."""
+"""Lance names in a user's own DataFusion context."""
 
 from __future__ import annotations
 
@@ -43,14 +43,13 @@ def install(
     storage_options: Mapping[str, Any] | None = None,
     allow_external: AllowExternal | None = None,
 ) -> None:
-    """Let statements of `context` name datasets as those of `lance_sql.connect` do.
+    """Let statements of `context` refer to datasets by name, as in `lance_sql.connect`.
 
     ``FROM 'a.lance'``, ``'a.lance@prod'``, ``lance_scan('a.lance', 3)`` and ``CREATE EXTERNAL TABLE t STORED
-    AS LANCE LOCATION 'a.lance' OPTIONS ('lance.version' '3')`` work wherever DataFusion looks tables up, and
-    with a `directory` so do the names of the datasets in it. Statements given to ``context.sql`` can also
-    travel in time, ``AT (VERSION => 3)``, name ``_rowid``, read metadata tables, and search:
-    ``lance_vector_search('a.lance', 'vector', [...])``, or in the order of a distance. Tables registered
-    so far are kept.
+    AS LANCE LOCATION 'a.lance' OPTIONS ('lance.version' '3')`` work wherever DataFusion looks up tables, and
+    with a `directory` so do the names of the datasets in it. Statements passed to ``context.sql`` also
+    support time travel, ``AT (VERSION => 3)``, ``_rowid``, metadata tables, and searches:
+    ``lance_vector_search('a.lance', 'vector', [...])``, or ordering by a distance. Existing tables are kept.
     """
     catalog = Catalog(directory, with_external_access(storage_options, allow_external))
     default = context.catalog("datafusion")
@@ -77,7 +76,7 @@ def register_directory(
 
 
 class LanceSchema(SchemaProvider):  # type: ignore[misc]
-    """The tables of a session, and any dataset by its path or name: a plan that names one opens it."""
+    """The tables of a session, and any dataset by path or name: it is opened when a plan refers to it."""
 
     def __init__(self, catalog: Catalog, tables: dict[str, Any]) -> None:
         self._catalog = catalog
@@ -85,7 +84,7 @@ class LanceSchema(SchemaProvider):  # type: ignore[misc]
 
     @property
     def table_names(self) -> list[str]:
-        """A property and a list, whatever the base class declares: that is how DataFusion reads it."""
+        """A property and a list, whatever the base class declares: DataFusion expects this."""
         return [*{*self._tables, *self._catalog.tables()}]
 
     def table(self, name: str) -> Any:
@@ -105,7 +104,7 @@ class LanceSchema(SchemaProvider):  # type: ignore[misc]
 
 
 class DirectoryCatalog(CatalogProvider):  # type: ignore[misc]
-    """A directory of datasets: each is a table of the one schema."""
+    """A directory of datasets: each is a table in a single schema."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._schema = LanceSchema(catalog, {})
@@ -176,7 +175,7 @@ def _lance_metadata(catalog: Catalog, path: Any, name: Any) -> Table:
 
 
 class _Names:
-    """The names of a context, which may be forgotten."""
+    """The names of a context, which may be garbage-collected."""
 
     def __init__(self, context: SessionContext) -> None:
         self._context = weakref.ref(context)
@@ -205,7 +204,7 @@ class _Names:
 
 
 def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
-    """Put the names of each statement of `context` into place before it is planned."""
+    """Register the names of each statement of `context` before it is planned."""
     names, this = _Names(context), weakref.ref(context)
     binding = Binding(names, catalog)
 
@@ -220,7 +219,7 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
-        # Names of values are parameters; named parameters beyond them are texts put into the statement.
+        # Named values are parameters; additional named parameters are texts inserted into the statement.
         statement, left, explained = searches.replaced(Statement(query), options.get("param_values"))
         if "param_values" in options:
             options["param_values"] = left

@@ -1,4 +1,4 @@
-"""What DataFusion asks of the tables of a session while it plans."""
+"""Records the scans that DataFusion plans."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class PlannedScan(NamedTuple):
 
 
 class Planning:
-    """The scans in the plans that a session makes, noted for those who ask, on their thread."""
+    """Records the scans in the plans of a session, for the thread that requests it."""
 
     def __init__(self) -> None:
         self._place = threading.local()
 
     @contextmanager
     def noted(self) -> Iterator[dict[DataFusionTable, list[PlannedScan]]]:
-        """The scans that are planned in the block, by table."""
+        """The scans planned in this block, by table."""
         scans: dict[DataFusionTable, list[PlannedScan]] = {}
         self._place.scans = scans
         try:
@@ -37,7 +37,7 @@ class Planning:
             self._place.scans = None
 
     def scanned(self, table: DataFusionTable, scan: PlannedScan) -> None:
-        """A scan of `table` is planned."""
+        """Record a planned scan of `table`."""
         scans = getattr(self._place, "scans", None)
         if scans is not None:
             scans.setdefault(table, []).append(scan)

@@ -53,17 +53,17 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
         super().__init__()
         if context is None:
-            # Parquet, CSV and JSON files are tables by their path, as in DuckDB.
+            # Parquet, CSV and JSON files can be used as tables by path, as in DuckDB.
             context = SessionContext(session_config()).enable_url_table()
         self.context = context
-        #: what plans ask of the tables, and the runs that their scans belong to
+        #: the scans of plans, and the runs to which they belong
         self._planning = Planning()
         self._runs = Runs(side_by_side=True)
         self._partitions = target_partitions(context)
         self._materialize_bytes = materialize_bytes
-        # DataFusion can be told to end where it scans only.
+        # DataFusion can only be stopped in its scans.
         self._call = Interruptible(lambda: None, patience=0.1)
-        #: names mean something else while a statement is planned over tables in memory
+        #: names are redefined while a statement is planned over tables in memory
         self.lock = threading.RLock()
 
     def register(
@@ -109,7 +109,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         def improved() -> Any:
             with self.lock:
                 if any(self._tables.get(name) is not table for name, table in known.items()):
-                    return None  # a name means something else by now: only the plan knows what it meant
+                    return None  # a name has been redefined since: only the plan has the old meaning
                 return self._improved(text, params)
 
         if not text.strip():
@@ -119,12 +119,12 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def _plan(self, text: str, params: Parameters) -> Any:
         _refuse_positional_joins(text)
-        # On another thread than the main one: DataFusion panics where a signal interrupts what it calls.
+        # Not on the main thread: DataFusion panics if a signal interrupts a Python call.
         run = self._runs.current or self.begin()
         return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
 
     def _improved(self, text: str, params: Parameters, prefix: str = "") -> Any:
-        """The statement planned over tables that are read ahead, None where that does not help."""
+        """The statement planned over tables that are read ahead, None if that does not help."""
         with self.lock:
             sides = self._small_sides(text, params)
             return planned_with_counts(
@@ -141,7 +141,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         )
 
     def scans_of(self, frame: Any) -> Mapping[str, int]:
-        """How often a DataFrame scans each Lance table, by name, in views and subqueries too."""
+        """How often a DataFrame scans each Lance table, by name, including in views and subqueries."""
         names = {
             spelling: table.table.name for name, table in self._tables.items() for spelling in spellings(name)
         }
@@ -151,7 +151,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         return StatementRun()
 
     def call(self, run: StatementRun, call: Callable[[], T]) -> T:
-        """What `call` returns, which runs `run`; Ctrl-C ends it."""
+        """The result of `call`, which runs `run`; Ctrl-C stops it."""
 
         def of_run() -> T:
             with self._runs.during(run):
@@ -161,7 +161,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     @contextmanager
     def running(self, run: StatementRun) -> Iterator[None]:
-        """What DataFusion plans in the block belongs to `run`; errors become ours."""
+        """Scans that DataFusion plans in the block belong to `run`; its errors are converted to ours."""
         try:
             with self._runs.during(run):
                 yield
@@ -199,7 +199,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         return EnginePlan(plan, "\n".join(parts), tree_of_lines(bodies[-1]), scans)
 
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
-        pass  # tables of DataFusion change at once
+        pass  # DataFusion's own tables change at once
 
     def check_transaction(self) -> None:
         pass
@@ -215,7 +215,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
 
 def _refuse_positional_joins(text: str) -> None:
-    """DataFusion takes POSITIONAL for a name of the table before it, and answers with every pair of rows."""
+    """DataFusion parses POSITIONAL as an alias of the preceding table, and returns every pair of rows."""
     if "positional" not in text.lower():
         return
     words = [token.upper for token in tokenize(text)]
@@ -230,12 +230,12 @@ _SCAN_BELOW_FILTER = re.compile(r"Filter: (?P<filter>.+)\n\s*TableScan: (?P<tabl
 
 
 def _residual_filters(logical_plan: str) -> dict[str, tuple[str, ...]]:
-    """Table -> the filter right above its scan, read off the text of a logical plan."""
+    """Table -> the filter directly above its scan, parsed from the text of a logical plan."""
     return {found["table"]: (found["filter"],) for found in _SCAN_BELOW_FILTER.finditer(logical_plan)}
 
 
 def _named(params: Parameters) -> dict[str, Any] | None:
-    """Positional parameters under the names 1, 2 ... that ``$1``, ``$2`` ask for."""
+    """Positional parameters under the names 1, 2 ... for ``$1``, ``$2``."""
     if params is None or isinstance(params, Mapping):
         return None if params is None else dict(params)
     return {str(position): value for position, value in enumerate(params, 1)}
@@ -244,7 +244,7 @@ def _named(params: Parameters) -> dict[str, Any] | None:
 class DataFusionQuery:
     """A planned DataFrame, None for a text without a statement.
 
-    `improved` plans it again just before it runs, when the planner can be told more; None if it cannot.
+    `improved` plans it again just before it runs, when the planner has more information; None if it cannot.
     """
 
     def __init__(self, engine: DataFusionEngine, frame: Any, improved: Callable[[], Any]) -> None:
@@ -272,8 +272,8 @@ class DataFusionQuery:
         return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        # Not RecordBatchReader.from_stream: pyarrow frees the native stream without the GIL, and with it
-        # Python objects of the scan. That crashes when garbage collection does it in a call from DataFusion.
+        # Not RecordBatchReader.from_stream: pyarrow frees the native stream without holding the GIL, and with
+        # it Python objects of the scan. That crashes if garbage collection does it in a call from DataFusion.
         if self._frame is None:
             return pa.schema([]), iter(())
         with self._engine.running(run):

@@ -1,9 +1,9 @@
 """Lance datasets in DataFusion.
 
 DataFusion scans any `pyarrow.dataset.Dataset` subclass: it asks the dataset for fragments, one partition
-each, and each fragment for a scanner. Here the fragments are row ranges of about equal size, so that one
-large file is still read in parallel. Every filter that DataFusion can say as a pyarrow expression is handed
-over and not applied again. There is no native plug-in, so the DataFusion major version does not matter.
+each, and each fragment for a scanner. Our fragments are row ranges of similar size, so a single large file is
+also read in parallel. Every filter that DataFusion can convert to a pyarrow expression is pushed down and not
+applied again. There is no native plug-in, so this works with any major version of DataFusion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DataFusionTable(PlainDataset):
-    """One dataset as DataFusion scans it."""
+    """A dataset in the form that DataFusion scans."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class DataFusionTable(PlainDataset):
 
     @property
     def schema(self) -> pa.Schema:
-        # DataFusion compares the metadata of what it planned with those of parts of the columns.
+        # DataFusion compares the metadata of the planned schema with those of projections.
         return self.table.schema.remove_metadata()
 
     def scanner(
@@ -55,7 +55,7 @@ class DataFusionTable(PlainDataset):
         self._planning.scanned(self, PlannedScan(tuple(names), as_expression(filter)))
         try:
             return super().scanner(names, filter)
-        except LanceError as error:  # DataFusion passes on no more than its text
+        except LanceError as error:  # DataFusion only passes on its text
             if self.runs is not None and self.runs.current is not None:
                 self.runs.current.failed(error)
             raise
@@ -64,9 +64,9 @@ class DataFusionTable(PlainDataset):
 def register(
     context: SessionContext, name: str, dataset: DatasetVersion, *, system_columns: Sequence[str] = ()
 ) -> DataFusionTable:
-    """Make `dataset` the table `name` of `context`, in place of what had that name.
+    """Register `dataset` as the table `name` of `context`, replacing any table of that name.
 
-    `system_columns`, such as ``_rowid``, become columns of the table. Returns what DataFusion scans.
+    `system_columns`, such as ``_rowid``, become columns of the table. Returns the registered object.
     """
     known = EngineTable(dataset, name, system_columns, total_order=True)
     table = DataFusionTable(known, target_partitions(context))
@@ -75,13 +75,13 @@ def register(
 
 
 def target_partitions(context: SessionContext) -> int | None:
-    """How many partitions `context` was configured to work on; it has no other place to say so."""
+    """The number of partitions in the configuration of `context`, which has no other way to read it."""
     found = re.search(r"\btarget_partitions = (\d+)", repr(context))
     return int(found[1]) if found else None
 
 
 def replace(context: SessionContext, name: str, table: Any) -> None:
-    """Make a `pyarrow.dataset.Dataset` the table `name` of `context`."""
+    """Register a `pyarrow.dataset.Dataset` as the table `name` of `context`."""
     quoted = quote(name)
     if context.table_exist(quoted):
         context.deregister_table(quoted)
@@ -89,7 +89,7 @@ def replace(context: SessionContext, name: str, table: Any) -> None:
 
 
 def as_dataset(data: Any) -> pads.Dataset:
-    """Arrow data as something DataFusion can scan any number of times."""
+    """Arrow data in a form that DataFusion can scan any number of times."""
     if isinstance(data, pads.Dataset):
         return data
     return pads.dataset(data if isinstance(data, pa.Table) else pa.table(data))

@@ -1,4 +1,4 @@
-"""What DuckDB can do."""
+"""The capabilities of DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What information_schema and SHOW ALL TABLES say: the tables of the engine, and every dataset."""
+"""The contents of information_schema and SHOW ALL TABLES: the tables of the engine, and all datasets."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _ALL_TABLES = pa.schema(
 
 
 class Source(Protocol):
-    """What has datasets, and an engine with tables of its own: a session, or a connection of the user."""
+    """A source of datasets and of an engine's own tables: a session, or a user's connection."""
 
     @property
     def catalog(self) -> Catalog:
         """The datasets, by name."""
 
     def of_engine(self, text: str) -> pa.Table:
-        """The rows of a query that concerns the engine only."""
+        """The rows of a query that only concerns the engine."""
 
     def known_to_engine(self) -> set[str]:
-        """The names under which the engine knows datasets and what describes them."""
+        """The names under which datasets and their metadata are registered with the engine."""
 
 
 class Listing:
-    """What there is in a session, as tables of information_schema have it."""
+    """The contents of a session, as tables of information_schema."""
 
     def __init__(self, session: Source) -> None:
         self._session = session
 
     def table(self, name: str) -> pa.Table:
-        """A table of information_schema, or ``all_tables``: what `SHOW ALL TABLES` answers."""
+        """A table of information_schema, or ``all_tables``: the result of `SHOW ALL TABLES`."""
         match name.removeprefix("information_schema."):
             case "tables":
                 return self._joined(name, self._tables())
@@ -62,7 +62,7 @@ class Listing:
                 return self._all_tables()
 
     def _listed(self) -> Iterator[Listed]:
-        """Every dataset, by whichever names it has."""
+        """All datasets, under all of their names."""
         catalog = self._session.catalog
         yield from catalog.attached.tables()
         inside = set(catalog.tables())
@@ -84,7 +84,7 @@ class Listing:
         ]
 
     def _schema(self, listed: Listed) -> pa.Schema:
-        """The columns of a dataset; none if it cannot be read, which queries of it will tell."""
+        """The columns of a dataset; none if it cannot be read, which is reported when it is queried."""
         try:
             dataset = self._session.catalog.listed(listed)
         except LanceError:
@@ -131,7 +131,7 @@ class Listing:
         return pa.concat_tables([own, pa.Table.from_pylist(rows, schema=own.schema)])
 
     def _of_engine(self, name: str) -> pa.Table:
-        """A table of the engine's information_schema, without the names that datasets are known by."""
+        """A table of the engine's information_schema, without the names registered for datasets."""
         own = self._session.of_engine(f"SELECT * FROM {name}")
         if "table_name" not in own.schema.names:
             return own

@@ -1,8 +1,7 @@
-"""Lance names in a DuckDB connection of the user's own.
+"""Lance names in a user's own DuckDB connection.
 
-DuckDB has no hook for names it does not know, so `install` puts one in front of the methods that take a
-statement: for connections it was called for, the statement's Lance tables are registered first. All other
-connections pass through.
+DuckDB has no hook for unknown names, so `install` wraps the methods that take a statement: for connections it
+was called for, the statement's Lance tables are registered first. All other connections are unaffected.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ if TYPE_CHECKING:
 #: Methods of a connection whose first argument is a statement.
 _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_names")
 
-#: The argument behind the statement that has its parameters.
+#: The position of the argument with the parameters.
 _PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "execute": "parameters"}
 
 #: The columns of a plan.
 _PLAN = ("explain_key", "explain_value")
 
-#: What may take the names with it that were registered: DROP VIEW, and the end of a transaction.
+#: Statements that may drop registered names: DROP VIEW, and the end of a transaction.
 _FORGETTING = {"ABORT", "COMMIT", "DROP", "END", "ROLLBACK"}
 
 
 class _Installed(NamedTuple):
-    """What is known for a connection: names of datasets, and how its statements search them."""
+    """The state of a connection: names of datasets, and how its statements search them."""
 
     binding: Binding
     searches: InstalledSearches
@@ -56,7 +55,7 @@ class _Installed(NamedTuple):
 _installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
 _hooked = False
 
-#: Runs a statement as it is, without a look at what it names.
+#: Runs a statement unchanged, without resolving names.
 _sql: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnection.sql
 
 
@@ -67,16 +66,16 @@ def install(
     storage_options: Mapping[str, Any] | None = None,
     allow_external: AllowExternal | None = None,
 ) -> None:
-    """Let statements of `connection`, and of its cursors, name datasets as those of `lance_sql.connect` do.
+    """Let statements of `connection` and its cursors refer to datasets by name, as in `lance_sql.connect`.
 
     ``FROM 'a.lance'``, ``lance_scan('a.lance', version => 3)``, ``AT (TAG => 'prod')``, metadata tables, and
-    with a `directory` the datasets in it by name. It holds for the statements of `sql`, `query`, `execute`
-    and `executemany`; the functions of the `duckdb` module use a connection of their own. Python variables
-    are found in all frames of the caller from then on, as by the setting ``python_scan_all_frames``.
-    ``lance_vector_search`` and queries in the order of a distance search as in sessions of `lance_sql`.
+    with a `directory` the datasets in it by name. This applies to statements run with `sql`, `query`,
+    `execute` and `executemany`; the functions of the `duckdb` module use their own connection. From then on,
+    Python variables are found in all frames of the caller, as with the setting ``python_scan_all_frames``.
+    ``lance_vector_search`` and ordering by a distance work as in sessions of `lance_sql`.
     """
     catalog = Catalog(directory, with_external_access(storage_options, allow_external))
-    connection.execute("SET python_scan_all_frames = true")  # a frame of ours is now in between
+    connection.execute("SET python_scan_all_frames = true")  # there is now one of our frames in between
     _installed[connection] = _install(connection, catalog)
     _hook()
 
@@ -101,14 +100,14 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Instal
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
-    """A table of information_schema, with the datasets that the connection knows."""
+    """A table of information_schema, including the datasets that are known to the connection."""
     from lance_sql.engines.duckdb.listing import Listing  # takes longer to import than a query
 
     return Listing(_Listed(names, binding())).table(name)
 
 
 class _Listed:
-    """What a connection has, as `Listing` asks for it."""
+    """The contents of a connection, for `Listing`."""
 
     def __init__(self, names: _Names, binding: Binding) -> None:
         self._names = names
@@ -116,12 +115,12 @@ class _Listed:
         self.known_to_engine = binding.registered
 
     def of_engine(self, text: str) -> pa.Table:
-        """The rows of a query, which names no dataset."""
+        """The rows of a query without datasets."""
         return _sql(self._names.open(), text).to_arrow_table()
 
 
 class _Names:
-    """The names of a connection, which may be forgotten."""
+    """The names of a connection, which may be garbage-collected."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = weakref.ref(connection)
@@ -158,10 +157,10 @@ def _hook() -> None:
 
 
 class _Method:
-    """A method that registers the tables of a statement first.
+    """A method that first registers the tables of a statement.
 
-    For connections without names of ours it is the method itself: a call has no frame in between, where
-    DuckDB would look for Python variables.
+    For connections without names of ours, it is the original method: calls then have no frame in between, in
+    which DuckDB would look for Python variables.
     """
 
     def __init__(self, method: Any, parameters: str | None) -> None:
@@ -209,7 +208,7 @@ def _call(
 
 
 def _with_tables_shown(statement: Statement, binding: Binding) -> Statement:
-    """A statement that shows the tables of the connection, and datasets by their names only."""
+    """A statement that lists the tables of the connection, with datasets under their own names only."""
     tokens = [token for token in statement.tokens if token.text != ";"]
     whole = shown(tokens)
     if whole == "columns":
@@ -226,7 +225,7 @@ def _with_tables_shown(statement: Statement, binding: Binding) -> Statement:
 
 
 def _names_shown(binding: Binding, asked: str, datasets: Sequence[str]) -> str:
-    """What shows the tables of the connection, and datasets by their names, not by how DuckDB knows them."""
+    """A query that lists the tables of the connection, with datasets under their own names."""
     hidden = binding.registered().difference(datasets)
     names = ", ".join(f"({_text(name)})" for name in datasets)
     more = f" UNION SELECT * FROM (VALUES {names})" if names else ""

@@ -1,8 +1,8 @@
 """Row counts of filtered scans for DuckDB's planner.
 
-DuckDB asks a table for its rows before it offers conditions, and plans with that number even where the scan
-accepts conditions that few rows pass. So a join is planned beforehand, to see what is accepted, and planned
-again for its execution with what is then left of each table.
+DuckDB asks a table for its row count before it offers conditions, and plans with that number even if the scan
+accepts conditions that few rows pass. So a join is planned twice: first to see which conditions are accepted,
+and then, for execution, with the estimated number of rows that remain of each table.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Planned:
-    """What DuckDB asked of a table while it planned: scans, and conditions that it offered."""
+    """What DuckDB requested from a table while planning: scans, and conditions that it offered."""
 
     scans: int = 0
     decisions: list[Decision] = field(default_factory=list)
 
 
 class Planning:
-    """What DuckDB asks of the tables of a session while it plans, and what they answer."""
+    """Records what DuckDB requests from the tables of a session while planning, and gives it row counts."""
 
     def __init__(self) -> None:
         self._planned: dict[DuckDBTable, Planned] | None = None
@@ -37,7 +37,7 @@ class Planning:
 
     @contextmanager
     def noted(self) -> Iterator[dict[DuckDBTable, Planned]]:
-        """What DuckDB asks in the block, of each table that it scans."""
+        """Record what DuckDB requests from each table that it scans in this block."""
         planned: dict[DuckDBTable, Planned] = {}
         self._planned = planned
         try:
@@ -47,7 +47,7 @@ class Planning:
 
     @contextmanager
     def expecting(self, rows: Mapping[DuckDBTable, int]) -> Iterator[None]:
-        """Let statements that are planned in the block count on `rows`."""
+        """Use `rows` as row counts for statements that are planned in this block."""
         self._expected = rows
         try:
             yield
@@ -55,28 +55,28 @@ class Planning:
             self._expected = {}
 
     def rows(self, table: DuckDBTable) -> int:
-        """The rows of a table that DuckDB is about to scan: those that are expected, or all."""
+        """The row count of a table that DuckDB is about to scan: the expected count, or that of all rows."""
         if self._planned is not None:
             self._planned.setdefault(table, Planned()).scans += 1
         expected = self._expected.get(table)
         return table.table.num_rows if expected is None else expected
 
     def decided(self, table: DuckDBTable, decision: Decision) -> None:
-        """A condition that DuckDB offered was accepted or not."""
+        """Record whether a condition that DuckDB offered was accepted."""
         if self._planned is not None:
             self._planned.setdefault(table, Planned()).decisions.append(decision)
 
 
 def may_expect_fewer(planned: Mapping[DuckDBTable, Planned]) -> bool:
-    """Whether a statement joins tables of which one is large enough for its scan to accept conditions."""
+    """Whether a statement joins tables, one of them large enough for its scan to accept conditions."""
     scans = sum(noted.scans for noted in planned.values())
     return scans > 1 and not all(is_small(source.table.dataset) for source in planned)
 
 
 def expected_rows(planned: Mapping[DuckDBTable, Planned]) -> dict[DuckDBTable, int]:
-    """How many rows pass the conditions that the scans of a join accept.
+    """How many rows pass the conditions accepted by the scans of a join.
 
-    Without tables that accept nothing, or are scanned several times.
+    Excludes tables that accept no conditions, or are scanned several times.
     """
     if not may_expect_fewer(planned):
         return {}

@@ -1,8 +1,8 @@
-"""Which conditions DuckDB hands over to our scan, and why.
+"""Which conditions of DuckDB our scan applies, and why.
 
-DuckDB does not test again what a scan accepts. It pays to accept a condition where the scan then reads less
-than the whole table, or where so few rows pass that the other columns need not be decoded; anything else
-DuckDB's own vectorised filter does at least as fast.
+DuckDB does not test accepted conditions again. It pays to accept a condition if the scan then reads less than
+the whole table, or if so few rows pass that the other columns need not be decoded. Otherwise, DuckDB's own
+vectorized filter is at least as fast.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
     from lance_engine.scan.plan import FilterPlan
 
-#: Tables of fewer bytes are read in the time that looking for something better takes.
+#: Smaller tables are read completely in the time that a decision would take.
 _SMALL_BYTES = 8 << 20
-#: What indices and zone maps leave of the rows, at most, for their work to pay.
+#: Maximum share of rows left by indices and zone maps for them to be worth using.
 _PRUNED_SHARE = 1 / 4
-#: Where so few rows remain to be tested, the condition costs nothing, whatever it leaves.
+#: If so few rows remain to be tested, the condition is always accepted, because it costs nothing.
 _TESTED_SHARE = 1 / 16
-#: What may pass, at most, where only tests tell.
+#: Maximum share of rows that pass, if only testing each row decides.
 _SELECTIVE_SHARE = 1 / 32
-#: The same where the rows that pass give their keys to the scan of a larger table.
+#: The same, if the rows that pass give their keys to the scan of a larger table.
 _SELECTIVE_KEYS_SHARE = 1 / 8
 
-#: Fragments whose zone maps are looked at, spread over the dataset: each costs requests if it is not local.
+#: Number of fragments whose zone maps are checked, spread over the dataset: remote ones cost requests.
 _FRAGMENTS, _REMOTE_FRAGMENTS = 64, 4
 
 
@@ -43,7 +43,7 @@ def is_small(dataset: DatasetVersion) -> bool:
 
 
 class _Pruned(NamedTuple):
-    """What is left of the rows before any is read, as shares of all: `tested` ones may or may not pass."""
+    """The remaining rows before any are read, as shares of all rows: `tested` ones may or may not pass."""
 
     left: float
     tested: float
@@ -51,7 +51,7 @@ class _Pruned(NamedTuple):
 
 
 class Condition:
-    """A condition over `dataset`; what indices and zone maps say of it is found once."""
+    """A condition over `dataset`; indices and zone maps are consulted once."""
 
     def __init__(self, dataset: DatasetVersion, tree: Node) -> None:
         self.dataset = dataset
@@ -63,7 +63,7 @@ class Condition:
 
     @property
     def plan(self) -> FilterPlan:
-        """The condition as scans take it."""
+        """The condition in the form that scans accept."""
         if self._plan is None:
             from lance_engine.scan.plan import FilterPlan
 
@@ -71,15 +71,15 @@ class Condition:
         return self._plan
 
     def forget_plan(self) -> None:
-        """Free what an index found, which may be the addresses of many rows."""
+        """Free the index results, which may be the addresses of many rows."""
         self._plan = None
 
 
 def decide(condition: Condition) -> Decision:
-    """Whether it pays that a scan applies `condition`; milliseconds, on local files."""
+    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files."""
     try:
         return _decide(condition)
-    except (LanceError, OSError):  # the scan itself will meet and report it
+    except (LanceError, OSError):  # the scan itself will fail and report it
         return Decision(str(condition), False, "table statistics are unavailable")
 
 
@@ -119,15 +119,15 @@ def _pruned(condition: Condition) -> _Pruned:
 def excludes_for_keys(condition: Condition, decision: Decision) -> bool:
     """Whether a scan that gives keys to another should apply a condition, which the engine applies as well.
 
-    The engine keeps it, so that it plans with what it expects of it.
+    The engine keeps the condition, so that it plans with its own estimate.
     """
     dataset = condition.dataset
     if decision.pushed or not dataset.snapshot.is_local:
         return False
     share = decision.share
-    if is_small(dataset):  # of which no sample was taken
+    if is_small(dataset):  # without a sample
         try:
             share = sampled_share(dataset, condition.plan)
-        except (LanceError, OSError):  # the scan itself will meet and report it
+        except (LanceError, OSError):  # the scan itself will fail and report it
             return False
     return share <= _SELECTIVE_KEYS_SHARE

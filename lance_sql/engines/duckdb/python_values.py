@@ -1,4 +1,4 @@
-"""Values as DuckDB gives them to Python, where Arrow has no type that says the same."""
+"""Values as DuckDB returns them to Python, for types that Arrow does not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lance_sql.engines.base import Convert, whole_number
 
 
 def converters(kinds: Sequence[Any]) -> list[Convert | None]:
-    """For columns of these types, what makes Python values of pyarrow's; None where they are equal."""
+    """For columns of these types, the conversion of pyarrow's Python values; None if they are equal."""
     return [_converter(kind) for kind in kinds]
 
 

@@ -1,6 +1,6 @@
-"""Statements on a connection of the user's own that would change a dataset, or hide its name, and cannot.
+"""Refuses statements on a user's own connection that would change a dataset or hide its name.
 
-DuckDB knows a dataset as a view: it would rename the view, or make a table that no query sees.
+To DuckDB, a dataset is a view: it would rename the view, or create a table that no query sees.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.text.tokens import Token
 
-#: What stands between the first word of a statement and the name that it concerns.
+#: The tokens between the first word of a statement and the affected name.
 _BEFORE_NAME = frozenset(
     {"OR", "REPLACE", "IGNORE", "TEMP", "TEMPORARY", "UNLOGGED", "TABLE", "VIEW", "IF", "NOT", "EXISTS"}
     | {"INTO", "FROM", "ON", "COLUMN"}
@@ -23,7 +23,7 @@ _CHANGES = frozenset(
 
 
 def refuse_changes(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]]) -> None:
-    """UnsupportedFeatureError if a statement would change a dataset, or what its name means."""
+    """UnsupportedFeatureError if a statement would change a dataset, or redefine its name."""
     start = 0
     for place, token in enumerate([*tokens, None]):
         if token is None or token.text == ";":
@@ -39,7 +39,7 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
     words = {token.upper for token in before}
     if words.isdisjoint({"TABLE", "VIEW"}) and first in ("ALTER", "CREATE", "DROP"):
         return
-    if first == "DROP" and "VIEW" in words:  # DuckDB is told again what it loses, by the next statement
+    if first == "DROP" and "VIEW" in words:  # the next statement registers again what DuckDB drops
         return
     named = tokens[len(before) + 1 :][:2]
     if not named or (named[-1].text == "." and "COLUMN" not in words):

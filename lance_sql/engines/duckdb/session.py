@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lance_sql.engines.table import Parts
 
 
-#: Statements of which it is kept what their scans leave, so that they are planned once when they run again.
+#: Number of statements whose estimates are kept, so that they are planned only once when they run again.
 _KEPT_COUNTS = 64
 
 
@@ -51,17 +51,17 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
-        # Python variables are no tables: those in reach would be our own, not the caller's.
+        # Python variables are not tables: those in scope would be our own, not the caller's.
         self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
         #: statement, parameters and whether scans give one another keys
         #: -> the tables of a join, and the rows that its scans leave of them
         self._counted: dict[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
-        #: data of other kinds by name
+        #: other data by name
         self._others: dict[str, Any] = {}
-        #: what its plans ask of the tables, and the rows that they expect
+        #: what its plans request from tables, and the row counts that they expect
         self._planning = Planning()
         self._runs = Runs()
-        #: makes calls of DuckDB that Ctrl-C ends
+        #: runs calls of DuckDB so that Ctrl-C can interrupt them
         self.call = Interruptible(self.connection.interrupt)
         self.lock = threading.RLock()
 
@@ -123,7 +123,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def _expected(
         self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
     ) -> dict[DuckDBTable, int]:
-        """How many rows a query, planned over some tables, should be executed with."""
+        """The row counts with which a query over some tables should be executed."""
         if not may_expect_fewer(planned):
             return {}
         run = self._runs.current
@@ -152,14 +152,14 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def running(
         self, run: StatementRun, expected: Callable[[], Mapping[DuckDBTable, int]] = dict
     ) -> Iterator[None]:
-        """What DuckDB scans in the block belongs to `run`, and is planned with the rows that are `expected`.
+        """Scans of DuckDB in the block belong to `run`, and are planned with the row counts `expected`.
 
-        Errors become ours.
+        Its errors are converted to ours.
         """
         try:
             with self._runs.during(run), self._planning.expecting(expected()):
                 yield
-        except (duckdb.Error, RuntimeError, pa.ArrowInvalid) as error:  # Arrow takes no types of any depth
+        except (duckdb.Error, RuntimeError, pa.ArrowInvalid) as error:  # Arrow limits the nesting of types
             raise self.translate(error, run) from None
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
@@ -194,7 +194,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         planned: Mapping[DuckDBTable, Planned],
         residual: tuple[str, ...],
     ) -> Iterator[ScanReport]:
-        """DuckDB does not name the source of a scan: its columns and size tell."""
+        """DuckDB does not name the source of a scan: it is identified by its columns and size."""
         projected = _as_tuple(details.get("Projections", ()))
         rows = str(details.get("Estimated Cardinality", ""))
         for scanned, noted in planned.items():
@@ -238,7 +238,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
 
 def _columns(projected: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """The columns of a table that a plan projects or has fields of; None if others are among them."""
+    """The columns of a table that a plan reads, completely or by field; None if others are among them."""
     found: dict[str, None] = {}
     for text in projected:
         if text not in names:
@@ -254,7 +254,7 @@ def _as_tuple(value: Any) -> tuple[str, ...]:
 
 
 def _reader_of(relation: duckdb.DuckDBPyRelation) -> Callable[[], pa.RecordBatchReader]:
-    """What streams a relation; DuckDB 1.4 calls it otherwise, and takes other names for columns."""
+    """A function that streams a relation; its name and the column names differ in DuckDB 1.4."""
     found: Callable[[], pa.RecordBatchReader] = (
         relation.to_arrow_reader
         if hasattr(type(relation), "to_arrow_reader")
@@ -266,8 +266,7 @@ def _reader_of(relation: duckdb.DuckDBPyRelation) -> Callable[[], pa.RecordBatch
 class DuckDBQuery:
     """A relation, None for a text without a statement.
 
-    `expected` tells the row counts that the statement should be planned with, `scans` how often it scans
-    tables.
+    `expected` are the row counts with which to plan the statement, `scans` how often it scans tables.
     """
 
     def __init__(
@@ -313,7 +312,7 @@ class DuckDBQuery:
             try:
                 with self._engine.running(run):
                     batch = self._engine.call(lambda: next(reader, None))
-            except Exception as error:  # pyarrow's, with the text of DuckDB's or ours
+            except Exception as error:  # a pyarrow error with the text of DuckDB's or ours
                 raise self._engine.translate(error, run) from None
             if batch is None:
                 return

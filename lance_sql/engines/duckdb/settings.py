@@ -1,4 +1,4 @@
-"""Settings of a DuckDB connection that decide what a statement means."""
+"""DuckDB settings that determine the meaning of a statement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import duckdb
 
 
 def nulls_are_last(connection: duckdb.DuckDBPyConnection, descending: bool) -> bool:
-    """Whether nulls come last in an order that does not say where."""
+    """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
     rows = connection.sql("SELECT current_setting('default_null_order')").fetchall()
     order = str(rows[0][0]).lower() if rows else ""
     by_order = "nulls_first_on_asc_last_on_desc" if descending else "nulls_last_on_asc_first_on_desc"

@@ -1,9 +1,9 @@
 """Lance datasets in DuckDB.
 
 DuckDB 2 scans Python objects through a small protocol, `duckdb._sources.ArrowScanSource`: the row count
-reaches the optimiser, each conjunct of a filter is offered on its own, and batches arrive as an Arrow C
-stream. The package is private to DuckDB, so its absence is no error: a dataset is then scanned through its
-`pyarrow.dataset.Dataset` face, which DuckDB plans as one row.
+reaches the optimizer, each conjunct of a filter is offered separately, and batches arrive as an Arrow C
+stream. This module is private to DuckDB, so it may be missing: a dataset is then scanned through its
+`pyarrow.dataset.Dataset` interface, which DuckDB plans with one row.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _HAS_SOURCES = ArrowScanSource is not object
 
 Pushdown = Literal["auto", "all", "none"]
 
-#: Rows of a batch: 32 of DuckDB's vectors, so that its threads seldom wait for one another; of a small table
-#: fewer, so that there are enough batches for all of them, but no less than eight vectors.
+#: Rows per batch: 32 of DuckDB's vectors, so that its threads seldom wait for one another. Small tables have
+#: smaller batches, at least eight vectors, so that all threads have work.
 _BATCH_ROWS, _LEAST_BATCH_ROWS, _BATCHES = 65_536, 16_384, 16
-#: Predicates of a table whose decision is kept, and of how many of these what indices found.
+#: Number of predicates per table whose decision is kept, and of those that keep index results.
 _KEPT_DECISIONS, _KEPT_PLANS = 256, 8
 
 
 class _Offered(NamedTuple):
-    """A predicate that DuckDB offered: as our condition, None for what is none, and the decision on it.
+    """A predicate that DuckDB offered, converted to our condition (None if not possible), and the decision.
 
-    `gives_keys`: the scan applies it as well, for the keys that it gives to others.
+    `gives_keys`: the scan applies it as well, because it gives keys to other scans.
     """
 
     condition: Condition | None
@@ -59,16 +59,16 @@ class _Offered(NamedTuple):
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
-    """One dataset as a DuckDB scan source.
+    """A dataset as a DuckDB scan source.
 
-    An accepted predicate is ours alone: DuckDB does not apply it again, and plans with the row count of the
-    whole table, unless `planning` says what is left. ``pushdown="auto"`` accepts what
-    `lance_sql.engines.duckdb.pushdown` finds worthwhile; ``"all"`` and ``"none"`` are there for measuring.
+    DuckDB does not apply accepted predicates again, and plans with the row count of the whole table, unless
+    `planning` has an estimate. ``pushdown="auto"`` accepts predicates according to
+    `lance_sql.engines.duckdb.pushdown`; ``"all"`` and ``"none"`` are for measurements.
     """
 
-    #: the snapshot is immutable, so the schema is too
+    #: a snapshot is immutable, so the schema is too
     schema_is_stable = True
-    #: batches come from native threads
+    #: batches are read from native threads
     pull_under_gil = False
 
     def __init__(
@@ -83,7 +83,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the key of the predicate, and whether keys are given; a statement is planned more than once
+        #: by the key of the predicate, and whether keys are given; statements are planned more than once
         self._offered: dict[tuple[Hashable, bool], _Offered] = {}
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -95,7 +95,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self._scan().stream().capsule()
 
     def rows(self) -> int:
-        """The rows to plan with; called once per planning, before any predicate is offered."""
+        """The row count for planning; called once per planning, before any predicate is offered."""
         keys = self._keys
         if keys is not None:
             keys.planned(self.table.name)
@@ -112,13 +112,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     @property
     def _keys(self) -> JoinKeys | None:
-        """What holds the keys that this table gives to others in the current run."""
+        """The keys that this table gives to others in the current run."""
         run = self._runs.current
         keys = None if run is None else run.join_keys
         return keys if keys is not None and self.table.name in keys.givers else None
 
     def _offered_as(self, predicate: Any) -> _Offered:
-        """What was found of `predicate` when DuckDB first offered it."""
+        """The decision made when DuckDB first offered `predicate`."""
         key = _predicate_key(predicate)
         gives_keys = self._keys is not None
         offered = self._offered.get((key, gives_keys))
@@ -131,7 +131,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return offered
 
     def _keep_plan(self, condition: Condition) -> None:
-        """Keep what was found of the newest conditions for the scans that follow."""
+        """Keep the index results of the newest conditions for later scans."""
         if len(self._with_plans) == _KEPT_PLANS:
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
@@ -169,14 +169,14 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self.table.scan(columns, filter, run=self._runs.current)
 
     def described(self, columns: Sequence[str], decisions: Sequence[Decision]) -> Scanner:
-        """A scan of `columns` of the rows that pass the conditions which `decisions` push down; not run."""
+        """A scan, not run, of `columns` of the rows that pass the pushed-down conditions in `decisions`."""
         pushed = {decision.condition for decision in decisions if decision.pushed}
         known = [offered.condition for offered in self._offered.values() if offered.decision.pushed]
         chosen = [found for found in known if found is not None and str(found) in pushed]
         return self.table.scan(columns, self._plan_of(chosen), run=None).scanner
 
     def _filter(self, predicates: Sequence[Any]) -> FilterPlan | None:
-        """Accepted predicates as a scan takes them: with what was found of each when it was accepted."""
+        """Accepted predicates as a scan takes them, with the index results from when they were accepted."""
         conditions = []
         for predicate in predicates:
             condition = self._offered_as(predicate).condition
@@ -199,12 +199,12 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
 
 def _predicate_key(predicate: Any) -> Hashable:
-    """A key that differs for different predicates over a table; constants have the types of their columns.
+    """A key that is unique per predicate over a table; constants have the types of their columns.
 
-    It is the text of most predicates; writing that of thousands of values takes longer than their lookup.
+    Usually its text; formatting thousands of values would take longer than looking them up.
     """
     if type(predicate).__name__ == "In" and type(predicate.operand).__name__ == "Col":
-        with suppress(AttributeError, TypeError):  # something other than plain constants
+        with suppress(AttributeError, TypeError):  # not only plain constants
             values = (predicate.operand.parts, tuple(value.value for value in predicate.values))
             hash(values)
             return values
@@ -213,7 +213,7 @@ def _predicate_key(predicate: Any) -> Hashable:
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
-    """`kind`, or what DuckDB can read of it: one float16 or decimal256 column bars a whole table."""
+    """`kind`, or a type that DuckDB can read instead: a float16 or decimal256 column blocks the table."""
     if pa.types.is_float16(kind):
         return pa.float32()
     if pa.types.is_decimal256(kind):
@@ -246,10 +246,10 @@ def register(
     pushdown: Pushdown = "auto",
     system_columns: Sequence[str] = (),
 ) -> DuckDBTable | None:
-    """Make `dataset` the table `name` of `connection`, which other connections and cursors do not share.
+    """Register `dataset` as the table `name` of `connection`, but not of other connections and cursors.
 
-    `system_columns`, such as ``_rowid``, become columns of the table. Returns what DuckDB scans, None where
-    that is a plain dataset.
+    `system_columns`, such as ``_rowid``, become columns of the table. Returns the registered object, None for
+    a plain dataset.
     """
     scanned = source(dataset, name, system_columns, pushdown)
     connection.register(name, scanned)
@@ -265,11 +265,11 @@ def source(
     runs: Runs | None = None,
     parts: Parts | None = None,
 ) -> DuckDBTable | PlainDataset:
-    """What DuckDB scans for `dataset` under a name; LanceError if nobody knows how many rows it has.
+    """The object that DuckDB scans for `dataset`; LanceError if its row count is unknown.
 
-    `parts` are in place of whole structs.
+    `parts` replace whole structs.
     """
-    # DuckDB asks for the count as soon as it hears the name, and an error would then come as one of its own.
+    # DuckDB requests the count during registration, and would report an error as its own.
     _ = dataset.snapshot.num_rows
     if not (system_columns or dataset.storage_schema.names):
         raise UnsupportedFeatureError(

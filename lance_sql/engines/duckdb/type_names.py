@@ -1,4 +1,4 @@
-"""How DuckDB calls the types of columns."""
+"""DuckDB's names for column types."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lance_sql.scratch import scratch
 
 
 def duckdb_types(schema: pa.Schema) -> list[str]:
-    """How DuckDB calls the types of the columns."""
+    """DuckDB's names for the types of the columns."""
     return [_duckdb_type(declared_type(field.type), *_extension(field)) for field in schema]
 
 
 def _extension(field: pa.Field) -> tuple[bytes | None, ...]:
-    """What the metadata of a field says of its type: JSON is declared as text that is called so."""
+    """The type in the metadata of a field: JSON is declared as a string with a type name."""
     metadata = field.metadata or {}
     return tuple(metadata.get(key) for key in _EXTENSION)
 
