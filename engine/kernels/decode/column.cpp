@@ -4,6 +4,13 @@
 
 namespace lance {
 
+namespace {
+
+// Memory for what files claim is requested in advance only as far as a batch may reasonably go.
+constexpr uint64_t kMostReserved = uint64_t{256} << 20;
+
+}  // namespace
+
 LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
                        std::vector<std::shared_ptr<const Source>> sources)
     : name_(std::move(name)),
@@ -52,20 +59,19 @@ void LeafColumn::visit_pages(uint64_t begin, uint64_t end, Visit visit) const {
 }
 
 void LeafColumn::reserve(uint64_t begin, uint64_t end, LeafOutput& out) const {
-  // Memory for what files claim is requested in advance only as far as a batch may reasonably go.
-  constexpr uint64_t kMost = uint64_t{256} << 20;
   uint64_t rows = end - begin;
   bool nested = std::any_of(path_.begin(), path_.end(), [](const Layer& layer) { return layer.list(); });
   if (!nested) {
     if (type_.kind == LeafKind::kFixed)
-      out.values.data.reserve(std::min(rows * out.values.value_bytes(), kMost));
-    if (type_.variable()) out.values.offsets.reserve(std::min((rows + 1) * type_.offset_width(), kMost));
+      out.values.data.reserve(std::min(rows * out.values.value_bytes(), kMostReserved));
+    if (type_.variable())
+      out.values.offsets.reserve(std::min((rows + 1) * type_.offset_width(), kMostReserved));
   }
   if (type_.variable()) {
     uint64_t bytes = 0;
     visit_pages(begin, end,
                 [&](size_t i, uint64_t from, uint64_t to) { bytes += pages_[i]->expected_bytes(to - from); });
-    out.values.data.reserve(std::min(bytes, kMost));
+    out.values.data.reserve(std::min(bytes, kMostReserved));
   }
 }
 
@@ -108,16 +114,23 @@ void LeafColumn::decode(const Selection& selection, const Overlays& overlays, Le
   if (selection.by_rows) return decode_rows(selection.rows, overlays, out, scratch);
   if (out.test) {
     out.matches.reserve(selection.count());  // at once: it would grow with every chunk, copying each time
-    for (const RowRange& range : selection.ranges) test_range(range.begin, range.end, overlays, out, scratch);
+    for (const RowRange& range : selection.ranges)
+      reduce_range(range.begin, range.end, overlays, out, scratch);
+    return;
+  }
+  if (out.narrow) {
+    out.narrowed.reserve(std::min<uint64_t>(selection.count() * 8, kMostReserved));
+    for (const RowRange& range : selection.ranges)
+      reduce_range(range.begin, range.end, overlays, out, scratch);
     return;
   }
   if (selection.ranges.size() == 1 && alias(selection.ranges[0], overlays, out)) return;
   for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, overlays, out, scratch);
 }
 
-// In runs that stay in the cache between being decoded and being tested.
-void LeafColumn::test_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
-                            Scratch& scratch) const {
+// In runs that stay in the cache between being decoded and being tested or made narrower.
+void LeafColumn::reduce_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
+                              Scratch& scratch) const {
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
     const Source& source = overlaid(sources_[i], overlays);
     pages_[i]->prepare(source);
@@ -125,6 +138,7 @@ void LeafColumn::test_range(uint64_t begin, uint64_t end, const Overlays& overla
       stop = std::min(to, pages_[i]->run_end(from));
       pages_[i]->decode_range(source, from, stop, out, scratch);
       out.test_values();
+      out.narrow_values();
     }
   });
 }
@@ -153,6 +167,7 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Overlays& ove
     pages_[i]->prepare(source);
     pages_[i]->decode_rows(source, local.data(), local.size(), out, scratch);
     out.test_values();
+    out.narrow_values();
   });
   check(next == rows.size(), "rows to take must ascend");
 }
@@ -231,8 +246,10 @@ FieldPtr make_altered_field(FieldPtr inner, void (ArrayBuilder::*alter)()) {
 
 Columns Columns::narrowed(const std::vector<uint32_t>& indices) const {
   std::vector<FieldPtr> fields = fields_;
-  for (uint32_t index : indices)
-    fields.at(index) = make_altered_field(fields.at(index), &ArrayBuilder::narrow_decimals);
+  for (uint32_t index : indices) {
+    FieldPtr narrow = fields.at(index)->narrowed();
+    fields.at(index) = narrow ? narrow : make_altered_field(fields.at(index), &ArrayBuilder::narrow_decimals);
+  }
   return Columns(std::move(fields));
 }
 

@@ -43,8 +43,8 @@ class LeafColumn {
   std::vector<std::vector<Range>> page_buffers() const;
 
  private:
-  void test_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
-                  Scratch& scratch) const;
+  void reduce_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
+                    Scratch& scratch) const;
   void decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                     Scratch& scratch) const;
   void decode_rows(std::span<const uint32_t> rows, const Overlays& overlays, LeafOutput& out,
@@ -73,6 +73,8 @@ class Field {
                               Scratch& scratch) const = 0;
   // The same field, whose values are the outcome of a test; null if it cannot be tested while decoding.
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
+  // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
+  virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }
 };
 
 using FieldPtr = std::shared_ptr<const Field>;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "decode/narrow.hpp"
 #include "decode/value_test.hpp"
 
 namespace lance {
@@ -28,6 +29,10 @@ Dictionary::Dictionary(const LeafType& type, const BlockDecoder& decoder, Span b
           "the width of dictionary values does not fit the type of the column");
     width_ = type.width;
     decoder.decode(buffer, count, values_, scratch);
+    if (width_ == 16) {
+      check(values_.size() >= count * 16, "a dictionary has fewer values than it claims");
+      fits_ = narrow_values(values_.data(), narrow_.extend(count * 8), count);
+    }
   }
 }
 
@@ -210,6 +215,29 @@ void Dictionary::gather(Span indices, unsigned index_width, uint64_t count, Leaf
     default:
       return gather_from(reinterpret_cast<const uint64_t*>(indices.data), count, out);
   }
+}
+
+bool Dictionary::gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const {
+  check(width_ == 16, "only plain decimals can be made narrower");
+  check_codes(indices, index_width, count);
+  uint8_t* target = out.extend(count * 8);
+  switch (index_width) {
+    case 1:
+      gather_fixed<uint8_t, 8>(indices.data, count, narrow_.data(), target);
+      break;
+    case 2:
+      gather_fixed<uint16_t, 8>(reinterpret_cast<const uint16_t*>(indices.data), count, narrow_.data(),
+                                target);
+      break;
+    case 4:
+      gather_fixed<uint32_t, 8>(reinterpret_cast<const uint32_t*>(indices.data), count, narrow_.data(),
+                                target);
+      break;
+    default:
+      gather_fixed<uint64_t, 8>(reinterpret_cast<const uint64_t*>(indices.data), count, narrow_.data(),
+                                target);
+  }
+  return fits_;
 }
 
 void Dictionary::append_to(LeafValues& out) const {

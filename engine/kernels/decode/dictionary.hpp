@@ -24,6 +24,8 @@ class Dictionary {
   // Throws unless every index has a value.
   void check_codes(Span indices, unsigned index_width, uint64_t count) const;
 
+  // Appends the values, decimals of 128 bits, in 64 bits to `out`; false where some have more bits.
+  bool gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const;
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 
@@ -45,7 +47,9 @@ class Dictionary {
   uint64_t width_ = 0;    // bytes of a fixed-width value
   uint64_t longest_ = 0;  // bytes of the longest string
   Bytes values_;
-  Bytes cells_;  // of short strings: all equally long, the value first and its length in the last byte
+  Bytes narrow_;      // values of 128 bits in 64 bits
+  bool fits_ = true;  // whether these are the same
+  Bytes cells_;       // of short strings: all equally long, the value first and its length in the last byte
   uint64_t cell_ = 0;
   std::unique_ptr<uint64_t[]> starts_;
   std::unique_ptr<uint32_t[]> lengths_;

@@ -280,6 +280,8 @@ class MiniBlock : public Page {
       const auto entries = out.test->entries(*dictionary_, type_);
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       match_codes(codes, entries->data(), indices.length(), out.matches);
+    } else if (out.narrow) {
+      out.fits &= dictionary_->gather_narrow(codes, d_.index_width, indices.length(), out.narrowed);
     } else if (out.coded) {
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       out.add_codes(codes, d_.index_width, indices.length(), base);

@@ -1,5 +1,7 @@
 #include "decode/page.hpp"
 
+#include "decode/narrow.hpp"
+
 namespace lance {
 
 namespace {
@@ -25,6 +27,14 @@ void LeafOutput::add_codes(Span indices, unsigned index_width, uint64_t count, u
     default:
       return widen_codes<uint64_t>(indices.data, count, base, target);
   }
+}
+
+void LeafOutput::narrow_values() {
+  const uint64_t count = values.length();
+  if (!narrow || !count) return;
+  check(values.data.size() == count * 16, "a column of decimals is shorter than its rows");
+  fits &= lance::narrow_values(values.data.data(), narrowed.extend(count * 8), count);
+  values.clear();
 }
 
 void LeafOutput::add_identity_codes(uint64_t first) {

@@ -37,6 +37,10 @@ struct LeafOutput {
     test->test(values, matches);
     values.clear();
   }
+  // Asks for decimals of 128 bits in 64 bits.
+  void as_narrow() { narrow = true; }
+  // Moves the values so far to `narrowed`.
+  void narrow_values();
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);
   // Codes into the dictionary whose values begin at `base`.
@@ -48,6 +52,9 @@ struct LeafOutput {
   Bytes codes;  // int32 each
   const ValueTest* test = nullptr;
   Bits matches;  // one per value tested
+  bool narrow = false;
+  Bytes narrowed;    // 64 bits each
+  bool fits = true;  // whether all `narrowed` values have so few bits; those of nulls count too
 };
 
 // One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,

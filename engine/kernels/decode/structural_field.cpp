@@ -62,6 +62,15 @@ ArrayBuilder export_codes(LeafOutput& output) {
   return array;
 }
 
+ArrayBuilder export_narrowed(LeafOutput& output) {
+  Validity& validity = output.layers.front().validity;
+  check(validity.length() * 8 == output.narrowed.size(), "the levels and the values of a page disagree");
+  ArrayBuilder array(validity.length());
+  array.add_validity(validity);
+  array.add_buffer(std::move(output.narrowed));
+  return array;
+}
+
 // What a test of the values gave.
 ArrayBuilder export_matches(LeafOutput& output) {
   Validity& validity = output.layers.front().validity;
@@ -75,6 +84,7 @@ ArrayBuilder export_matches(LeafOutput& output) {
 ArrayBuilder export_leaf(LeafOutput& output) {
   if (output.test) return export_matches(output);
   if (output.coded) return export_codes(output);
+  if (output.narrow) return export_narrowed(output);
   LeafValues& values = output.values;
   Validity& validity = output.layers.front().validity;
   check(validity.length() == values.length(), "the levels and the values of a page disagree");
@@ -203,6 +213,16 @@ FieldPtr StructuralField::tested(ValueTestPtr test) const {
   return field;
 }
 
+FieldPtr StructuralField::narrowed() const {
+  const Node& node = *root_;
+  if (node.kind != Node::Kind::kLeaf || !node.packed.empty()) return nullptr;
+  const LeafType& type = node.leaf->type();
+  if (type.kind != LeafKind::kFixed || type.width != 16 || !type.dims.empty()) return nullptr;
+  auto field = std::make_shared<StructuralField>(root_, false);
+  field->narrow_ = true;
+  return field;
+}
+
 void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
   check(node.kind == Node::Kind::kStruct || has_leaves(node),
         "a list of structs without fields has no column");
@@ -223,6 +243,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     outputs.emplace_back(leaf->type(), leaf->path());
     if (coded_) outputs.back().as_codes();
     if (test_) outputs.back().as_matches(*test_);
+    if (narrow_) outputs.back().as_narrow();
     if (items_per_row == 1) {
       leaf->decode(selection, overlays, outputs.back(), scratch);
       continue;
@@ -233,6 +254,11 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
       items.push_back({begin * factor, end * factor});
     });
     leaf->decode(Selection::of(items), overlays, outputs.back(), scratch);
+  }
+  if (narrow_ && !outputs.front().fits) {  // unless the values are those of nulls, this fails
+    ArrayBuilder array = StructuralField(root_, false).decode(selection, overlays, scratch);
+    array.narrow_decimals();
+    return array;
   }
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());

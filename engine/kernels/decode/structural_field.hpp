@@ -26,6 +26,7 @@ class StructuralField : public Field {
   // `coded`: strings come as codes into a dictionary.
   StructuralField(NodePtr root, bool coded);
   FieldPtr tested(ValueTestPtr test) const override;
+  FieldPtr narrowed() const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -38,6 +39,7 @@ class StructuralField : public Field {
   NodePtr root_;
   bool coded_;
   ValueTestPtr test_;  // null: the values themselves are requested
+  bool narrow_ = false;
   std::vector<Leaf> leaves_;
 };
 

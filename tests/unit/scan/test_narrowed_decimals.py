@@ -6,9 +6,11 @@ import shutil
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import LanceError
 from lance_engine.scan.projection import narrowed_schema
 from lance_engine.scan.stream import ScanStream
 from lance_engine.write.dataset import write_dataset
@@ -51,6 +53,32 @@ def test_decimals_in_64_bits_are_the_same_numbers(
     batches = list(ScanStream(scanner, schema, narrowed=NAMES).batches())
     assert all(batch.schema.equals(schema) and 0 < batch.num_rows <= 1000 for batch in batches)
     assert pa.Table.from_batches(batches, schema).cast(expected.schema).equals(expected)
+
+
+@pytest.mark.parametrize("distinct", [7, ROWS])  # with a dictionary and without
+@pytest.mark.parametrize("null", [False, True])
+def test_decimals_of_more_digits_are_refused_where_they_are_not_null(
+    tmp_path: Path, distinct: int, null: bool
+) -> None:
+    values = np.zeros((ROWS, 2), np.int64)
+    values[:, 0] = np.arange(ROWS) % distinct
+    values[ROWS // 2, 1] = 5  # more than 64 bits
+    valid = np.ones(ROWS, np.bool_)
+    valid[ROWS // 2] = not null
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    kind = pa.decimal128(18, 0)
+    prices = pa.Array.from_buffers(kind, ROWS, [bits, pa.py_buffer(values.tobytes())])
+    write_dataset(pa.table({"price": prices}), str(tmp_path / "wide.lance"))
+    scanner = DatasetVersion.open(str(tmp_path / "wide.lance")).scan()
+    schema = pa.schema([pa.field("price", pa.decimal64(18, 0))])
+    stream = ScanStream(scanner, schema, narrowed=["price"])
+    if null:
+        expected = [int(value) if here else None for value, here in zip(values[:, 0], valid, strict=True)]
+        found = pa.Table.from_batches(stream.batches(), schema)["price"].to_pylist()
+        assert found == expected
+    else:
+        with pytest.raises((LanceError, pa.ArrowInvalid), match="more digits than its type"):
+            list(stream.batches())
 
 
 def test_remote_rows_are_read_many_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
