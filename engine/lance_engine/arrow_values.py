@@ -64,10 +64,10 @@ def of_numpy(values: NDArray[Any]) -> pa.Array:
 def to_numpy(values: pa.Array) -> NDArray[Any]:
     """`values.to_numpy(zero_copy_only=False)`; numbers without nulls are not copied."""
     kind = values.type
-    if values.null_count or not len(values) or not (at.is_boolean(kind) or kind in _DTYPES):
+    if values.null_count or not (at.is_boolean(kind) or kind in _DTYPES):
         others: NDArray[Any] = values.to_numpy(zero_copy_only=False)
         return others
-    data, first, count = values.buffers()[1], values.offset, len(values)
+    data, first, count = values.buffers()[1] or b"", values.offset, len(values)
     if at.is_boolean(kind):
         bits = np.unpackbits(np.frombuffer(data, np.uint8), count=first + count, bitorder="little")
         return bits[first:].view(np.bool_)

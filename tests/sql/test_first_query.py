@@ -24,7 +24,8 @@ SLOW = [
 QUERIES = {
     "sql": """
         import lance_sql
-        rows = lance_sql.sql(f"SELECT number, text FROM '{path}' WHERE number >= 7 AND number < 9").fetchall()
+        query = f"SELECT number, text FROM '{path}' WHERE number >= 7 AND number < 9"
+        rows = lance_sql.sql(query).fetchall()
     """,
     "sql over texts and dates": """
         import lance_sql
@@ -33,9 +34,43 @@ QUERIES = {
             " AND share < 2.5 AND number IN (1, 11, 12, 100) AND NOT flag"
         ).fetchall()
     """,
+    "zones that match in part": """
+        import lance_sql
+        query = f"SELECT text, share FROM '{path}' WHERE share < 6000.5 AND number % 3 = 1"
+        rows = lance_sql.sql(query).fetchall()
+    """,
+    "rows far apart": """
+        import lance_sql
+        query = f"SELECT text, day FROM '{path}' WHERE scattered = 7 AND number < 30000"
+        rows = lance_sql.sql(query).fetchall()
+    """,
+    "some of a few words": """
+        import lance_sql
+        query = f"SELECT count(*), max(share) FROM '{path}' WHERE word = 'w3' OR word > 'w8'"
+        rows = lance_sql.sql(query).fetchall()
+    """,
+    "patterns": """
+        import lance_sql
+        query = f"SELECT word FROM '{path}' WHERE text LIKE '%77%' AND word NOT LIKE 'w1%'"
+        rows = lance_sql.sql(query).fetchall()
+    """,
+    "lists of values": """
+        import lance_sql
+        numbers = ", ".join(map(str, range(0, 4000, 13)))
+        words = ", ".join(f"'a{number}'" for number in range(0, 3000, 7))
+        rows = lance_sql.sql(
+            f"SELECT number, word FROM '{path}' WHERE number IN ({numbers}) AND text IN ({words})"
+        ).fetchall()
+    """,
+    "nulls": """
+        import lance_sql
+        query = f"SELECT gap FROM '{path}' WHERE gap IS NOT NULL AND gap BETWEEN 7 AND 2000"
+        rows = lance_sql.sql(query).fetchall()
+    """,
     "aggregate": """
         import lance_sql
-        rows = lance_sql.sql(f"SELECT count(*), max(day) FROM '{path}' WHERE number % 10 = 3").fetchall()
+        query = f"SELECT count(*), max(day) FROM '{path}' WHERE number % 10 = 3"
+        rows = lance_sql.sql(query).fetchall()
     """,
 }
 
@@ -50,6 +85,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
             "day": [datetime.date(1994, 1, 1) + datetime.timedelta(days=number % 100) for number in numbers],
             "share": [number / 2 for number in numbers],
             "flag": [number % 2 == 0 for number in numbers],
+            "scattered": [number * 7919 % 1009 for number in numbers],
+            "word": [f"w{number * 7919 % 11}" for number in numbers],
+            "gap": [None if number % 3 else number for number in numbers],
         }
     )
     found = str(tmp_path_factory.mktemp("first") / "t.lance")

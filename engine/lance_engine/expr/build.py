@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import render
@@ -227,9 +228,9 @@ def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:
     if at.is_decimal(operand.type) and any(at.is_floating(value.type) for value in values):
         operand = cast(operand, pa.float64())
     if isinstance(values, pa.Array) and value_type(values.type) == operand.type:
-        held = values if values.type == operand.type else values.cast(operand.type)
+        held = values if values.type == operand.type else pc.cast(values, operand.type)
         has_null = held.null_count > 0
-        held = held.drop_null().unique()
+        held = pc.unique(pc.drop_null(held))
     else:
         stored = operand.stored_type if isinstance(operand, Column) else operand.type
         has_null = any(not value.is_valid for value in values)

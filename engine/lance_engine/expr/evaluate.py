@@ -206,13 +206,13 @@ def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArr
 
 def _single(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
     """Half floats have no comparison kernels; single precision holds their values exactly."""
-    return values.cast(pa.float32()) if at.is_float16(values.type) else values
+    return pc.cast(values, pa.float32()) if at.is_float16(values.type) else values
 
 
 def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     held = node.values
     if values.type != held.type:
-        values = values.cast(held.type)
+        values = pc.cast(values, held.type)
     if node.total:
         # Adding 0.0 makes -0.0 the same as 0.0; there is no addition of half floats.
         sides = (_single(side) for side in (values, held))
@@ -228,11 +228,11 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
         else:
             if at.is_floating(held.type):
                 # is_in compares bits, and -0.0 equals 0.0.
-                zeros = held.filter(pc.equal(held, scalar(0.0, held.type)))
+                zeros = pc.filter(held, pc.equal(held, scalar(0.0, held.type)))
                 held = pa.concat_arrays([held, pc.negate(zeros)])
             found = pc.is_in(values, value_set=held)
         if values.null_count:
-            found = pc.if_else(values.is_valid(), found, _UNKNOWN)
+            found = pc.if_else(pc.is_valid(values), found, _UNKNOWN)
     return pc.if_else(found, True, _UNKNOWN) if node.has_null else found
 
 
@@ -247,18 +247,18 @@ def _null_test(node: IsNull, batch: pa.RecordBatch) -> pa.BooleanArray:
     values = _predicate(operand, batch) if at.is_boolean(operand.type) else _stored(operand, batch)
     if at.is_run_end_encoded(values.type) or (at.is_dictionary(values.type) and values.dictionary.null_count):
         values = _plain(values)
-    return values.is_valid() if node.negated else values.is_null()
+    return pc.is_valid(values) if node.negated else pc.is_null(values)
 
 
 def _constant_unless_null(values: pa.Array, truth: bool) -> pa.BooleanArray:
     mask = pa.repeat(scalar(truth), len(values))
-    return pc.if_else(values.is_valid(), mask, _UNKNOWN) if values.null_count else mask
+    return pc.if_else(pc.is_valid(values), mask, _UNKNOWN) if values.null_count else mask
 
 
 def _over_entries(values: pa.Array, test: Mask) -> pa.BooleanArray:
     """`test` over the values of an array as stored: once per dictionary entry where it is a dictionary."""
     if at.is_dictionary(values.type) and len(values.dictionary) <= len(values):
-        return test(_plain(values.dictionary)).take(values.indices)
+        return pc.take(test(_plain(values.dictionary)), values.indices)
     return test(_plain(values))
 
 
@@ -285,9 +285,9 @@ def _plain(values: pa.Array) -> pa.Array:
     if at.is_run_end_encoded(values.type):
         return _plain(pc.run_end_decode(values))
     if at.is_dictionary(values.type):
-        return _plain(values.dictionary_decode())
+        return _plain(pc.take(values.dictionary, values.indices))
     kind = value_type(values.type)
-    return values if values.type == kind else values.cast(kind)
+    return values if values.type == kind else pc.cast(values, kind)
 
 
 def _values(node: Node, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
@@ -324,13 +324,13 @@ def _arithmetic(node: Arithmetic, batch: pa.RecordBatch) -> pa.Array | pa.Scalar
     else:
         result = _divide_whole(node.op, left, right)
     if at.is_date(node.type):
-        return result.cast(pa.int32()).cast(node.type)
+        return pc.cast(pc.cast(result, pa.int32()), node.type)
     return result if result.type == node.type else convert(result, node.type)
 
 
 def _countable(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
     """Dates as counts of days."""
-    return values.cast(pa.int32()).cast(pa.int64()) if at.is_date32(values.type) else values
+    return pc.cast(pc.cast(values, pa.int32()), pa.int64()) if at.is_date32(values.type) else values
 
 
 def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:

@@ -65,23 +65,23 @@ class _Texts:
         hashes = text_hashes(held)
         self._test = kernels.integer_set_test(64, hashes.tobytes(), False)
         order = np.argsort(hashes)
-        self._hashes, self._held = hashes[order], held.take(of_numpy(order))
+        self._hashes, self._held = hashes[order], pc.take(held, of_numpy(order))
 
     def __call__(self, values: pa.Array) -> pa.BooleanArray:
         hashes = text_hashes(values)
         found = to_numpy(_mask(self._test, hashes.view(np.uint8), 8))
         places = np.flatnonzero(found)
         entries = np.searchsorted(self._hashes, hashes[places])
-        same = pc.equal(values.take(of_numpy(places)), self._held.take(of_numpy(entries)))
+        same = pc.equal(pc.take(values, of_numpy(places)), pc.take(self._held, of_numpy(entries)))
         mask = np.zeros(len(values), np.bool_)
         mask[places] = to_numpy(pc.fill_null(same, False))
-        return pa.array(mask)
+        return of_numpy(mask)
 
 
 def text_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
     """The XXH64 of each text or byte string; those of nulls are arbitrary."""
     if not at.is_large_binary(values.type):
-        values = values.cast(pa.large_binary())
+        values = pc.cast(values, pa.large_binary())
     _, offsets, data = values.buffers()
     ends = np.zeros(1, np.int64) if not len(values) else np.frombuffer(offsets, np.int64)
     held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)

@@ -68,7 +68,8 @@ class ColumnStatistics:
     def take(self, zones: npt.NDArray[np.int64]) -> ColumnStatistics:
         """The statistics of some zones, or of parts of them, in this order."""
         minimum, maximum = (
-            None if bound is None else bound.take(of_numpy(zones)) for bound in (self.minimum, self.maximum)
+            None if bound is None else pc.take(bound, of_numpy(zones))
+            for bound in (self.minimum, self.maximum)
         )
         return ColumnStatistics(minimum, maximum, self.null[zones], self.held[zones], self.nan[zones])
 
@@ -214,7 +215,7 @@ def _bound(bound: pa.Array | None, kind: pa.DataType) -> pa.Array | None:
             for test in (at.is_integer, at.is_floating, is_text, is_bytes)
         )
         try:
-            held = held.cast(kind) if alike else None
+            held = pc.cast(held, kind) if alike else None
         except pa.ArrowInvalid:
             held = None
     return None if held is None else _single(held)
@@ -222,7 +223,7 @@ def _bound(bound: pa.Array | None, kind: pa.DataType) -> pa.Array | None:
 
 def _single(values: Any) -> Any:
     """Half floats have no comparison kernels; single precision holds their values exactly."""
-    return values.cast(pa.float32()) if at.is_float16(values.type) else values
+    return pc.cast(values, pa.float32()) if at.is_float16(values.type) else values
 
 
 def _without_nan(bound: pa.Array | None) -> pa.Array | None:
@@ -320,8 +321,8 @@ def _positions(
     if not isinstance(bound, pa.Array) or bound.type != _comparing_type(kind):
         return unknown
     positions = np.full(len(bound), unknown, dtype=np.intp)
-    known = to_numpy(bound.is_valid())
-    positions[known] = np.searchsorted(keys, _keys(bound.drop_null()), side)
+    known = to_numpy(pc.is_valid(bound))
+    positions[known] = np.searchsorted(keys, _keys(pc.drop_null(bound)), side)
     return positions
 
 
@@ -340,7 +341,7 @@ def _sort(node: In) -> tuple[npt.NDArray[Any], bool]:
     if at.is_floating(values.type):
         nan = pc.is_nan(values)
         has_nan = bool(nan.true_count)
-        values = values.filter(pc.invert(nan))
+        values = pc.filter(values, pc.invert(nan))
     return np.sort(_keys(values)), has_nan
 
 
@@ -352,7 +353,7 @@ def _keys(values: pa.Array) -> npt.NDArray[Any]:
     """Values without nulls as numpy sorts them: numbers, or Python bytes and decimals."""
     if is_text(values.type):
         # UTF-8 has the order of its characters, and bounds of a damaged file need not be UTF-8.
-        values = values.cast(pa.large_binary())
+        values = pc.cast(values, pa.large_binary())
     if at.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     if at.is_primitive(values.type):

@@ -51,7 +51,7 @@ def _depends(node: Comparison | In) -> bool:
 
 def has_nan(values: pa.Array) -> bool:
     """Whether one of the values is NaN."""
-    return at.is_floating(values.type) and bool(np.isnan(to_numpy(values.drop_null())).any())
+    return at.is_floating(values.type) and bool(np.isnan(to_numpy(pc.drop_null(values))).any())
 
 
 def total_key(values: pa.Array) -> pa.Array:
@@ -61,7 +61,7 @@ def total_key(values: pa.Array) -> pa.Array:
     raw = held.view(_INTEGERS[bits])
     # Negative numbers are stored as sign and magnitude.
     key = raw ^ ((raw >> (bits - 1)) & np.iinfo(raw.dtype).max)
-    mask = to_numpy(values.is_null()) if values.null_count else None
+    mask = to_numpy(pc.is_null(values)) if values.null_count else None
     return pa.array(key, mask=mask)
 
 

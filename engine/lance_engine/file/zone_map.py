@@ -17,6 +17,7 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
+from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.file.fields import FieldBuilder
@@ -175,8 +176,6 @@ def parse_zone_map(
 
 
 def _nan_flags(bounds: pa.Array) -> npt.NDArray[np.bool_]:
-    import pyarrow.compute as pc
-
-    single = bounds.cast(pa.float32()) if pa.types.is_float16(bounds.type) else bounds
+    single = pc.cast(bounds, pa.float32()) if pa.types.is_float16(bounds.type) else bounds
     found: npt.NDArray[np.bool_] = to_numpy(pc.fill_null(pc.is_nan(single), False))
     return found

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned
@@ -144,7 +145,7 @@ class PieceReader:
         if self._narrowed and not batch.schema.equals(self._schema):
             batch = batch.cast(self._schema)
         live = live_mask(piece.reader, piece.selection)
-        batch = batch if live is None else batch.filter(live)
+        batch = batch if live is None else pc.filter(batch, live)
         metrics.add_time("read", time.perf_counter() - begin)
         return batch
 
@@ -212,7 +213,7 @@ class PieceReader:
         for part in parts:
             first = part.begin - rows.begin
             whole = self._materialised(piece, part, first, passing.columns)
-            batches.append(whole.filter(mask.slice(first, part.count)))
+            batches.append(pc.filter(whole, mask.slice(first, part.count)))
         return batches
 
     def _rows_at_once(self, selection: Selection) -> int:
@@ -285,7 +286,7 @@ def read_rows(projection: Projection, selection: Selection, distance: int) -> pa
     """Rows one by one, or with what is between them if they are at most `distance` apart on average."""
     cover, mask = selection.covering(distance)
     batch = projection.read(cover)
-    return batch if mask is None else batch.filter(of_numpy(mask))
+    return batch if mask is None else pc.filter(batch, of_numpy(mask))
 
 
 def live_mask(reader: RowsReader, selection: Selection) -> pa.BooleanArray | None:
@@ -329,5 +330,5 @@ def _bounded(batch: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
 def _plain(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
     """A column as the scan promises it; for its filter it may have been read as codes, or in full width."""
     if at.is_dictionary(array.type) and not at.is_dictionary(arrow_type):
-        return array.dictionary_decode()
-    return array.cast(arrow_type) if at.is_decimal64(arrow_type) else array
+        return pc.take(array.dictionary, array.indices)
+    return pc.cast(array, arrow_type) if at.is_decimal64(arrow_type) else array

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.arrow_compute import pc
-from lance_engine.arrow_values import to_numpy
+from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
 from lance_engine.scan.fragment import FragmentReader
@@ -50,7 +50,7 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
             unsure.append((ScanSplit(fragment.id, 0, fragment.physical_rows), None, None))
             continue
         exact = _exact_zones(zone_map, reader.deleted())
-        bounds += [bound.filter(pa.array(exact)) for bound in (zone_map.minimum, zone_map.maximum)]
+        bounds += [pc.filter(bound, of_numpy(exact)) for bound in (zone_map.minimum, zone_map.maximum)]
         for zone in np.flatnonzero(~exact).tolist():
             start, rows = int(zone_map.starts[zone]), int(zone_map.lengths[zone])
             split = ScanSplit(fragment.id, start, start + rows)
@@ -63,7 +63,7 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
         bounds = [pa.array(list(found), kind)]
         for batch in scan.to_batches():
             values = batch.column(0)
-            values = values if values.type == kind else values.cast(kind)
+            values = values if values.type == kind else pc.cast(values, kind)
             bounds.append(pa.array(list(_extremes([values], kind)), kind))
         found = _extremes(bounds, kind)
     return found
@@ -87,7 +87,7 @@ def _exact_zones(zone_map: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> n
 
 
 def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
-    values = pa.concat_arrays([array.cast(kind) for array in arrays]) if arrays else pa.array([], kind)
+    values = pa.concat_arrays([pc.cast(array, kind) for array in arrays]) if arrays else pa.array([], kind)
     if pa.types.is_float16(kind):
         single = _extremes([values.cast(pa.float32())], pa.float32())
         return Extremes(*(bound.cast(kind) for bound in single))
@@ -99,10 +99,10 @@ def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
         return Extremes(held["min"], held["max"])
     nan = pc.is_nan(values)
     # A bound of zero stands for both zeros; adding one makes it the positive.
-    numbers = pc.min_max(pc.add(values.filter(pc.invert(nan)), pa.scalar(0.0, kind)))
+    numbers = pc.min_max(pc.add(pc.filter(values, pc.invert(nan)), scalar(0.0, kind)))
     if not pc.any(nan).as_py():
         return Extremes(numbers["min"], numbers["max"])
-    not_a_number = pa.scalar(float("nan"), kind)
+    not_a_number = scalar(float("nan"), kind)
     return Extremes(numbers["min"] if numbers["min"].is_valid else not_a_number, not_a_number)
 
 

@@ -186,7 +186,7 @@ class Passing:
             self.columns = {name: array.slice(run[0], self.count) for name, array in self.columns.items()}
             self.selection = self.selection.part(*run)
             return
-        self.columns = {name: array.filter(mask) for name, array in self.columns.items()}
+        self.columns = {name: pc.filter(array, mask) for name, array in self.columns.items()}
         self.selection = self.selection.where(mask)
 
     def _run(self) -> tuple[int, int] | None:

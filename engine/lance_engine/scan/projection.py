@@ -245,7 +245,7 @@ class Projection:
         if not dead.any():
             return held
         kept = pa.array(np.arange(len(offsets)), mask=dead)
-        return [part.take(kept) for part in held]
+        return [pc.take(part, kept) for part in held]
 
     def _declared(self, held: Sequence[pa.Array], output: OutputColumn) -> pa.Array:
         if len(held) == 1 and held[0].type.equals(output.arrow.type):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.index.ranges import ranges_of
 
@@ -158,8 +159,6 @@ class Selection:
 
 def _places(mask: pa.BooleanArray) -> npt.NDArray[np.uint64]:
     """Where a mask without nulls is true."""
-    import pyarrow.compute as pc
-
     buffer = mask.buffers()[1]
     if mask.true_count * _SPARSE_BITS > len(mask) or mask.offset or buffer is None:
         places: npt.NDArray[np.uint64] = to_numpy(pc.indices_nonzero(mask))
