@@ -24,6 +24,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lance_sql.catalog.metadata import metadata_table
+from lance_sql.spark.kept import open_kept
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import gathered, pack
@@ -31,7 +32,7 @@ from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentToWorkers, settle
+from lance_sql.spark.workers import SentToWorkers, has_one_processor, settle
 
 # Spark's cost per batch is constant between 10,000 and 128,000 rows and higher below and above.
 DEFAULT_BATCH_ROWS: Final = 65_536
@@ -116,7 +117,7 @@ class LanceReader(SentToWorkers, DataSourceReader):
             pushed_filters=query.get("pushed_filters"),
             limit=None if limit is None else int(limit),
         )
-        dataset = options.open()
+        dataset = open_kept(options)
         splits = share_of_rows(dataset.snapshot, told["share"], told["shares"])
         schema = StructType.fromJson(json.loads(told["columns"]))
         yield from _read(dataset, options, schema, splits)
@@ -124,7 +125,7 @@ class LanceReader(SentToWorkers, DataSourceReader):
 
 def read_splits(options: Options, schema: StructType, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
     """In a task: the rows of a partition that pass the filter, converted to `schema`."""
-    dataset = dataclasses.replace(options, version=partition.version).open()
+    dataset = open_kept(dataclasses.replace(options, version=partition.version))
     return _read(dataset, options, schema, partition.splits)
 
 
@@ -139,6 +140,8 @@ def _read(
         splits=splits,
         batch_size=options.batch_size or DEFAULT_BATCH_ROWS,
     )
+    if has_one_processor():
+        scanner.decode_here()
     for batch in scanner.to_batches():
         yield to_spark(batch, target)
     if scanner.metrics is not None:

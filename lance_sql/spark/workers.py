@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
@@ -25,12 +26,32 @@ def settle() -> None:
         gc.freeze()
 
 
+def has_one_processor() -> bool:
+    """Whether Spark gave this task one processor, as it does by default, since other tasks run on the others.
+
+    False outside of tasks, and where ``LANCE_SQL_THREADS`` says how many threads to use.
+    """
+    tasks = sys.modules.get("pyspark.taskcontext")  # Spark's workers have loaded it; other engines may not
+    context = None if tasks is None else tasks.TaskContext.get()
+    return context is not None and context.cpus() == 1 and "LANCE_SQL_THREADS" not in os.environ
+
+
 class SentToWorkers:
     """Base class of objects that Spark pickles and sends to its Python processes first."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         answer_at_once()
         self.__dict__.update(state)
+
+
+class SentFunction(SentToWorkers):
+    """A function that Spark sends to its Python processes."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __call__(self, argument: Any) -> Any:
+        return self._function(argument)
 
 
 def answer_at_once() -> None:

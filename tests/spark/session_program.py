@@ -46,6 +46,7 @@ def session(kind: str, with_planner: bool) -> SparkSession:
     if kind == "classic":
         builder = builder.master("local[2]")
     else:
+        os.environ["SPARK_TESTING"] = "1"  # the server listens on a free port
         builder = builder.remote("local[2]" if kind == "connect" else sail_server())
     settings = {
         "spark.sql.session.timeZone": "UTC",

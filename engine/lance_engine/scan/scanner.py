@@ -145,6 +145,7 @@ class Scanner:
         self._metrics: ScanMetrics | None = None
         self._fetching: ReadAhead | None = None
         self._expected: int | None = None
+        self._decodes_here = False
 
     def _many_rows(self) -> int:
         """How many rows to test at once: more where that takes no memory."""
@@ -212,13 +213,18 @@ class Scanner:
         """
         self._expected = rows
 
+    def decode_here(self) -> None:
+        """Decode local files on the thread that takes the batches: the other processors have work to do."""
+        self._decodes_here = True
+
     @property
     def threads(self) -> int:
         """How many threads read; none but the one that takes the batches where few rows are looked up."""
         if not self._is_local and self._steps is not None:
             # Some wait for what the rows that passed need.
             return max(num_threads(), _WAITING_THREADS) if self.limit is None else 2
-        return 0 if self._is_local and self._plan.leaves_at_most(PARALLEL_ROWS) else num_threads()
+        here = self._is_local and (self._decodes_here or self._plan.leaves_at_most(PARALLEL_ROWS))
+        return 0 if here else num_threads()
 
     def _require_no_limit(self) -> None:
         if self.limit is not None or self.offset:

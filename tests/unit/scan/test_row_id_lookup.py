@@ -131,6 +131,10 @@ def test_few_rows_that_are_looked_up_are_read_without_threads(tmp_path: Path) ->
     for condition in many:
         assert dataset.scan(filter=condition).threads > 0
     assert dataset.scan().threads > 0
+    here = dataset.scan(filter=many[0])
+    here.decode_here()
+    assert here.threads == 0
+    assert here.to_table() == dataset.scan(filter=many[0]).to_table()
     for condition in [*few, *many]:
         with_threads = dataset.scan(filter=condition, indices=False).to_table()
         assert dataset.scan(filter=condition).to_table() == with_threads
