@@ -1,8 +1,8 @@
-"""Arrow values from and to Python and numpy, built from their bytes.
+"""Conversion between Arrow values and Python or numpy, directly from their bytes.
 
-`pa.scalar`, `pa.array` and `to_numpy` of pyarrow ask pandas whether it knows a value, and import it for that
-wherever it is installed: the first query of a process would wait a fifth of a second for it. They are called
-for what is not made here.
+`pa.scalar`, `pa.array` and `to_numpy` of pyarrow check whether a value belongs to pandas, and import pandas
+for that if it is installed: the first query of a process would take a fifth of a second longer. They are only
+called for values that are not converted here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 
 
 def of_numpy(values: NDArray[Any]) -> pa.Array:
-    """`pa.array(values)` of booleans or numbers; numbers are not copied where they are side by side."""
+    """`pa.array(values)` of booleans or numbers; contiguous numbers are not copied."""
     if values.dtype == np.bool_:
         bits = np.packbits(values, bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
@@ -76,7 +76,7 @@ def to_numpy(values: pa.Array) -> NDArray[Any]:
 
 
 def _type_of(value: object) -> pa.DataType | None:
-    """The type that Arrow gives a Python value."""
+    """The Arrow type of a Python value."""
     if value is None:
         return pa.null()
     if isinstance(value, decimal.Decimal):
@@ -104,7 +104,7 @@ def _decimal_type(value: decimal.Decimal) -> pa.DataType | None:
 
 
 def _made(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array | None:
-    """An array of values that the type stores as they are; None where Arrow has to look at them."""
+    """An array of values in the representation of the type; None if Arrow has to convert them."""
     if at.is_null(arrow_type):
         return pa.nulls(len(values)) if all(value is None for value in values) else None
     if any(value is None for value in values):

@@ -1,6 +1,6 @@
-"""How schemas show blobs of the second kind (format 2.2, blob v2): as the extension type `lance.blob.v2`.
+"""Blob columns (format 2.2, blob v2) in schemas: shown as the extension type `lance.blob.v2`.
 
-Scans return the bytes of such columns, as large binaries that become blobs again when they are written.
+Scans return the bytes of such columns as large binaries, which become blobs again when written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lance_engine.schema_tree import BLOB_ENCODING, BLOB_V2_EXTENSION, Field
 
 
 class BlobType(pa.ExtensionType):  # type: ignore[misc]
-    """Used where no package has registered the extension type."""
+    """Used if no package has registered the extension type."""
 
     def __init__(self, storage_type: pa.DataType) -> None:
         super().__init__(storage_type, BLOB_V2_EXTENSION)

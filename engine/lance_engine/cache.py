@@ -1,13 +1,13 @@
-"""Memory: one limit in bytes for what is read ahead and kept, and the cache of page metadata below it.
+"""Memory limit in bytes for read-ahead and caches, and the cache of page metadata.
 
-The limit is divided: a quarter for decoded batches that wait for their consumer, a quarter for the metadata
-of pages (chunk indices, dictionaries, zone maps), an eighth for what was read of table indices, and the rest
-for memory of batches that were freed and waits to be used again. Programs that read remote files keep an
-eighth as much on top: what was fetched to open them. ``LANCE_SQL_MEMORY`` sets the initial limit: a number
-of bytes that may end in K, M or G.
+The limit is divided: a quarter for decoded batches waiting for their consumer, a quarter for page metadata
+(chunk indices, dictionaries, zone maps), an eighth for table indices, and the rest for freed batch memory
+that is kept for reuse. Programs that read remote files use up to an eighth more, for the data fetched when
+opening them. ``LANCE_SQL_MEMORY`` sets the initial limit: a number of bytes with an optional suffix K, M or
+G.
 
-A program that holds large results may find more waiting when it lets go of them: what batches took at the
-same time of late is kept for the next ones, up to four times the limit and a quarter of the machine's memory.
+A program that holds large results may keep more when it releases them: as much memory as recent batches used
+at the same time is kept for the next ones, up to four times the limit and a quarter of the machine's memory.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _UNITS: Final = {"K": 10, "M": 20, "G": 30}
 
 
 class Cached(Protocol):
-    """Something whose content can be dropped and is read again when needed."""
+    """An object whose content can be dropped, and is read again when needed."""
 
     def evict(self) -> None:
-        """Drop the content. Callers can go on using what they hold."""
+        """Drop the content. References that callers already hold stay valid."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """`bytes` is an estimate; `hits` and `misses` count uses that found, or did not find, the content."""
+    """`bytes` is an estimate; `hits` and `misses` count accesses that found, or did not find, the content."""
 
     bytes: int
     limit: int
@@ -49,37 +49,37 @@ class CacheStatistics:
 
 
 class _Reference(weakref.ref[Cached]):
-    """A reference that knows under which key it is kept."""
+    """A weak reference with its cache key."""
 
     __slots__ = ("key",)
     key: int
 
 
 class MetadataCache:
-    """The least recently used owners of page metadata lose it when the total exceeds `limit` bytes.
+    """Evicts the metadata of the least recently used owners when the total exceeds `limit` bytes.
 
-    Owners are held weakly: what nothing else uses no longer counts. Safe to use from several threads.
+    Owners are weakly referenced: deleted ones are not counted. Thread-safe.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._entries: OrderedDict[int, tuple[_Reference, int]] = OrderedDict()
-        # References to deleted owners. They are only noted when that happens, which may be in the
-        # middle of anything: with the lock held, or while an interrupt arrives that Python code would lose.
+        # References to deleted owners. They are only recorded at deletion, which can happen at any time: with
+        # the lock held, or while an interrupt arrives that Python code would lose.
         self._gone: deque[_Reference] = deque()
         self._bytes = 0
         self._hits = self._misses = self._evictions = 0
 
     def hit(self, owner: Cached) -> None:
-        """`owner` was used and had what was wanted."""
+        """Record an access to `owner` that found the content."""
         with self._lock:
             self._hits += 1
             if id(owner) in self._entries:
                 self._entries.move_to_end(id(owner))
 
     def grew(self, owner: Cached, size: int) -> None:
-        """`owner` had to load `size` bytes more; others, then it itself, may be evicted."""
+        """Record that `owner` loaded `size` bytes; the content of others, then its own, may be evicted."""
         key = id(owner)
         with self._lock:
             self._forget()
@@ -87,7 +87,7 @@ class MetadataCache:
             if key in self._entries:
                 reference, before = self._entries.pop(key)
             else:
-                # The reference goes with the entry, and with it the callback.
+                # The entry holds the reference, and with it the callback.
                 reference, before = _Reference(owner, self._gone.append), 0
                 reference.key = key
             self._entries[key] = reference, before + size
@@ -123,10 +123,10 @@ class MetadataCache:
         return evicted
 
     def _forget(self) -> None:
-        """Drop the entries of owners that are gone."""
+        """Drop the entries of deleted owners."""
         while self._gone:
             reference = self._gone.popleft()
-            # Its place may have been taken by another owner at the same address.
+            # Another owner at the same address may have replaced it.
             if self._entries.get(reference.key, (None, 0))[0] is reference:
                 self._bytes -= self._entries.pop(reference.key)[1]
 
@@ -147,12 +147,12 @@ _keep_output_memory(_limit)
 
 
 def memory_limit() -> int:
-    """Bytes that reading ahead and caches may take together."""
+    """Limit in bytes for read-ahead and caches together."""
     return _limit
 
 
 def set_memory_limit(limit: int) -> None:
-    """Bound what is read ahead and kept, of all datasets of this process, to `limit` bytes."""
+    """Limit read-ahead and caches of all datasets in this process to `limit` bytes."""
     global _limit
     if not isinstance(limit, int) or limit < 0:
         raise InvalidArgumentError(f"memory limit must be a number of bytes >= 0, not {limit!r}")
@@ -162,20 +162,20 @@ def set_memory_limit(limit: int) -> None:
 
 
 def read_ahead_bytes() -> int:
-    """Bytes of decoded batches that may wait for the consumer of a scan."""
+    """Limit in bytes for decoded batches waiting for the consumer of a scan."""
     return _limit // 4
 
 
 def index_cache_bytes() -> int:
-    """Bytes of what was read of table indices that may be kept."""
+    """Limit in bytes for cached data of table indices."""
     return _limit // 8
 
 
 def description_cache_bytes() -> int:
-    """Bytes that may be kept of remote files to open them again."""
+    """Limit in bytes for cached data of remote files, for opening them again."""
     return _limit // 8
 
 
 def cache_statistics() -> CacheStatistics:
-    """What the cache of page metadata holds and how it was used since the process began."""
+    """Statistics of the page metadata cache since the process started."""
     return METADATA.statistics()

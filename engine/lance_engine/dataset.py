@@ -1,8 +1,8 @@
-"""The facade of the engine: one version of a dataset, and its operations.
+"""The public interface of the engine: one version of a dataset, and its operations.
 
-Each operation is imported when it is called: a command that only looks at a dataset then starts without what
-scans, writes and maintains one. The file is long, since it is the public interface: all signatures, and what
-they mean.
+Each operation is imported when it is called, so that programs that only inspect a dataset start without the
+code for scanning, writing and maintenance. The file is long because it contains all public signatures and
+their documentation.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = ["DatasetVersion"]
 
 
 class DatasetVersion:
-    """One version of a dataset. Immutable; threads may share it, and sharing keeps decoded metadata warm.
+    """One version of a dataset. Immutable and thread-safe; sharing it also shares cached metadata.
 
-    Operations that change the dataset leave this object as it is: they return the dataset at its new version.
+    Operations that change the dataset do not modify this object: they return the dataset at its new version.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -68,14 +68,14 @@ class DatasetVersion:
         storage_options: Mapping[str, Any] | None = None,
         allow_external: AllowExternal | None = None,
     ) -> Self:
-        """Open the dataset at `uri`: its latest version, or the one that one of the other arguments names.
+        """Open the dataset at `uri`: its latest version, or the one that another argument selects.
 
-        `tag` names a tagged version, `as_of` the one that was the latest at that time (a naive time is local
-        time). `version` and `as_of` are those of `branch`, by default of the main history.
-        DatasetNotFoundError if there is no dataset, VersionNotFoundError if there is no such version.
-        `allow_external` says which places outside of the dataset it may read from: ``"none"``,
-        ``"same-store"`` (the default: base paths on the same disk, or in the same bucket), ``"all"``, or a
-        list of the places allowed; as a dictionary with storage options for each.
+        `tag` selects a tagged version, and `as_of` the version that was current at that time (a naive time is
+        local time). `version` and `as_of` apply to `branch`, by default the main branch. DatasetNotFoundError
+        if the dataset does not exist, VersionNotFoundError if the version does not exist. `allow_external`
+        controls which locations outside of the dataset it may read: ``"none"``, ``"same-store"`` (the
+        default: base paths on the same disk or in the same bucket), ``"all"``, or a list of allowed
+        locations; a dictionary also gives storage options for each.
         """
         options = with_external_access(storage_options, allow_external)
         return cls(select_snapshot(uri, version, tag, as_of, options, branch))
@@ -90,16 +90,16 @@ class DatasetVersion:
 
     @property
     def branch(self) -> str | None:
-        """The branch that this is a version of, None for the main history."""
+        """The branch of this version, None for the main branch."""
         return self.snapshot.manifest.branch
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the data columns.
 
-        Columns have the extension types that scans return: those that pyarrow or another package has
-        registered, such as UUID, JSON and tensors. Blobs of the second kind (file version 2.2) are shown as
-        `lance.blob.v2`; scans return their bytes, as `scan().schema` says.
+        Columns have the extension types that scans return: those registered by pyarrow or another package,
+        such as UUID, JSON and tensors. Blob columns of file version 2.2 are shown as `lance.blob.v2`; scans
+        return their bytes, see `scan().schema`.
         """
         if self._schema is None:
             fields = self.snapshot.schema.fields
@@ -108,29 +108,29 @@ class DatasetVersion:
 
     @property
     def storage_schema(self) -> pa.Schema:
-        """What scans return, with storage types instead of extension types, whose names are metadata."""
+        """The schema of scans with storage types; names of extension types are in the metadata."""
         return self.snapshot.schema.to_arrow()
 
     @property
     def inspect(self) -> Inspector:
-        """What this version consists of, as Arrow tables: ``inspect.fragments()`` and so on."""
+        """The contents of this version as Arrow tables: ``inspect.fragments()`` and so on."""
         from lance_engine.inspection.inspector import Inspector
 
         return Inspector(self.snapshot)
 
     def verify(self, *, values: bool = False) -> pa.Table:
-        """The problems of this version, one per row: missing or damaged files, contradictions; none if sound.
+        """The problems of this version, one per row: missing, damaged or inconsistent files.
 
-        Reads metadata; `values` also decodes every value.
+        Reads only metadata; `values` also decodes every value.
         """
         return self.inspect.verify(values=values)
 
     def health(self) -> pa.Table:
-        """What slows this version down or wastes space: one row per measure, with a command to fix it."""
+        """What slows this version down or wastes space: one row per metric, with a command to fix it."""
         return self.inspect.health()
 
     def count_rows(self, filter: str | pc.Expression | Node | None = None) -> int:
-        """How many rows pass `filter`; without one, known from metadata."""
+        """The number of rows that pass `filter`; without a filter, it comes from metadata."""
         if filter is None:
             return self.snapshot.num_rows
         return self.scan(columns=[], filter=filter).count()
@@ -150,21 +150,20 @@ class DatasetVersion:
         dictionaries: Collection[str] = (),
         read_ahead: int | None = None,
     ) -> Scanner:
-        """Describe a scan; nothing is read before a method of the result asks for rows.
+        """Create a scan; data is only read when a method of the result returns rows.
 
-        `columns` are names in the order wanted, ``_rowid`` and ``_rowaddr`` included; None means all data
-        columns, and an empty list batches that only have a row count. A top-level field stands for itself
-        with some of its children left out. `filter` is SQL text, a pyarrow
-        expression or a filter tree (or its plan), with the semantics of SQL. `batch_size` bounds the rows of
-        a batch, `batch_bytes` its bytes, unless a single row exceeds them.
-        `splits` restricts the scan to some ranges of physical rows, as `splits()` makes them. Rows
-        that the filter cannot match, by what the files' zone maps and the table's indices say, are not read,
-        unless `zone_maps` or `indices` is False. String
-        columns named in `dictionaries` come as dictionary arrays, whose dictionaries differ between batches
-        and may repeat values; this is cheap for those that `dictionary_columns()` names. At most about
-        `read_ahead` bytes of batches are decoded before they are requested, by default a quarter of the limit
-        of memory (see `lance_engine.cache`). Of files that are not local, it bounds what is fetched ahead and
-        decoded together, by default half of the limit.
+        `columns` are names in the requested order, including ``_rowid`` and ``_rowaddr``; None means all data
+        columns, and an empty list returns batches with only a row count. A pyarrow field in `columns` selects
+        a top-level field with only some of its children. `filter` is SQL text, a pyarrow expression, or a
+        filter tree (or its plan), with SQL semantics. `batch_size` limits the rows of a batch, and
+        `batch_bytes` its bytes, unless a single row exceeds them. `splits` restricts the scan to some ranges
+        of physical rows, as returned by `splits()`. Rows that cannot match the filter according to zone maps
+        and indices are not read, unless `zone_maps` or `indices` is False. String columns in `dictionaries`
+        are returned as dictionary arrays, whose dictionaries differ between batches and may repeat values;
+        this is fast for the columns that `dictionary_columns()` returns. At most about `read_ahead` bytes of
+        batches are decoded before they are requested, by default a quarter of the memory limit (see
+        `lance_engine.cache`). For remote files, it limits the data that is fetched ahead and decoded
+        together; the default is half of the memory limit.
         """
         from lance_engine.scan.scanner import Scanner
 
@@ -194,9 +193,9 @@ class DatasetVersion:
     ) -> pa.Table:
         """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if requested.
 
-        Row ids are not positions: see `take_positions`. An id that does not exist or whose row was deleted
-        is a RowNotFoundError that lists such ids, or left out with ``missing="skip"``.
-        Requests, bytes and times are added to `metrics`, if given. Threads may take at the same time.
+        Row ids are not positions: see `take_positions`. If an id does not exist or its row was deleted,
+        RowNotFoundError lists all such ids; ``missing="skip"`` leaves them out. Requests, bytes and times are
+        added to `metrics`, if given. Thread-safe.
         """
         from lance_engine.scan.take import take
 
@@ -211,9 +210,9 @@ class DatasetVersion:
     ) -> pa.Table:
         """The rows at these positions, in this order, repeated if requested.
 
-        Position 0 is the first row that a scan without a filter returns; deleted rows do not count, so that a
-        position means another row after rows before it were deleted. A position that is not below the number
-        of rows is a PositionOutOfRangeError, which is an IndexError.
+        Position 0 is the first row that a scan without a filter returns; deleted rows are not counted, so the
+        position of a row changes when rows before it are deleted. A position outside of the dataset is a
+        PositionOutOfRangeError, which is an IndexError.
         """
         from lance_engine.scan.take import take_positions
 
@@ -241,24 +240,24 @@ class DatasetVersion:
     ) -> pa.Table:
         """The `k` rows whose vectors in `column` are nearest to `query`, nearest first, with their distances.
 
-        `query` is a vector as a list, a numpy or an Arrow array, or several as rows: the answer then begins
-        with the column ``query_index``, and has up to `k` rows for each. `metric` is ``l2`` (squared),
-        ``cosine``, ``dot`` (1 minus the inner product), or ``hamming`` for bytes; by default that of the
-        index, else ``hamming`` for uint8 and ``l2`` for others. Only rows that pass `filter` (see `scan`),
-        and whose ``lower <= _distance < upper``, are looked at. `columns` are those of the answer, all by
-        default; ``_distance`` follows them unless it is among them, then ``_rowid`` with `with_row_id`.
-        Rows at the same distance come in the order of their row ids; those whose vector is null, or has no
-        distance from the query, are left out.
+        `query` is a vector as a list, a numpy array or an Arrow array, or several vectors as rows: the result
+        then starts with the column ``query_index``, and has up to `k` rows for each. `metric` is ``l2``
+        (squared), ``cosine``, ``dot`` (1 minus the inner product), or ``hamming`` for bytes; the default is
+        the metric of the index, otherwise ``hamming`` for uint8 and ``l2`` for other types. Only rows that
+        pass `filter` (see `scan`), and with ``lower <= _distance < upper``, are returned. `columns` selects
+        the columns of the result, all by default; ``_distance`` follows them unless it is included, then
+        ``_rowid`` with `with_row_id`. Rows with equal distances are ordered by row id; rows without a vector,
+        or whose distance is undefined, are left out.
 
-        In a column of lists of vectors, the distance of a row is the sum over the vectors of the query of
+        In a column of lists of vectors, the distance of a row is the sum, over the vectors of the query, of
         the distance to the nearest vector in the list.
 
-        A vector index on the column makes this faster and approximate, unless `use_index` is False.
-        `nprobes` is the number of its partitions that are searched, by default as many as are near, from
-        `minimum_nprobes` up to `maximum_nprobes`; more are searched while fewer than `k` rows are found.
-        With `refine_factor`, that many times `k` rows are found, and put in order by their exact
-        distances. `ef` is the number of candidates that the search of a graph keeps. Rows that the index
-        does not cover are searched exactly, unless `fast_search` leaves them out.
+        A vector index on the column makes this faster and approximate, unless `use_index` is False. `nprobes`
+        is the number of index partitions to search, by default from `minimum_nprobes` up to
+        `maximum_nprobes`, depending on their distances; more are searched while fewer than `k` rows are
+        found. With `refine_factor`, that many times `k` rows are found, and sorted by their exact distances.
+        `ef` is the number of candidates in the search of an HNSW graph. Rows that the index does not cover
+        are searched exactly, unless `fast_search` leaves them out.
         """
         from lance_engine.search.exact import Bounds
         from lance_engine.search.nearest import nearest
@@ -293,18 +292,18 @@ class DatasetVersion:
     ) -> pa.Table:
         """The `k` rows whose texts match `query` best, best first, with their BM25 scores.
 
-        All are found if `k` is None. `query` is a text, of which rows have at least one word, or a query of
-        `lance_sql.full_text`. `column` is the column that is searched, a string column or one of lists of
-        strings, or several: then the best score among them counts. By default these are all columns with
-        an inverted index, and if none has one the texts among `columns`. Only rows that pass
-        `filter` (see `scan`) are looked at. `columns` are those of the answer, all by default; ``_score``
-        follows them unless it is among them, then ``_rowid`` with `with_row_id`. Rows with equal scores come
-        in the order of their row ids.
+        All matching rows are returned if `k` is None. `query` is a text, of which rows contain at least one
+        word, or a query from `lance_sql.full_text`. `column` is the column to search, a string column or one
+        of lists of strings, or several: then the highest score counts. By default, these are all columns with
+        an inverted index, or if there is no such index, the string columns in `columns`. Only rows that pass
+        `filter` (see `scan`) are returned. `columns` selects the columns of the result, all by default;
+        ``_score`` follows them unless it is included, then ``_rowid`` with `with_row_id`. Rows with equal
+        scores are ordered by row id.
 
         An inverted index on the column makes this fast, unless `use_index` is False; rows that it does not
-        cover are read and scored as well, unless `fast_search` leaves them out. Texts are cut into words as
-        the index does, or without one as `analysis` says, with the options of `create_index`; by default
-        words are taken as they are written.
+        cover are read and scored as well, unless `fast_search` leaves them out. Texts are tokenized with the
+        options of the index, or without an index with the options in `analysis`, which are those of
+        `create_index`; by default words are not changed.
         """
         from lance_engine.search.options import AskedRows, SearchOptions
         from lance_engine.search.text.search import search
@@ -339,13 +338,13 @@ class DatasetVersion:
         nprobes: int | None = None,
         refine_factor: int | None = None,
     ) -> pa.Table:
-        """The `k` best rows by a vector and by words at once: `nearest` and `search`, joined.
+        """The `k` best rows by vector and full-text search: combines `nearest` and `search`.
 
-        Both find `oversample` times `k` rows. By default their ranks decide (reciprocal rank fusion); with
-        `alpha`, distances and scores are scaled to 0 up to 1 and added, those of vectors times `alpha`,
-        those of texts times ``1 - alpha``. The answer has the columns ``_distance`` and ``_score``, null
-        where a search did not find a row, and ``_hybrid_score``, largest first. The other options are
-        those of `nearest` and `search`.
+        Both searches find `oversample` times `k` rows. By default, rows are scored by their ranks (reciprocal
+        rank fusion). With `alpha`, distances and scores are scaled to the range from 0 to 1 and added, with
+        weight `alpha` for vectors and ``1 - alpha`` for texts. The result has the columns ``_distance`` and
+        ``_score``, null if a search did not find the row, and ``_hybrid_score``, in descending order. The
+        other options are those of `nearest` and `search`.
         """
         from lance_engine.search.hybrid import hybrid
         from lance_engine.search.options import AskedRows, SearchOptions
@@ -366,17 +365,17 @@ class DatasetVersion:
         )
 
     def min_max(self, column: str) -> Extremes:
-        """The min and max of a column, null if all values are; NaN is the largest number.
+        """The min and max of a column, null if all values are null; NaN is the largest number.
 
-        Known from zone maps where these are exact: rows are read only of zones with deleted rows, long
-        strings or no zone map, and only if they can matter. UnsupportedTypeError if the values have no order.
+        They come from zone maps if these are exact: only zones with deleted rows, long strings or no zone map
+        are read, and only if they can change the result. UnsupportedTypeError if the type has no order.
         """
         from lance_engine.scan.extremes import min_max
 
         return min_max(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
-        """String columns that are stored as dictionaries, if the first fragment shows it."""
+        """String columns that are stored as dictionaries, according to the first fragment."""
         if not self.snapshot.fragments:
             return []
         reader = self._reader(self.snapshot.fragments[0].id)
@@ -388,10 +387,10 @@ class DatasetVersion:
 
         return split_rows(self.snapshot.fragments, count)
 
-    # Operations. Each commits one new version, and returns the dataset at that version; this object stays the
-    # version it is. Long ones report `progress` events (see `lance_engine.progress`); an exception that this
-    # raises cancels them. When another writer changed the same rows since then, the operation is redone on
-    # the latest version; IncompatibleChangeError means that the change does not apply there.
+    # Operations. Each commits one new version, and returns the dataset at that version; this object does not
+    # change. Long operations report `progress` events (see `lance_engine.progress`); an exception in the
+    # callback cancels them. If another writer has changed the same rows since, the operation is repeated on
+    # the latest version; IncompatibleChangeError means that it cannot be applied there.
 
     def delete(
         self,
@@ -418,10 +417,10 @@ class DatasetVersion:
         *,
         progress: ProgressOption = None,
     ) -> Self:
-        """Give columns new values in the rows that pass `where`, in all rows without it.
+        """Update columns of the rows that pass `where`, or of all rows.
 
-        `values` maps a column to SQL text over the columns of the row as it was, or to a function from the
-        batch of these rows to an array.
+        `values` maps a column to SQL text over the old values of the row, or to a function from the batch of
+        these rows to an array.
         """
         from lance_engine.operations.update import update
 
@@ -430,17 +429,17 @@ class DatasetVersion:
     def merge(self, source: Any, on: str | Sequence[str]) -> MergeBuilder[Self]:
         """Update, insert and delete by key: ``merge(source, on="id").when_matched_update_all().execute()``.
 
-        `source` is anything that `write` takes; see the methods of the result for what can be done with it.
+        `source` is anything that `write` accepts; the methods of the result define the actions.
         """
         from lance_engine.operations.merge import MergeBuilder
 
         return MergeBuilder(self.snapshot, source, on, self._at, self._compiler)
 
     def replace_columns(self, values: Mapping[str, Value], *, progress: ProgressOption = None) -> Self:
-        """Give whole columns new values without moving a row: only these columns are written.
+        """Update whole columns without moving rows: only these columns are written.
 
-        `values` are those of `update`; row ids and addresses stay. Rows that others append meanwhile keep
-        their values.
+        `values` are those of `update`; row ids and addresses do not change. Rows that are appended
+        concurrently keep their values.
         """
         from lance_engine.operations.replace_columns import replace_columns
 
@@ -453,12 +452,12 @@ class DatasetVersion:
         read: Sequence[str] | None = None,
         progress: ProgressOption = None,
     ) -> Self:
-        """Add nullable columns; those that exist are not rewritten.
+        """Add nullable columns; existing columns are not rewritten.
 
-        `columns` maps a new name to SQL text over the other columns, to a function from a batch to an array,
-        or to an Arrow type for a column of nulls; or is an Arrow field or schema of columns of nulls; or a
-        function from a batch to the batch of all new columns. `read` names the columns that functions get,
-        all by default.
+        `columns` maps new names to SQL text over the other columns, to functions from a batch to an array, or
+        to Arrow types for columns of nulls. It can also be an Arrow field or schema for columns of nulls, or
+        a function from a batch to a batch with all new columns. `read` lists the columns that are passed to
+        functions, all by default.
         """
         from lance_engine.operations.add_columns import add_columns
 
@@ -473,7 +472,7 @@ class DatasetVersion:
         return self._at(drop_columns(self.snapshot, columns))
 
     def rename_column(self, column: str, name: str) -> Self:
-        """Give a column, or with ``a.b`` a field of a struct, another name."""
+        """Rename a column, or a field of a struct, such as ``a.b``."""
         from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, name=name))
@@ -486,16 +485,16 @@ class DatasetVersion:
         nullable: bool | None = None,
         progress: ProgressOption = None,
     ) -> Self:
-        """Cast a column to another type, which rewrites this column, or allow or forbid nulls in it.
+        """Cast a column to another type, which rewrites this column, or change whether it is nullable.
 
-        InvalidFilterError if a value does not fit, SchemaMismatchError if there are nulls.
+        InvalidFilterError if a value cannot be cast, SchemaMismatchError if there are nulls.
         """
         from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable, progress=progress))
 
     def restore(self, version: int | None = None) -> Self:
-        """Make an earlier version, by default the one this object shows, the content of a new version."""
+        """Restore an earlier version, by default this one, as a new version."""
         from lance_engine.operations.restore import restore
 
         return self._at(restore(self.snapshot, self.version if version is None else version))
@@ -508,10 +507,11 @@ class DatasetVersion:
         deleted_share: float = DELETED_SHARE,
         progress: ProgressOption = None,
     ) -> Self:
-        """Join neighbouring fragments of fewer than `target_rows` rows and `target_bytes`.
+        """Merge neighbouring fragments of fewer than `target_rows` rows and `target_bytes`.
 
-        Fragments with more than `deleted_share` of deleted rows are rewritten without these. Stable row ids
-        stay; row ids that are addresses change. The result has the same version if there was nothing to do.
+        Fragments whose share of deleted rows exceeds `deleted_share` are rewritten without these rows. Stable
+        row ids are kept; row ids that are addresses change. If there is nothing to do, the result has the
+        same version.
         """
         from lance_engine.operations.compact import compact
 
@@ -535,8 +535,9 @@ class DatasetVersion:
     ) -> CleanupReport:
         """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
-        The latest version and tagged ones stay. A dry run only reports. Files that no version names go when
-        they are seven days old, with `delete_unverified` at once; no writer may be active then.
+        The latest version and tagged versions are kept. A dry run only reports. Files that no version refers
+        to are removed when they are seven days old, or at once with `delete_unverified`; no writer may be
+        active then.
         """
         from lance_engine.operations.cleanup import cleanup
 
@@ -558,22 +559,20 @@ class DatasetVersion:
         progress: ProgressOption = None,
         **options: Any,
     ) -> Self:
-        """Build an index on a column, or with ``a.b`` on a field of a struct.
+        """Build an index on a column, or on a field of a struct, such as ``a.b``.
 
-        `kind` is btree, bitmap, zonemap or bloomfilter, for lists label_list, for parts of texts ngram, for
-        vectors IVF_FLAT, IVF_PQ, IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ (see `nearest`), or for texts INVERTED
-        (see `search`).
-        `name` is ``<column>_idx`` by default;
-        IndexExistsError if there is one of this name, unless `replace` is set. Rows that come later are
-        scanned until `optimize_indices`.
-        Options: ``page_rows`` of a btree, ``rows_per_zone`` of a zonemap or bloomfilter; of vector indices
+        `kind` is btree, bitmap, zonemap or bloomfilter; label_list for lists, ngram for parts of strings;
+        IVF_FLAT, IVF_PQ, IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ for vectors (see `nearest`); or INVERTED for
+        texts (see `search`). `name` is ``<column>_idx`` by default; IndexExistsError if it exists, unless
+        `replace` is set. Rows added later are scanned until `optimize_indices`.
+        Options: ``page_rows`` for btree; ``rows_per_zone`` for zonemap and bloomfilter; for vector indices
         ``metric``, ``num_partitions``, ``num_sub_vectors``, ``num_bits``, ``m``, ``ef_construction``,
-        ``sample_rate``, ``max_iters`` and ``trainer`` (own or faiss);
-        of INVERTED ``with_position``, which phrases need to be fast,
+        ``sample_rate``, ``max_iters`` and ``trainer`` (own or faiss); for INVERTED ``with_position``, which
+        speeds up phrase searches,
         ``base_tokenizer``, ``language``, ``max_token_length``, ``lower_case``, ``stem``,
         ``remove_stop_words``, ``custom_stop_words``, ``ascii_folding``, ``min_ngram_length``,
         ``max_ngram_length`` and ``prefix_only``.
-        UnsupportedTypeError if the values have no order, or no hash.
+        UnsupportedTypeError if the index does not support the type.
         """
         from lance_engine.operations.indices import create_index
 
@@ -590,28 +589,28 @@ class DatasetVersion:
         return self._at(drop_index(self.snapshot, name))
 
     def optimize_indices(self, *, progress: ProgressOption = None) -> Self:
-        """Make indices cover the rows that came after them, reading only these; one commit per index."""
+        """Update indices to cover rows added later, reading only these rows; one commit per index."""
         from lance_engine.operations.indices import optimize_indices
 
         return self._at(optimize_indices(self.snapshot, progress=progress))
 
     def index_statistics(self, name: str) -> dict[str, Any]:
-        """What an index covers and consists of, in numbers; IndexNotFoundError if none exists."""
+        """The coverage and structure of an index, in numbers; IndexNotFoundError if it does not exist."""
         from lance_engine.inspection.indices import index_statistics
 
         return index_statistics(self.snapshot, name)
 
     def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
-        """Set keys of the table's configuration, or remove those with the value None.
+        """Set keys of the table's configuration; None removes a key.
 
-        With `replace` all other keys are removed.
+        With `replace`, all other keys are removed.
         """
         from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "config", entries, replace=replace))
 
     def update_metadata(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
-        """As `update_config`, for the metadata of the table."""
+        """Like `update_config`, for the metadata of the table."""
         from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "table", entries, replace=replace))
@@ -619,21 +618,21 @@ class DatasetVersion:
     def update_schema_metadata(
         self, entries: Mapping[str, str | None], *, column: str | None = None, replace: bool = False
     ) -> Self:
-        """As `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
+        """Like `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
         from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "schema", entries, replace=replace, column=column))
 
     @property
     def tags(self) -> Tags:
-        """The names of versions."""
+        """Named versions."""
         from lance_engine.operations.tags import Tags
 
         return Tags(self.snapshot)
 
     @property
     def branches(self) -> Branches:
-        """Histories besides the main one."""
+        """Branches."""
         from lance_engine.operations.branches import Branches
 
         return Branches(self.snapshot)
@@ -645,17 +644,17 @@ class DatasetVersion:
         *,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Start another dataset with a version of this one, by default the one shown, without copying data.
+        """Create another dataset from a version of this one, by default this version, without copying data.
 
-        The clone refers to the files where they are: cleaning up this dataset may break it.
-        `storage_options` are those of the clone, by default the ones of this dataset. DatasetExistsError if
-        there is a dataset at `uri`.
+        The clone refers to the files of this dataset: cleaning up this dataset may break it.
+        `storage_options` are those of the clone, by default those of this dataset. DatasetExistsError if a
+        dataset exists at `uri`.
         """
         from lance_engine.operations.branches import shallow_clone
 
         return self._at(shallow_clone(self.snapshot, uri, version, storage_options))
 
-    # Computes SQL text that the engine's own filters do not know; None refuses it.
+    # Evaluates SQL text that the engine's own filters do not support; None if it cannot.
     _compiler: Compiler | None = None
 
     def _at(self, snapshot: Snapshot) -> Self:

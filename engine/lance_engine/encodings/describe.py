@@ -1,4 +1,4 @@
-"""What a page holds, for people: layout and encodings in one line."""
+"""Descriptions of pages for people: layout and encodings in one line."""
 
 from __future__ import annotations
 

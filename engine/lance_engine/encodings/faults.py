@@ -15,7 +15,7 @@ _CONFIGURE = (
 
 
 def fault_of(error: BaseException, **place: Any) -> LanceError | None:
-    """The error to raise instead of one of the kernels, at `place` and what they know; None for others."""
+    """The error to raise instead of a kernel error, with `place` and its own details; None for others."""
     if isinstance(error, kernels.CorruptDataError):
         what, column, page, encoding = error.args
         return CorruptFileError(what, **place).at(column=column, page=page, encoding=encoding)

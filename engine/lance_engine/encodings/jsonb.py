@@ -1,6 +1,6 @@
 """JSON columns: text for readers and writers, binary values in files (logical type ``json``).
 
-Binary values hold integers of 64 bits and doubles; the keys of objects are sorted and occur once.
+Binary values contain 64-bit integers and doubles; the keys of objects are sorted and unique.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lance_engine.errors import SchemaMismatchError
 from lance_engine.schema_tree import Field
 
 STORED = pa.large_binary()
-# How binary values begin: a scalar, an object, an array (of less than 16 million items).
+# The first byte of binary values: a scalar, an object, an array (of less than 16 million items).
 _CONTAINERS = (0x20, 0x40, 0x80)
 
 
 def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
     """The texts of binary values, without white space.
 
-    `kernels.InvalidJsonError` where a value is damaged; `kernels.BatchTooLargeError` asks for fewer rows.
+    `kernels.InvalidJsonError` if a value is damaged; `kernels.BatchTooLargeError` requests fewer rows.
     """
     try:
         text, offsets = kernels.decode_jsonb(*_buffers(values))
@@ -34,9 +34,9 @@ def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
 
 
 def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | None:
-    """The values, with binary ones for the texts among them; None without texts or if any is damaged.
+    """The values, with texts among them converted to binary; None without texts, or if any is damaged.
 
-    Releases before 7.0 stored texts as they were when rows were merged.
+    Releases before 7.0 stored texts unchanged when rows were merged.
     """
     found = values.to_pylist()
     places = [row for row, value in enumerate(found) if value and value[0] not in _CONTAINERS]
@@ -51,9 +51,9 @@ def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | Non
 
 
 def stored_json(array: pa.Array, field: Field) -> pa.Array:
-    """A column of a dataset as files hold it: the texts of JSON fields as binary values, at any depth.
+    """A column of a dataset as stored in files: the texts of JSON fields as binary values, at any depth.
 
-    SchemaMismatchError where a text is not JSON (RFC 8259), has a key twice, or a number beyond doubles.
+    SchemaMismatchError if a text is not JSON (RFC 8259), has a duplicate key, or a number beyond doubles.
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -63,7 +63,7 @@ def stored_json(array: pa.Array, field: Field) -> pa.Array:
         return array
     mask = array.is_null() if array.null_count else None
     types = pa.types
-    # What is below nulls need not be JSON: only children and items that count are looked at.
+    # Values below nulls need not be JSON: only visible children and items are checked.
     if types.is_struct(array.type):
         children = [stored_json(*pair) for pair in zip(array.flatten(), field.children, strict=True)]
         fields = [array.type.field(i).with_type(child.type) for i, child in enumerate(children)]
@@ -91,7 +91,7 @@ def stored_json(array: pa.Array, field: Field) -> pa.Array:
 
 
 def _as_lists(maps: pa.MapArray) -> pa.ListArray:
-    """Maps as what they are stored as, lists of structs."""
+    """Maps in their stored form, lists of structs."""
     fields = [maps.type.key_field, maps.type.item_field]
     entries = pa.StructArray.from_arrays([maps.keys, maps.items], fields=fields)
     buffers = maps.buffers()[:2]
@@ -118,7 +118,7 @@ def _binary(texts: pa.LargeStringArray, field: Field) -> pa.LargeBinaryArray:
 def _buffers(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.uint8] | None]:
-    """Bytes, 64-bit offsets, and a byte per value that says whether it is valid."""
+    """Bytes, 64-bit offsets, and a validity byte per value."""
     _, offsets, data = array.buffers()
     positions = np.zeros(1, np.int64)
     if offsets is not None and len(array):

@@ -1,4 +1,4 @@
-"""What a leaf column of a file holds, in the kernels' terms."""
+"""The type of a leaf column in the kernels' terms."""
 
 from __future__ import annotations
 

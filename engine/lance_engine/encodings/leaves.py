@@ -38,7 +38,7 @@ def leaves_of(array: pa.Array, field: Field) -> list[Leaf]:
 
 
 def validity(array: pa.Array) -> pa.Buffer | None:
-    """The validity bitmap, to be read from bit `array.offset` on; None when there are no nulls."""
+    """The validity bitmap, which starts at bit `array.offset`; None if there are no nulls."""
     if pa.types.is_null(array.type):
         return pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
     return array.buffers()[0] if array.null_count else None
@@ -72,7 +72,7 @@ def _descend(
         )
         items = items.slice(start, stop - start)
         if keep is not None:
-            # Items under null lists are not stored, so that the rest are without gaps.
+            # Items under null lists are not stored, so the others are contiguous.
             items = items.filter(pa.array(np.asarray(keep).view(bool)))
         child = field.children[0]
         _descend(items, child, [*path, child], levels, found)

@@ -1,4 +1,4 @@
-"""The table of page encodings of version 0.1, and how a page becomes a kernel.
+"""The table of page encodings of version 0.1, and the creation of kernels for pages.
 
 The encoding of a field follows from its type: the keys are the kinds of leaves, and ``dictionary``.
 """
@@ -22,7 +22,7 @@ LEGACY: Final[dict[str, ModuleType]] = {
     "dictionary": dictionary,
 }
 
-# Bits of an offset of a list, and an adjustment for nulls that no offset reaches.
+# Bits of a list offset, and a null adjustment that no offset reaches.
 _LIST_BITS: Final = {False: 32, True: 64}
 NO_NULL_LISTS: Final = 1 << 63
 
@@ -34,7 +34,7 @@ def build_page(page: Page, context: PageContext) -> kernels.Page:
 
 
 def list_ends(page: Page, file_size: int, *, large: bool) -> kernels.ArrayDecoder:
-    """The kernel of the ends of the lists of a batch, of whose offsets there is one more than lists."""
+    """The kernel for the list ends of a batch, which has one more offset than lists."""
     bits = _LIST_BITS[large]
     length = min(page.length * bits // 8, file_size - page.position)
     return kernels.legacy_list_ends((page.position, length), bits)

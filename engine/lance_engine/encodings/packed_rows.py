@@ -1,4 +1,4 @@
-"""The rows of packed structs: the fields of each side by side."""
+"""The rows of packed structs: the fields of each row stored together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MAX_ROW_BYTES: Final = 8000
 
 
 def packed_bits(arrow_type: pa.DataType) -> int:
-    """Bits of a field of fixed width."""
+    """The size of a fixed-width field in bits."""
     if pa.types.is_fixed_size_list(arrow_type):
         return int(arrow_type.list_size) * packed_bits(arrow_type.value_type)
     return int(arrow_type.bit_width)
 
 
 def is_variable_packed(arrow_type: pa.StructType) -> bool:
-    """Whether the rows of a packed struct are stored one by one, as strings and lists in them demand."""
+    """Whether the rows of a packed struct are stored one by one, as required for strings and lists."""
     return any(is_variable(child.type) or pa.types.is_fixed_size_list(child.type) for child in arrow_type)
 
 
@@ -49,7 +49,7 @@ def packed_rows(array: pa.StructArray, field: Field, path: str) -> np.ndarray:
 
 
 def packed_children(array: pa.StructArray, field: Field, path: str) -> Iterator[tuple[Field, pa.Array]]:
-    """The fields with their storage; UnsupportedTypeError for one that is null where its struct is not."""
+    """The fields with their storage; UnsupportedTypeError if one is null and its struct is not."""
     nulls = np.asarray(array.is_null())
     for number, child in enumerate(field.children):
         values = array.field(number)

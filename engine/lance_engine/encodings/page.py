@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.format.pb import encodings_pb2
 
-# Anything with the buffer protocol: numpy arrays that kernels return, or pyarrow buffers written as they are.
+# Any object with the buffer protocol: numpy arrays from kernels, or pyarrow buffers that are written
+# unchanged.
 Buffer: TypeAlias = Any
 
 
@@ -27,7 +28,7 @@ class EncodedPage:
 
 @dataclass(frozen=True, slots=True)
 class BlobPage:
-    """A page with values stored outside of it: `finish` makes the page from the positions of `payloads`."""
+    """A page whose values are stored elsewhere: `finish` creates it from the positions of `payloads`."""
 
     rows: int
     payloads: tuple[Buffer, ...]

@@ -1,4 +1,4 @@
-"""Profiles: how a page weighs the bytes it takes against the time to decode it."""
+"""Profiles: how the size of a page is weighed against its decoding time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ ProfileName = Literal["size", "balanced", "speed"]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What steers the choice among the encodings of a page.
+    """Parameters for the choice between the encodings of a page.
 
-    A candidate costs its bytes plus `bytes_per_ns` for each nanosecond that decoding the page takes: as many
-    bytes as storage would deliver in that time. `schemes` are the general compressions to try, which must
-    save at least the share `least_gain`. Compressed chunks hold about `chunk_bytes` before compression: more
-    shrink better, but a random row decodes a whole chunk. Strings from a mean of `full_zip_bytes` on are
-    stored one by one instead of in chunks. `byte_streams` says whether to try splitting numbers into the
-    streams of their first, second, ... bytes before compression.
+    The cost of a candidate is its size in bytes plus `bytes_per_ns` for each nanosecond of decoding time: the
+    bytes that storage would deliver in that time. `schemes` are the general compressions to try, which must
+    save at least the share `least_gain`. Compressed chunks contain about `chunk_bytes` before compression:
+    larger chunks compress better, but reading a single row decodes a whole chunk. Strings with a mean length
+    of at least `full_zip_bytes` are stored one by one instead of in chunks. `byte_streams` enables splitting
+    numbers into streams of their first, second, ... bytes before compression.
     """
 
     bytes_per_ns: float

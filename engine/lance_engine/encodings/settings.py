@@ -15,7 +15,7 @@ GENERAL_SCHEMES = ("lz4", "zstd")
 class Settings:
     """The keys ``lance-encoding:...`` of a leaf field (format 2.1, field metadata).
 
-    Values that are not understood count as absent, as in the format's other writers.
+    Invalid values are ignored, as in the format's other writers.
     """
 
     compression: str = ""
@@ -41,7 +41,7 @@ class Settings:
 
     @classmethod
     def of(cls, leaf: Field, top: Field) -> Settings:
-        """Those of a leaf; its top-level field may state the structure for it."""
+        """The settings of a leaf; its top-level field may set the structural encoding."""
         metadata = leaf.metadata
         if not metadata and not top.metadata:
             return _DEFAULT
@@ -79,7 +79,7 @@ def _integer(metadata: Mapping[str, str], key: str) -> int | None:
 
 
 def _number(metadata: Mapping[str, str], key: str, default: float) -> float:
-    """A share above 0 and at most 1."""
+    """A share greater than 0 and at most 1."""
     try:
         value = float(metadata[_PREFIX + key])
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""What decoders of 0.1 pages need to know besides their page."""
+"""The information that decoders of 0.1 pages need in addition to the page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lance_engine.format.legacy import Page, StoredDictionary
 class PageContext:
     """A column of a file of `file_size` bytes.
 
-    `shape` is that of the values. Where pages hold numbers of them, `index_bits` wide, `dictionary` says
-    where the values are. `nullable` says what the schema declares: no page stores which values are null.
+    `shape` is the shape of the values. For pages with indices, `index_bits` wide, `dictionary` is the
+    position of the values. `nullable` comes from the schema: pages do not store which values are null.
     """
 
     file_size: int
@@ -23,5 +23,5 @@ class PageContext:
     index_bits: int = 0
 
     def buffer(self, page: Page, bits: int) -> tuple[int, int]:
-        """(offset, length) of the values of a page, each `bits` wide; no more than the file has."""
+        """(offset, length) of the values of a page, `bits` wide each, within the bounds of the file."""
         return page.position, min(-(-page.length * bits // 8), self.file_size - page.position)

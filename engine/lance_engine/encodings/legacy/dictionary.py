@@ -1,4 +1,4 @@
-"""Dictionary: numbers of values that the file keeps once for each column (format 0.1, dictionary values)."""
+"""Dictionary: indices into values that the file stores once per column (format 0.1, dictionary values)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Null: nothing is stored of a column that has no values (format 0.1)."""
+"""Null: a column without values stores nothing (format 0.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain: fixed-width values one after the other, booleans as a bitmap, lists as their items (format 0.1)."""
+"""Plain: contiguous fixed-width values, booleans as a bitmap, lists as their items (format 0.1)."""
 
 from __future__ import annotations
 

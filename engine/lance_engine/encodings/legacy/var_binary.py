@@ -1,4 +1,4 @@
-"""Var-binary: strings and binary values after the positions in the file where they begin (format 0.1).
+"""Var-binary: strings and binary values, with their positions in the file (format 0.1).
 
 Nulls are not stored: an empty value of a nullable column reads as null.
 """
