@@ -61,6 +61,19 @@ _LAZY = {
     "write": ("lance_sql.api", "write"),
 }
 
+#: names in other libraries -> ours, for hints
+_OTHER_NAMES = {
+    "LanceDataset": "Dataset",
+    "execute": "sql",
+    "load": "open",
+    "load_dataset": "open",
+    "query": "sql",
+    "read": "open",
+    "read_table": "open",
+    "write_dataset": "write",
+    "write_table": "write",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
@@ -68,7 +81,9 @@ def __getattr__(name: str) -> Any:
     try:
         module_name, attribute = _LAZY[name]
     except KeyError:
-        raise AttributeError(f"module 'lance_sql' has no attribute {name!r}") from None
+        usual = _OTHER_NAMES.get(name)
+        hint = f". Use lance_sql.{usual}" if usual else ""
+        raise AttributeError(f"module 'lance_sql' has no attribute {name!r}{hint}", name=name) from None
     from lance_engine.interrupts import load
 
     module = load(module_name)

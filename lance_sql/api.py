@@ -158,11 +158,11 @@ def sql(
     """
     load("lance_sql.session.variables")
     from lance_sql.session.variables import execute
-    from lance_sql.text.script import split
+    from lance_sql.text.script import statements
 
     session = connect(engine=engine)
     frame = sys._getframe(1)
-    *before, last = split(text)
+    *before, last = statements(text)
     for statement in before:
         execute(session, statement, None, frame)
     return execute(session, last, params, frame)

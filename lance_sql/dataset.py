@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import operator
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,7 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
-from lance_engine.errors import LanceError, PositionOutOfRangeError, UnsupportedFeatureError
+from lance_engine.errors import (
+    InvalidArgumentError,
+    LanceError,
+    PositionOutOfRangeError,
+    UnsupportedFeatureError,
+)
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.logical_types import with_extensions
 from lance_engine.scan.paths import column_names
@@ -56,6 +62,10 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     schema_is_stable = True
 
     def __init__(self, snapshot: Any) -> None:
+        if isinstance(snapshot, str | os.PathLike):
+            raise InvalidArgumentError(
+                "Dataset() does not open datasets", remedy=f"Use lance_sql.open({os.fspath(snapshot)!r})"
+            )
         SqlDataset.__init__(self, snapshot)
         schema = with_extensions(self.storage_schema)
         file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
 from lance_engine.io import open_store
 
 #: The schema of table names without a schema.
@@ -67,6 +67,12 @@ class DirectoryNamespace:
                 "The directory does not exist",
                 path=directory,
                 remedy="Pass an existing directory, or use the path of a dataset in SQL",
+            )
+        if not is_remote(directory) and os.path.isdir(os.path.join(directory, "_versions")):
+            raise InvalidArgumentError(
+                "This is a dataset, not a directory of datasets",
+                path=directory,
+                remedy=f"Pass the directory that contains it, or use its path in SQL: FROM '{directory}'",
             )
 
     def schemas(self) -> list[str]:

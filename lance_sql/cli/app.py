@@ -59,7 +59,7 @@ class Commands(click.Group):
             args = ["query", "-"]
         elif args and args[0] not in _COMMANDS and args[0] not in _GROUP_OPTIONS:
             _refuse_misspelt(ctx, args[0])
-            args = ["info" if _is_dataset(args[0]) else "query", *args]
+            args = ["info" if _is_place(args[0]) else "query", *args]
         return super().parse_args(ctx, args)
 
     def make_context(
@@ -85,12 +85,13 @@ def _legible_mistakes() -> Iterator[None]:
         raise
 
 
-def _is_dataset(word: str) -> bool:
-    """Whether `word` is the path of a dataset, not a statement."""
-    if any(character.isspace() for character in word.strip()) and not os.path.isdir(word):
+def _is_place(word: str) -> bool:
+    """Whether `word` is the path of a dataset or directory, not a statement."""
+    if os.path.isdir(word):
+        return True
+    if any(character.isspace() for character in word.strip()):
         return False
-    path = word.rstrip("/")
-    return path.endswith(".lance") or os.path.isdir(os.path.join(path, "_versions"))
+    return word.rstrip("/").endswith(".lance") or word.startswith(("/", "./", "../", "~/"))
 
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
@@ -131,7 +132,7 @@ def app() -> None:
     \b
     lance-sql "SELECT count(*) FROM 'sales.lance'"
     lance-sql -f report.sql --format csv --output report.csv
-    lance-sql shell -d warehouse/
+    lance-sql shell warehouse/
     lance-sql inspect sales.lance
 
     lance-sql "SELECT ..." is short for lance-sql query "SELECT ...", and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,6 +89,12 @@ def dataset_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def is_dataset(path: str) -> bool:
+    """Whether `path` is that of a dataset, not of a directory of datasets."""
+    path = path.rstrip("/")
+    return path.endswith(".lance") or os.path.isdir(os.path.join(path, "_versions"))
 
 
 def open_dataset(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from lance_sql.cli.failures import reports_errors
-from lance_sql.cli.options import storage_option
+from lance_sql.cli.options import is_dataset, storage_option
 from lance_sql.cli.query import apply_settings, directory_option, engine_option, set_option
 
 
 @click.command("shell")
+@click.argument("place", metavar="[DIRECTORY]", required=False)
 @engine_option
 @directory_option
 @set_option
@@ -24,6 +27,7 @@ from lance_sql.cli.query import apply_settings, directory_option, engine_option,
 )
 @reports_errors
 def shell_command(
+    place: str | None,
     engine: str,
     directory: str | None,
     settings: dict[str, str],
@@ -34,11 +38,17 @@ def shell_command(
     """Start an interactive SQL shell. Statements end with a semicolon.
 
     \b
-    lance-sql shell -d warehouse/
+    lance-sql shell
+    lance-sql shell warehouse/
 
+    Each dataset in DIRECTORY is a table. Without DIRECTORY, use paths: FROM 'sales.lance'.
     Tab completes tables, columns and keywords. Ctrl-C cancels the running statement; \\? lists the
     shell commands.
     """
+    if place is not None:
+        if directory is not None:
+            raise click.UsageError("Pass the directory either as an argument or with -d, not both.")
+        directory = os.path.dirname(place.rstrip("/")) or "." if is_dataset(place) else place
     try:
         import prompt_toolkit  # noqa: F401
         import pygments  # noqa: F401

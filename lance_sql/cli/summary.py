@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 from lance_engine.legible import legible_line, without_secrets
 
 from lance_sql.cli.failures import reports_errors
-from lance_sql.cli.options import dataset_options, json_option, open_dataset
+from lance_sql.cli.options import dataset_options, is_dataset, json_option, open_dataset
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +30,14 @@ def info_command(path: str, as_json: bool, **which: Any) -> None:
     \b
     lance-sql info sales.lance
     lance-sql sales.lance
+    lance-sql warehouse/
+
+    If PATH is a directory of datasets, show one line for each dataset.
     """
+    inside = [] if is_dataset(path) else sorted(glob.glob("*.lance", root_dir=path))
+    if inside and all(value is None for name, value in which.items() if name != "storage_options"):
+        _list_datasets(path, inside, as_json)
+        return
     dataset = open_dataset(path, **which)
     facts = _facts(dataset)
     if as_json:
@@ -55,6 +64,40 @@ def info_command(path: str, as_json: bool, **which: Any) -> None:
     if facts["rows"]:
         click.echo()
         click.echo(text_table(dataset.scan(limit=_SHOWN_ROWS).to_table(), _SHOWN_ROWS))
+
+
+def _list_datasets(directory: str, names: list[str], as_json: bool) -> None:
+    """One line per dataset; what cannot be read has the error instead of sizes."""
+    from lance_engine.errors import LanceError
+
+    from lance_sql.cli.output import print_json
+    from lance_sql.display.amounts import counted, in_bytes
+    from lance_sql.display.tables import aligned
+
+    found: list[dict[str, Any]] = []
+    for name in names:
+        try:
+            facts = _facts(open_dataset(os.path.join(directory, name)))
+        except LanceError as error:
+            found.append({"name": name, "error": str(error)})
+        else:
+            found.append({"name": name, **{key: facts[key] for key in ("version", "rows", "bytes")}})
+    if as_json:
+        print_json(found)
+        return
+    click.echo(click.style(legible_line(f"{directory}: {counted(len(names), 'dataset')}"), bold=True))
+    lines = [["dataset", "version", "rows", "size"]]
+    for facts in found:
+        sizes = [
+            str(facts.get("version", "-")),
+            f"{facts['rows']:,}" if "rows" in facts else "-",
+            in_bytes(facts["bytes"]) if facts.get("bytes") is not None else "-",
+        ]
+        lines.append([legible_line(facts["name"]), *sizes])
+    click.echo("\n".join(aligned(lines, right=(1, 2, 3))))
+    for facts in found:
+        if "error" in facts:
+            click.echo(legible_line(f"{facts['name']}: {facts['error']}"), err=True)
 
 
 @click.command("schema")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.plan_picture import PlanNode
 
 from lance_sql.engines.capabilities import Capabilities
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from lance_sql.engines.table import Parts
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+def check_parameters(params: Any) -> None:
+    """InvalidArgumentError if `params` is a single value."""
+    if params is not None and (isinstance(params, str | bytes) or not isinstance(params, Iterable)):
+        raise InvalidArgumentError(
+            f"params must be a list or a dict, not {params!r}", remedy="For one value, pass params=[value]"
+        )
 
 
 class Decision(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import glob
 import itertools
 import os
 import weakref
@@ -13,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
-from lance_engine.errors import LanceError
+from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.owned import LiveObjects
 from lance_engine.plan_picture import PlanPicture
 from lance_engine.progress import ProgressOption
@@ -22,7 +23,7 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
+from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
@@ -42,7 +43,7 @@ from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 from lance_sql.text.explained import explained_query
 from lance_sql.text.limits import first_rows, limited
-from lance_sql.text.script import split
+from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
@@ -156,7 +157,7 @@ class Connection:
         progress bar, and a function is called with a `lance_engine.progress.ProgressEvent` ten times a
         second, in another thread; if it raises an exception, the statement is stopped.
         """
-        *before, last = split(text)
+        *before, last = statements(text)
         for statement in before:
             for _ in self.execute(statement, progress=progress):
                 pass  # a query may fail, or call a function that changes something
@@ -169,6 +170,7 @@ class Connection:
         if isinstance(statement, str):
             return self.sql(statement, params, progress=progress)
         self._check_open()
+        check_parameters(params)
         self._finish_streams()
         with self._explained(statement):
             statement = self._prepared_searches.statement(statement)
@@ -367,6 +369,7 @@ class Connection:
         return explanation.picture() if html else explanation
 
     def _explanation(self, text: str | Statement, params: Parameters, analyze: bool) -> Explanation:
+        check_parameters(params)
         searches = Searches(self.searching, Statement.of(text), params)
         statement, params = searches.statement, searches.parameters
         if analyze:
@@ -407,6 +410,11 @@ class Connection:
         self._binding.forget(name)
         if isinstance(data, SqlDataset | str | os.PathLike):
             self.catalog.register(name, data if isinstance(data, SqlDataset) else os.fspath(data))
+        elif data is None or isinstance(data, bool | int | float | bytes):
+            raise InvalidArgumentError(
+                f"Cannot register {type(data).__name__} as a table",
+                remedy="Pass a dataset, the path of one, a data frame or an Arrow table",
+            )
         else:
             self.catalog.forget(name)
             self._engine.register_other(name, data)
@@ -462,6 +470,13 @@ class Connection:
 
     def _suggest_tables(self, error: TableNotFoundError) -> None:
         """Add the names of existing tables, and the one most similar to the missing one."""
+        inside = sorted(glob.glob("*.lance", root_dir=error.name)) if os.path.isdir(error.name) else []
+        if inside:
+            error.remedy = (
+                f"It is a directory of datasets: {', '.join(inside[:10])}. Pass it to lance_sql.connect() or "
+                f"name a dataset by its path: FROM '{os.path.join(error.name, inside[0])}'"
+            )
+            return
         known = self.catalog.names()
         if known:
             error.remedy = f"Available tables: {', '.join(known)}"

@@ -6,6 +6,7 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import TableNotFoundError
@@ -32,8 +33,22 @@ def execute(session: Connection, statement: Statement, params: Parameters, frame
             value = None if name in found else _table(frame, name)
             if value is None:
                 raise
+            if name == _changed_name(statement):
+                raise UnsupportedFeatureError(
+                    f"{name} is a Python variable, which statements cannot change",
+                    remedy="Name the dataset by its path, as in INSERT INTO 'sales.lance'",
+                ) from None
             found.add(name)
             session.register(name, value if _only_reads(statement) else _read_only(value, name))
+
+
+def _changed_name(statement: Statement) -> str | None:
+    """The name after INSERT INTO, UPDATE, DELETE FROM or MERGE INTO."""
+    tokens = statement.tokens
+    if not tokens or tokens[0].upper.lower() not in _CHANGES:
+        return None
+    place = 1 if tokens[0].upper == "UPDATE" else 2
+    return tokens[place].value if place < len(tokens) else None
 
 
 def _only_reads(statement: Statement) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lance_engine.errors import InvalidArgumentError
 
+from lance_sql.errors import SqlError
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, tokenize
 
@@ -26,6 +27,14 @@ def split(text: str) -> list[Statement]:
         else:
             part.append(token)
     return statements + _joined(text, part) or [Statement(text, [])]
+
+
+def statements(text: str) -> list[Statement]:
+    """As `split`, but SqlError if there is no statement."""
+    found = split(text)
+    if not found[-1].tokens:
+        raise SqlError("The text contains no SQL statement", remedy="Pass a statement such as SELECT 1")
+    return found
 
 
 def _joined(text: str, tokens: list[Token]) -> list[Statement]:

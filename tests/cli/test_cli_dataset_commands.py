@@ -547,3 +547,25 @@ def test_an_error_in_a_statement_points_at_its_place(run):
 def test_the_nearest_name_is_suggested(run, engine):
     assert "things" in run("-e", engine, "-d", ".", "SELECT * FROM thinks").stderr
     assert "price" in run("-e", engine, "SELECT prise FROM 'things.lance'").stderr
+
+
+def test_a_directory_of_datasets_is_listed(run, tmp_path):
+    (tmp_path / "broken.lance").mkdir()
+    for arguments in (["."], ["info", "."], [str(tmp_path)]):
+        result = run(*arguments)
+        assert result.exit_code == 0
+        assert re.search(r"things\.lance +2 +19,995 +\d", result.output)
+        assert "broken.lance: No Lance dataset" in result.output
+    first, second = json.loads(run("info", ".", "--json").output)
+    assert first["error"].startswith("No Lance dataset")
+    assert (second["name"], second["version"], second["rows"]) == ("things.lance", 2, ROWS - 5)
+    (tmp_path / "empty").mkdir()
+    for missing in ("empty", "./nothing"):
+        result = run(missing)
+        assert result.exit_code == 1
+        assert "No Lance dataset at this path" in result.output
+
+
+def test_the_shell_takes_a_directory(run, tmp_path):
+    assert "either as an argument or with -d" in run("shell", ".", "-d", ".").output
+    assert "The directory does not exist" in run("shell", "nothing/").output

@@ -9,9 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
+from lance_engine.errors import (
+    DatasetNotFoundError,
+    InvalidArgumentError,
+    LanceError,
+    SchemaMismatchError,
+)
 
 import lance_sql
+from lance_sql.errors import SqlError, TableNotFoundError
 
 TABLE = pa.table({"id": [1, 2], "price": [1.0, 2.0], "i": [5, 6], "d": [7, 8]})
 
@@ -91,3 +97,55 @@ def test_files_of_other_formats(tmp_path: Path) -> None:
 def test_names_of_types(dataset: lance_sql.Dataset) -> None:
     kind: Any = "float32"
     assert dataset.alter_column("price", type=kind).schema.field("price").type == pa.float32()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_texts_without_a_statement_and_single_parameters(engine: str) -> None:
+    session = lance_sql.connect(engine=engine)
+    for text in ("", "  ", ";", "-- nothing"):
+        with pytest.raises(SqlError, match="contains no SQL statement"):
+            lance_sql.sql(text, engine)
+        with pytest.raises(SqlError, match="contains no SQL statement"):
+            session.sql(text)
+    for params in (1, "x"):
+        with pytest.raises(InvalidArgumentError, match=r"not (1|'x')\. For one value, pass params=\[value\]"):
+            session.sql("SELECT ?", params)
+        with pytest.raises(InvalidArgumentError, match="must be a list or a dict"):
+            session.explain("SELECT ?", params)
+    with pytest.raises(InvalidArgumentError, match="Cannot register int as a table"):
+        session.register("x", 5)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_variables_are_not_changed(dataset: lance_sql.Dataset, engine: str) -> None:
+    ds = dataset
+    for statement in ("INSERT INTO ds VALUES (1, 2, 3, 4)", "DELETE FROM ds", "UPDATE ds SET id = 1"):
+        with pytest.raises(LanceError, match="ds is a Python variable"):
+            lance_sql.sql(statement, engine)
+    assert ds.to_table().equals(TABLE)
+
+
+def test_directories_and_datasets_are_told_apart(
+    dataset: lance_sql.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidArgumentError, match="is a dataset, not a directory"):
+        lance_sql.connect(dataset.uri)
+    with pytest.raises(InvalidArgumentError, match=r"Use lance_sql\.open\('x\.lance'\)"):
+        lance_sql.Dataset("x.lance")
+    monkeypatch.chdir(tmp_path.parent)
+    with pytest.raises(TableNotFoundError, match=r"directory of datasets: sales\.lance\. Pass it to"):
+        lance_sql.sql(f"FROM '{tmp_path.name}'")
+
+
+def test_names_of_other_libraries() -> None:
+    for name, ours in {"read": "open", "query": "sql", "write_dataset": "write"}.items():
+        with pytest.raises(AttributeError, match=rf"Use lance_sql\.{ours}$"):
+            getattr(lance_sql, name)
+    assert not hasattr(lance_sql, "nothing")
+
+
+def test_columns_without_values(dataset: lance_sql.Dataset, tmp_path: Path) -> None:
+    with pytest.raises(SchemaMismatchError, match="dict has no columns"):
+        lance_sql.write({}, tmp_path / "none.lance")
+    with pytest.raises(InvalidArgumentError, match="New columns must be a dict"):
+        dataset.add_columns(["x"])  # type: ignore[arg-type]

@@ -53,6 +53,11 @@ def add_columns(
         if isinstance(columns, pa.Schema):
             return _add_nulls(snapshot, columns)
         if not isinstance(columns, Mapping):
+            if not callable(columns):
+                raise InvalidArgumentError(
+                    f"New columns must be a dict, a function, or an Arrow field or schema, not {columns!r}",
+                    remedy='Write for example add_columns({"total": "price * quantity"})',
+                )
             return _add(snapshot, [], read, columns, Reporter(progress))
         nulls = pa.schema(
             [(name, value) for name, value in columns.items() if isinstance(value, pa.DataType)]

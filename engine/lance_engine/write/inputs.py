@@ -90,6 +90,8 @@ def _from_stream(data: Any) -> pa.RecordBatchReader:
 
 
 def _from_columns(columns: Mapping[Any, Any], like: pa.Schema | None) -> pa.Table:
+    if not columns:
+        raise SchemaMismatchError("The dict has no columns", remedy="Pass a dict of columns: {'id': [1, 2]}")
     arrays = {}
     for name, values in columns.items():
         if not isinstance(name, str):
