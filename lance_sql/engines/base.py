@@ -50,7 +50,7 @@ class ScanReport:
     `columns`: the columns read, None if the plan does not say. `pushed`: predicates that our scan applies.
     `residual`: predicates over this table that the engine applies. `decisions`: the reason for each predicate
     that the engine offered to the scan. `read_ahead`: loaded into memory before the statement runs.
-    `scanner`: the scan itself, which has not run.
+    `scanner`: the scan itself, which has not run. `numbered`: columns of which come numbers, not strings.
     """
 
     name: str
@@ -61,6 +61,7 @@ class ScanReport:
     decisions: tuple[Decision, ...] = ()
     read_ahead: bool = False
     scanner: Scanner | None = None
+    numbered: tuple[str, ...] = ()
 
 
 #: Converts Python values of pyarrow; None if no conversion is needed.
@@ -152,6 +153,9 @@ class Engine(Protocol):
 
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
+
+    def compares_bytes(self) -> bool:
+        """Whether strings without a collation of their own are equal where their bytes are."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

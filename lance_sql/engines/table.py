@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """Structs of the table that statements call `of`, without some of their fields."""
+    """What replaces columns of the table that statements call `of`.
+
+    `structs` lack some of their fields. Of the columns `numbered`, which are strings, come the places of the
+    values in a list of all.
+    """
 
     of: str
-    structs: tuple[Field, ...]
+    structs: tuple[Field, ...] = ()
+    numbered: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class EngineTable:
@@ -89,15 +94,14 @@ class EngineTable:
             for field in fields
             if narrow_decimals and field.name not in self.converted and _fits_64_bits(field.type)
         )
-        self.schema = pa.schema(
-            [
-                field.with_type(pa.decimal64(field.type.precision, field.type.scale))
-                if field.name in self.narrowed
-                else field
-                for field in fields
-            ],
-            metadata=own.metadata,
-        )
+        #: columns that are delivered as numbers, with the values that these stand for
+        self.numbered = dict(() if parts is None else parts.numbered)
+        self.schema = pa.schema([self._delivered(field) for field in fields], metadata=own.metadata)
+
+    def _delivered(self, field: pa.Field) -> pa.Field:
+        if field.name in self.narrowed:
+            return field.with_type(pa.decimal64(field.type.precision, field.type.scale))
+        return field.with_type(pa.uint8()) if field.name in self.numbered else field
 
     @property
     def num_rows(self) -> int:
@@ -189,6 +193,7 @@ class TableScan:
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
         self._narrowed = table.narrowed.intersection(self.schema.names)
+        self._numbered = {name: table.numbered[name] for name in self.schema.names if name in table.numbered}
         if run is not None:
             run.began(table.name, scanner)
 
@@ -203,7 +208,8 @@ class TableScan:
             from lance_sql.engines.join_keys import CollectingStream
 
             return CollectingStream(collector, self.scanner, schema, convert, failed)
-        return ScanStream(self.scanner, schema, convert, failed, () if self._cast else self._narrowed)
+        narrowed = () if self._cast else self._narrowed
+        return ScanStream(self.scanner, schema, convert, failed, narrowed, self._numbered)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, until the run is cancelled."""

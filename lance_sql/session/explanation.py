@@ -92,6 +92,8 @@ class Explanation:
         if scan.columns is not None:
             columns = f"{', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
             details.append(("columns", columns))
+        if scan.numbered:
+            details.append(("numbered", f"{', '.join(scan.numbered)}: grouped by numbers instead of strings"))
         details.append(("pushed", " AND ".join(scan.pushed) or "-"))
         details.append(("residual", " AND ".join(scan.residual) or "-"))
         for decision in scan.decisions:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
+from lance_engine.errors import LanceError
 from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
+from lance_sql.session.numbered_keys import numbered_keys
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
 from lance_sql.text.used_fields import UsedFields, used_fields
@@ -70,7 +72,10 @@ class PartTables:
         if found is None:
             return None
         text, names = found
-        other = self._engine.query(text, parameters)
+        try:
+            other = self._engine.query(text, parameters)
+        except LanceError:  # what is asked of the columns needs them as they are
+            return None
         if other.columns() != planned().columns():
             return None
         for name in names:
@@ -80,7 +85,10 @@ class PartTables:
     def _replaced(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
     ) -> tuple[str, list[str]] | None:
-        """The text of a statement over tables with partial structs, and the names of these."""
+        """The text of a statement over other tables, and the names of these."""
+        grouped = self._grouped(statement, bound, planned)
+        if grouped is not None:
+            return grouped
         datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
         if not datasets:
             return None
@@ -108,6 +116,20 @@ class PartTables:
             for name, found in parts.items()
         }
         return _text(read.original, used, names), list(names.values())
+
+    def _grouped(
+        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
+    ) -> tuple[str, list[str]] | None:
+        """The same over a table with numbers in place of strings by which the statement groups."""
+        if len(bound.datasets) != 1 or not self._engine.capabilities.groups_by_numbers:
+            return None
+        read = statement if bound.text == statement.original else Statement(bound.text)
+        ((name, dataset),) = bound.datasets.items()
+        found = numbered_keys(read, name, dataset)
+        if found is None or planned().scans != {name: 1} or not self._engine.compares_bytes():
+            return None
+        table = self._table(dataset, Parts(name, numbered=found.numbered), statement.system_columns)
+        return found.text(quote(table)), [table]
 
     def release(self, names: list[str]) -> None:
         """Called when a query that scanned these tables is released."""

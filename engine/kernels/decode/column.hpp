@@ -6,6 +6,7 @@
 
 #include "core/arrow_abi.hpp"
 #include "decode/array_builder.hpp"
+#include "decode/numbers.hpp"
 #include "decode/page.hpp"
 #include "decode/selection.hpp"
 
@@ -75,6 +76,8 @@ class Field {
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
   // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
   virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }
+  // The same field of strings, of which come their numbers; null if it does not decode codes.
+  virtual std::shared_ptr<const Field> numbered(NumbersPtr) const { return nullptr; }
 };
 
 using FieldPtr = std::shared_ptr<const Field>;
@@ -90,6 +93,9 @@ class Columns {
   void decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const;
   // The same columns, of which those at `indices`, decimals of 128 bits, come in 64 bits.
   Columns narrowed(const std::vector<uint32_t>& indices) const;
+  // From now on the strings of the column at an index come as numbers of one byte each; false where they are
+  // not decoded as codes.
+  bool number(uint32_t index, NumbersPtr numbers);
 
  private:
   std::vector<FieldPtr> fields_;

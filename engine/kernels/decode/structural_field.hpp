@@ -27,6 +27,7 @@ class StructuralField : public Field {
   StructuralField(NodePtr root, bool coded);
   FieldPtr tested(ValueTestPtr test) const override;
   FieldPtr narrowed() const override;
+  FieldPtr numbered(NumbersPtr numbers) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -40,6 +41,7 @@ class StructuralField : public Field {
   bool coded_;
   ValueTestPtr test_;  // null: the values themselves are requested
   bool narrow_ = false;
+  NumbersPtr numbers_;  // null: codes, or the strings themselves
   std::vector<Leaf> leaves_;
 };
 

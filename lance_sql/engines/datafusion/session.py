@@ -103,6 +103,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.context, descending)
 
+    def compares_bytes(self) -> bool:
+        return True
+
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

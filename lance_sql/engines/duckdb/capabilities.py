@@ -13,5 +13,6 @@ CAPABILITIES = Capabilities(
     computes_statements=True,
     has_procedures=True,
     filters_joins=True,
+    groups_by_numbers=True,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

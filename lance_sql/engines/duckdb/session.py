@@ -18,7 +18,7 @@ from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, 
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
-from lance_sql.engines.duckdb.settings import nulls_are_last
+from lance_sql.engines.duckdb.settings import compares_bytes, nulls_are_last
 from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -108,6 +108,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.connection, descending)
+
+    def compares_bytes(self) -> bool:
+        return compares_bytes(self.connection)
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
@@ -211,6 +214,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     residual,
                     decisions,
                     scanner=scanner,
+                    numbered=tuple(table.numbered),
                 )
                 return
 

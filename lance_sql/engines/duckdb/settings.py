@@ -5,6 +5,12 @@ from __future__ import annotations
 import duckdb
 
 
+def compares_bytes(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether strings without a collation of their own are equal where their bytes are."""
+    rows = connection.sql("SELECT current_setting('default_collation')").fetchall()
+    return not rows or str(rows[0][0]).lower() in ("", "binary")
+
+
 def nulls_are_last(connection: duckdb.DuckDBPyConnection, descending: bool) -> bool:
     """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
     rows = connection.sql("SELECT current_setting('default_null_order')").fetchall()

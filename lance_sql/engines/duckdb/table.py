@@ -147,7 +147,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         except InvalidFilterError:
             reason = "this condition is not supported by scans"
             return _Offered(None, Decision(predicate.fragment(), False, reason))
-        widened = sorted(self.table.converted.intersection(columns_of(tree)))
+        changed = self.table.converted.union(self.table.numbered)
+        widened = sorted(changed.intersection(columns_of(tree)))
         if widened:
             reason = f"{', '.join(widened)} is stored with a different type"
             return _Offered(None, Decision(str(tree), False, reason))
