@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import sql_tables
 from engine_versions import needs_duckdb_2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.pb import table_pb2
 
@@ -51,6 +53,25 @@ def test_a_join_of_three_tables_is_planned_with_their_row_counts(tmp_path):
     text = plan(connection, "SELECT count(*) FROM items JOIN orders USING (key) JOIN customers USING (key)")
     counts = {int(rows.replace(",", "")) for rows in re.findall(r"~([\d,]+) rows?", text)}
     assert counts >= {1_500, 15_000, 60_123}
+
+
+def test_datasets_open_while_duckdb_starts(tmp_path, monkeypatch):
+    """A new database takes as long as a few requests: nothing waits for it before its first statement."""
+    lance_sql.write(pa.table({"a": [1, 2]}), str(tmp_path / "t.lance"))
+    opened, connect, open_dataset = threading.Event(), duckdb.connect, DatasetVersion.open
+
+    def slow(*arguments, **options):
+        assert opened.wait(30)
+        return connect(*arguments, **options)
+
+    def noted(*arguments, **options):
+        opened.set()
+        return open_dataset(*arguments, **options)
+
+    monkeypatch.setattr(duckdb, "connect", slow)
+    monkeypatch.setattr(DatasetVersion, "open", noted)
+    with lance_sql.connect(str(tmp_path)) as session:
+        assert session.sql("SELECT sum(a) FROM t").fetchall() == [(3,)]
 
 
 def test_columns_are_projected(plain):

@@ -7,11 +7,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.fetch.pool import helpers
 
 from lance_sql.display.plan_trees import tree_of_json
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
@@ -43,6 +45,16 @@ def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckD
     return DuckDBEngine(connection)
 
 
+def _opening() -> Callable[[], duckdb.DuckDBPyConnection]:
+    """Begin to open a new in-memory database; the call returns its connection.
+
+    That takes DuckDB a hundredth of a second, in which tables can be opened.
+    """
+    # Python variables are not tables: those in scope would be our own, not the caller's.
+    config = {"python_enable_replacements": "false"}
+    return helpers().submit(partial(duckdb.connect, config=config)).result
+
+
 class DuckDBEngine(TableSession[DuckDBTable]):
     """A DuckDB connection behind the `Engine` interface."""
 
@@ -51,8 +63,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
-        # Python variables are not tables: those in scope would be our own, not the caller's.
-        self.connection = connection or duckdb.connect(config={"python_enable_replacements": "false"})
+        self._opened = _opening() if connection is None else lambda: connection
         #: statement, parameters and whether scans give one another keys
         #: -> the tables of a join, and the rows that its scans leave of them
         self._counted: dict[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
@@ -62,8 +73,14 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._planning = Planning()
         self._runs = Runs()
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
-        self.call = Interruptible(self.connection.interrupt)
+        opened = self._opened
+        self.call = Interruptible(lambda: opened().interrupt())
         self.lock = threading.RLock()
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection; waits until a new database is ready."""
+        return self._opened()
 
     def register(
         self,
