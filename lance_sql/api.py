@@ -153,16 +153,18 @@ def sql(
     Polars data frame, an Arrow table or any other object that exports an Arrow stream. The variable is not
     changed.
 
-    `params` are the values for ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Each call uses a new
-    session: use `connect` to keep tables and views between statements.
+    `params` are the values for ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Calls do not
+    share tables, views and settings: use `connect` to keep these between statements.
     """
     load("lance_sql.session.variables")
-    from lance_sql.session.variables import execute
+    from lance_sql.session.variables import execute, execute_apart
     from lance_sql.text.script import statements
 
-    session = connect(engine=engine)
     frame = sys._getframe(1)
     *before, last = statements(text)
+    if engine == "duckdb" and not before:
+        return execute_apart(last, params, frame)
+    session = connect(engine=engine)
     for statement in before:
         execute(session, statement, None, frame)
     return execute(session, last, params, frame)

@@ -71,6 +71,8 @@ class Binding:
         #: registered tables that list all tables, by name
         self._listings = listings or {}
         self._listed: set[str] = set()
+        #: whether statements may name views, which read datasets that the statements do not name
+        self.may_have_views = True
 
     def bind(self, statement: Statement) -> Bound:
         """Register the datasets that `statement` names."""
@@ -82,7 +84,7 @@ class Binding:
             elif name in self._known:
                 self.forget(name)
                 self._registry.unregister(name)
-        if any(reference.name not in found for reference in statement.references):
+        if self.may_have_views and any(ref.name not in found for ref in statement.references):
             # A name may refer to a view, which reads the newest versions as well.
             self._renew_others(found)
         listed = self._list(statement)

@@ -55,6 +55,11 @@ class Catalog:
         copied.secrets = dict(self.secrets)
         return copied
 
+    @property
+    def opened(self) -> int:
+        """How many datasets are kept open for statements to come."""
+        return len(self._opened)
+
     def register(self, name: str, dataset: SqlDataset | str) -> None:
         """Register `name` for a dataset, or for the newest version at a location, which must exist."""
         if isinstance(dataset, str):
@@ -247,7 +252,11 @@ class Catalog:
     def _open_now(self, location: str, choice: VersionChoice) -> SqlDataset:
         dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.options_of(location))
         known = self._opened.get((location, choice))
-        if known is not None and known.snapshot.manifest == dataset.snapshot.manifest:
+        if (
+            known is not None
+            and known.uri == dataset.uri  # relative paths may mean another directory
+            and known.snapshot.manifest == dataset.snapshot.manifest
+        ):
             return known
         self._opened[location, choice] = dataset
         return dataset

@@ -112,6 +112,18 @@ class Connection:
         cursor._set_up(catalog, self._engine.cursor(), self._binding if shared else None)
         return cursor
 
+    @classmethod
+    def without_views(cls) -> Connection:
+        """A session for statements that create nothing."""
+        session = cls()
+        session._binding.may_have_views = False
+        return session
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody holds a result or a stream of this session."""
+        return not len(self._results) and not len(self._streams)
+
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""

@@ -10,6 +10,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import TableNotFoundError
+from lance_sql.session import kept
 from lance_sql.session.connection import Connection
 from lance_sql.session.result import QueryResult
 from lance_sql.text.statement import Statement
@@ -49,6 +50,19 @@ def _changed_name(statement: Statement) -> str | None:
         return None
     place = 1 if tokens[0].upper == "UPDATE" else 2
     return tokens[place].value if place < len(tokens) else None
+
+
+def execute_apart(statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
+    """Run `statement` in DuckDB, in a session that no other call uses at the same time."""
+    if not kept.leaves_nothing(statement):
+        return execute(Connection(), statement, params, frame)
+    session = kept.take()
+    try:
+        result = session.execute(statement, params)
+    except TableNotFoundError:  # variables are not kept
+        return execute(Connection(), statement, params, frame)
+    kept.keep(session)
+    return result
 
 
 def _only_reads(statement: Statement) -> bool:

@@ -1,0 +1,76 @@
+"""Sessions that `lance_sql.sql` keeps for its next calls.
+
+A new database takes longer to start than a small query to run, and what a session learns of a dataset (its
+metadata, which conditions pay) is worth keeping. A call has a kept session to itself, so calls do not see
+each other: only statements that leave nothing behind get one, and no session is used again as long as a
+result of it is alive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Final
+
+from lance_sql.session.connection import Connection
+from lance_sql.text.statement import Statement
+
+#: Sessions that wait for a call: more are only there when results are held, or threads run queries at once.
+_MOST: Final = 4
+#: Datasets that a session opens before another takes its place, so that what it holds is bounded.
+_MOST_DATASETS: Final = 16
+
+_FIRST_WORDS: Final = frozenset({"select", "from", "with"})
+#: Words of statements that change the session or look at it, wherever they are; some are merely suspected.
+_OTHER_WORDS: Final = frozenset(
+    {
+        "alter", "attach", "begin", "call", "copy", "create", "delete", "drop", "execute", "insert",
+        "install", "into", "load", "merge", "pivot", "prepare", "pragma", "set", "setseed", "show",
+        "unpivot", "update", "use",
+    }
+)  # fmt: skip
+_CATALOGS: Final = ("duckdb_", "information_schema", "pg_", "pragma_", "sqlite_")
+
+_kept: deque[Connection] = deque(maxlen=_MOST)
+
+
+def leaves_nothing(statement: Statement) -> bool:
+    """Whether `statement` plainly neither changes a session nor shows what it contains."""
+    words = [token.value.lower() for token in statement.tokens if token.kind in ("word", "quoted")]
+    return (
+        bool(words)
+        and words[0] in _FIRST_WORDS
+        and _OTHER_WORDS.isdisjoint(words)
+        and not any(word.startswith(_CATALOGS) for word in words)
+    )
+
+
+def take() -> Connection:
+    """A session of which nobody holds a result; give it back with `keep`, unless a statement has failed."""
+    for _ in range(len(_kept)):
+        try:
+            session = _kept.popleft()
+        except IndexError:  # other threads were faster
+            break
+        if session.is_idle:
+            return session
+        _kept.append(session)
+    return Connection.without_views()
+
+
+def keep(session: Connection) -> None:
+    """Keep a session for a later call; its last result may still be in use."""
+    if session.catalog.opened < _MOST_DATASETS:
+        _kept.append(session)
+
+
+def _close_all() -> None:
+    """Before a fork: the threads of a database do not exist in the child, which would crash when it ends."""
+    while _kept:
+        session = _kept.popleft()
+        if session.is_idle:
+            session.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_all)
