@@ -1,7 +1,7 @@
-"""Every error the engine raises on purpose.
+"""All errors that the engine raises deliberately.
 
-All derive from `LanceError`, most also from the builtin they refine. A message says what is wrong, where
-(path, version, fragment, column, page as far as known) and what to do.
+All derive from `LanceError`, most also from the corresponding builtin. A message describes the problem, its
+place (path, version, fragment, column, page as far as known) and the remedy.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from lance_engine.legible import legible, legible_line, without_secrets
 
 
 class LanceError(Exception):
-    """Base class: catch this to catch every deliberate error of the library.
+    """Base class of all deliberate errors of the library.
 
-    `place` holds where the problem is, as keywords such as ``path``, ``version``, ``fragment``, ``column``,
-    ``page`` and ``encoding``; `remedy` says what the user can do about it.
+    `place` describes where the problem is, with keywords such as ``path``, ``version``, ``fragment``,
+    ``column``, ``page`` and ``encoding``; `remedy` is what the user can do about it.
     """
 
     def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:
@@ -39,7 +39,7 @@ class LanceError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the lines of the user's code that led here, and the message.
 
-        The environment variable LANCE_SQL_DEBUG brings the frames of the library back.
+        The environment variable LANCE_SQL_DEBUG shows the frames of the library again.
         """
         import os
         import traceback
@@ -54,7 +54,7 @@ class LanceError(Exception):
         return [*traceback.format_list(frames), f"{type(self).__name__}: {self}"]
 
     def at(self, **place: object) -> LanceError:
-        """Add what an outer layer knows about the place; known parts stay."""
+        """Add what an outer layer knows about the place; existing keywords are kept."""
         for key, value in place.items():
             if value is not None:
                 self.place.setdefault(key, value)
@@ -62,9 +62,9 @@ class LanceError(Exception):
 
 
 class Placed:
-    """A block in which `place` translates an error: another error, or None to keep it.
+    """A context manager in which `place` converts an error: to another error, or None to keep it.
 
-    Blocks that are entered once per column of every fragment: cheaper than a generator.
+    It is entered once per column of every fragment, and cheaper than a generator.
     """
 
     __slots__ = ("_details", "_place")
@@ -87,25 +87,25 @@ class Placed:
 
 
 class DatasetNotFoundError(LanceError, FileNotFoundError):
-    """The path holds no Lance dataset."""
+    """The path does not contain a Lance dataset."""
 
     __str__ = LanceError.__str__
 
 
 class DatasetExistsError(LanceError, FileExistsError):
-    """``mode="create"`` for an existing dataset."""
+    """``mode="create"`` was used for an existing dataset."""
 
     __str__ = LanceError.__str__
 
 
 class StorageAccessError(LanceError, PermissionError):
-    """Storage does not know the credentials, or refuses them; the message names where they came from."""
+    """Storage rejected the credentials; the message names their source."""
 
     __str__ = LanceError.__str__
 
 
 class ExternalAccessError(LanceError, PermissionError):
-    """The dataset names a file outside of its root that ``allow_external`` does not allow."""
+    """The dataset refers to a file outside of its root that ``allow_external`` does not allow."""
 
     __str__ = LanceError.__str__
 
@@ -117,22 +117,22 @@ class StorageError(LanceError, OSError):
 
 
 class MissingFileError(LanceError, FileNotFoundError):
-    """A file that the dataset needs does not exist."""
+    """A file of the dataset does not exist."""
 
     __str__ = LanceError.__str__
 
 
 class StorageUnavailableError(StorageError, ConnectionError):
-    """Storage cannot be reached, does not answer in time, or is too busy; ``place`` names the operation.
+    """Storage is unreachable, too busy or does not answer in time; ``place`` names the operation.
 
-    Whether a request that writes was carried out is not known.
+    It is unknown whether a write request was carried out.
     """
 
     __str__ = LanceError.__str__
 
 
 class VersionNotFoundError(LanceError, LookupError):
-    """The dataset exists, the requested version, tag or point in time does not."""
+    """The dataset exists, but the requested version, tag or point in time does not."""
 
 
 class TagExistsError(LanceError, ValueError):
@@ -144,7 +144,7 @@ class BranchExistsError(LanceError, ValueError):
 
 
 class BranchInUseError(LanceError, ValueError):
-    """A branch to be deleted is the origin of other branches."""
+    """A branch cannot be deleted because other branches were created from it."""
 
 
 class ColumnNotFoundError(LanceError, LookupError):
@@ -164,7 +164,7 @@ class RowNotFoundError(LanceError, LookupError):
 
 
 class PositionOutOfRangeError(RowNotFoundError, IndexError):
-    """A position of a row is not below the number of rows."""
+    """The position of a row is not less than the number of rows."""
 
 
 class InvalidArgumentError(LanceError, ValueError, TypeError):
@@ -172,15 +172,15 @@ class InvalidArgumentError(LanceError, ValueError, TypeError):
 
 
 class CorruptFileError(LanceError, ValueError):
-    """A file is truncated or contradicts itself."""
+    """A file is truncated or inconsistent."""
 
 
 class UnsupportedFeatureError(LanceError, NotImplementedError):
-    """A feature flag, file version, page layout or encoding that this release does not know."""
+    """A feature flag, file version, page layout or encoding that this release does not support."""
 
 
 class UnsupportedTypeError(LanceError, TypeError):
-    """An Arrow type that the chosen file version cannot hold."""
+    """An Arrow type that the selected file version cannot store."""
 
 
 class SchemaMismatchError(LanceError, ValueError):
@@ -188,20 +188,20 @@ class SchemaMismatchError(LanceError, ValueError):
 
 
 class InvalidFilterError(LanceError, ValueError):
-    """A filter that cannot be parsed or compares values that do not compare."""
+    """A filter that cannot be parsed, or that compares incompatible types."""
 
 
 class InvalidSearchError(LanceError, ValueError):
-    """A search that does not fit its column: it has no vectors, the query another length, and so on."""
+    """A search that does not match its column, such as a query vector of the wrong length."""
 
 
 class CommitConflictError(LanceError):
-    """Another writer committed a change to the same data: read again and redo the work."""
+    """Another writer committed a change to the same data: read the data again and retry."""
 
 
 class AmbiguousMergeError(LanceError, ValueError):
-    """Several rows of the source of a merge match the same row of the dataset."""
+    """Several rows of a merge source match the same row of the dataset."""
 
 
 class IncompatibleChangeError(LanceError):
-    """Another writer committed something that makes this change impossible; retrying does not help."""
+    """Another writer committed a change that makes this one impossible; retrying does not help."""

@@ -1,4 +1,4 @@
-"""Flat Arrow arrays as the kernels take them: a buffer, a width, an offset and a count."""
+"""Flat Arrow arrays in the form that kernels take: a buffer, a width, an offset and a count."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lance_engine.encodings.leaves import validity
 from lance_engine.encodings.page import Buffer
 from lance_engine.kernels import Levels
 
-# Widths that bit-packing and run lengths know.
+# Widths that bit-packing and run-length encoding support.
 INTEGER_BITS = (8, 16, 32, 64)
 _ENTROPY_VALUES = 64
 
 
 @dataclass(frozen=True)
 class FixedValues:
-    """`count` values of `bits` each, from value number `offset` of `buffer` on."""
+    """`count` values of `bits` each, starting at value `offset` of `buffer`."""
 
     buffer: Buffer
     bits: int
@@ -30,7 +30,7 @@ class FixedValues:
 
     @property
     def place(self) -> tuple[Buffer, int, int, int]:
-        """As the kernels take values."""
+        """In the form that kernels take."""
         return self.buffer, self.bits, self.offset, self.count
 
     @property
@@ -39,13 +39,13 @@ class FixedValues:
 
     @cached_property
     def statistics(self) -> tuple[int, int]:
-        """Bytes of integers when bit-packed and as run lengths."""
+        """The size in bytes of integers when bit-packed, and when run-length encoded."""
         return kernels.integer_statistics(*self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """Strings or binary values; symbols are tried on text."""
+    """Strings or binary values; symbol tables are tried for text."""
 
     input: kernels.VariableInput
     is_text: bool
@@ -66,7 +66,7 @@ def fixed_values(array: pa.Array) -> FixedValues:
 
 
 def without_nulls(values: FixedValues, levels: Levels) -> FixedValues:
-    """The values with neighbours repeated under nulls, so that nulls do not widen what is packed."""
+    """The values with nulls replaced by neighbours, so that nulls do not increase the packed width."""
     if levels.valid_slots == levels.slots or values.bits % 8:
         return values
     filled = kernels.fill_nulls(values.buffer, values.bits, values.offset, levels)
@@ -74,7 +74,7 @@ def without_nulls(values: FixedValues, levels: Levels) -> FixedValues:
 
 
 def value_bytes(values: FixedValues) -> Buffer:
-    """The bytes of exactly these values; whole bytes are not copied."""
+    """The bytes of exactly these values; not copied if they start at whole bytes."""
     if values.bits % 8:
         bits = np.unpackbits(np.frombuffer(values.buffer, np.uint8), bitorder="little")
         return np.packbits(bits[values.offset : values.offset + values.count], bitorder="little")
@@ -84,19 +84,19 @@ def value_bytes(values: FixedValues) -> Buffer:
 
 
 def widen_bits(values: FixedValues) -> FixedValues:
-    """One byte per bit, as full-zip pages hold booleans."""
+    """One byte per bit, which is how full-zip pages store booleans."""
     bits = np.unpackbits(np.frombuffer(values.buffer, np.uint8), bitorder="little")
     return FixedValues(bits[values.offset : values.offset + values.count], 8, 0, values.count)
 
 
-# Dimension, validity bitmap of the items if any is null, first bit of it.
+# Dimension, validity bitmap of the items if any is null, and its first bit.
 ListLayer: TypeAlias = tuple[int, Any, int]
 
 
 def list_layers(array: pa.Array, levels: Levels) -> tuple[list[ListLayer], FixedValues]:
     """The layers of a fixed-size list array, outermost first, and its innermost items."""
     layers: list[ListLayer] = []
-    # Items below a null list do not count as null; `visible` tells them apart, one flag per list.
+    # Items in a null list are not null themselves; `visible` distinguishes them, with one flag per list.
     visible: np.ndarray | None = None
     if levels.valid_slots < levels.slots:
         visible = np.asarray(levels.null_slots()) == 0
@@ -121,7 +121,7 @@ def list_layers(array: pa.Array, levels: Levels) -> tuple[list[ListLayer], Fixed
 
 
 def strings_of(array: pa.Array, levels: Levels | None) -> Strings:
-    """Values of variable width; `levels` say which of them are null."""
+    """Values of variable width; `levels` mark the nulls."""
     _, offsets, data = array.buffers()
     bits = offset_bits(array.type)
     found = kernels.VariableInput(offsets, data, bits, array.offset, len(array), levels)

@@ -1,7 +1,7 @@
-"""Zone maps as bytes: a data file in small, without schema and alignment (format 2.0, zone_index).
+"""Zone maps as bytes: a small data file without schema and alignment (format 2.0, zone_index).
 
-Its three columns have one page each and one row per zone: ``min`` and ``max`` in the type of the column they
-describe, null where a zone has no such bound, and ``null_count`` (uint32).
+It has three columns with one page each and one row per zone: ``min`` and ``max`` in the type of the described
+column, null if a zone has no bound, and ``null_count`` (uint32).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _RANGE = struct.Struct("<QQ")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """One bound per zone: whether it is `known`, where it ends in `data`.
+    """One bound per zone: whether it is `known`, and its end in `data`.
 
-    Fixed values are one after the other, unknown ones included; booleans take a byte each.
+    Fixed-width values are contiguous, including unknown ones; booleans take a byte each.
     """
 
     known: npt.NDArray[np.bool_]
@@ -88,14 +88,14 @@ def _bounds_page(bits: int, bounds: Bounds) -> _Page:
 
 
 def _binary_page(bounds: Bounds) -> _Page:
-    """Ends and bytes; the end of a null is marked by a number that no end reaches (format 2.0, binary)."""
+    """Ends and bytes; the end of a null is marked by a number larger than any end (format 2.0, binary)."""
     adjustment = len(bounds.data) + 1
     ends = bounds.ends + np.where(bounds.known, np.uint64(0), np.uint64(adjustment))
     encoding = pb.Binary(indices=_without_nulls(_flat(64, 0)), bytes=_flat(8, 1), null_adjustment=adjustment)
     return _Page(_stored(pb.ArrayEncoding(binary=encoding)), (ends.astype("<u8").tobytes(), bounds.data))
 
 
-# Every column of every file needs the same few. They are immutable.
+# Every column of every file needs the same few objects. They are immutable.
 
 
 @cache

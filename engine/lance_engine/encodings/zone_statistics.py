@@ -1,4 +1,4 @@
-"""Zone maps of what is written: minimum, maximum and null count of every zone of an orderable column."""
+"""Zone maps of written data: minimum, maximum and null count of each zone of an orderable column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_AND_BYTES = (ZoneKind.TEXT, ZoneKind.BYTES)
 
 
 def zone_kind(field: Field) -> ZoneKind | None:
-    """How the values of a column are ordered; None for columns that get no zone map."""
+    """The order of the values of a column; None for columns without a zone map."""
     if field.is_blob or field.is_json:
         return None
     kind, types = field.arrow_type, pa.types
@@ -56,7 +56,7 @@ def zone_statistics(leaf: Leaf, zone_rows: int, first_row: int) -> ZoneStatistic
 
 
 def joined_statistics(parts: Sequence[ZoneStatistics]) -> ZoneStatistics:
-    """The statistics of all rows from those of consecutive ones; the first part grows."""
+    """The merged statistics of consecutive rows; the first part is modified."""
     whole = parts[0]
     for part in parts[1:]:
         whole.append(part)
@@ -64,7 +64,7 @@ def joined_statistics(parts: Sequence[ZoneStatistics]) -> ZoneStatistics:
 
 
 def zone_map(field: Field, statistics: ZoneStatistics) -> bytes:
-    """The zone map of a column as it is stored."""
+    """The zone map of a column in its stored form."""
     kind = field.arrow_type
     bits = 0 if zone_kind(field) in _TEXT_AND_BYTES else kind.bit_width
     minimum, maximum = (_bounds(statistics, upper) for upper in (False, True))

@@ -1,8 +1,8 @@
-"""Making normalised, typed nodes: what every reader of filters builds its tree with.
+"""Constructors of normalized, typed nodes, which all filter parsers use.
 
-Normalised means: constants have the type of what they are compared with and are on the right; NOT stands
-only above predicates without an opposite; AND and OR are flat; constant parts are computed. Each rewriting
-keeps three-valued logic.
+Normalized means: constants have the type of the value they are compared with and are on the right; NOT only
+occurs above predicates without an opposite; AND and OR are flat; constant parts are evaluated. Every rewrite
+preserves three-valued logic.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ UNKNOWN = Literal(scalar(None, pa.bool_()))
 
 
 def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Column:
-    """The column, or field of a struct column, that `parts` name; regardless of case unless `exact`."""
+    """The column, or field of a struct column, named by `parts`; ignores case unless `exact`."""
     fields: Iterable[pa.Field] = schema
     kind: pa.DataType | None = None
     found: list[str] = []
@@ -131,7 +131,7 @@ def _compare_constants(op: str, left: Literal, right: Literal) -> Node:
 
 
 def substituted(node: Node, column: Column, constant: Literal) -> Node:
-    """A comparison built over a stand-in column, over the constant itself."""
+    """A comparison with a constant, built over a stand-in column."""
     if node == column:
         return constant
     if isinstance(node, Comparison):
@@ -167,7 +167,7 @@ def _require_order(node: Node) -> None:
 
 
 def _meant(constant: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    """What a constant means next to a value of type `kind`, before a cast to that type is taken away."""
+    """The meaning of a constant next to a value of type `kind`, before a cast to that type is removed."""
     if not constant.is_valid:
         return constant
     if is_text(constant.type) and not is_text(kind):
@@ -178,7 +178,7 @@ def _meant(constant: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
 
 
 def _unwrapped(node: Node) -> Node:
-    """`node` without casts that lose nothing, so that the constant is converted and not the column."""
+    """`node` without lossless casts, so that the constant is converted instead of the column."""
     while isinstance(node, Cast) and not node.lenient and _keeps_every_value(node.operand.type, node.target):
         node = node.operand
     return node
@@ -277,7 +277,7 @@ def require_boolean(node: Node) -> Node:
     if at.is_null(node.type) and isinstance(node, Literal):
         return UNKNOWN
     if isinstance(node, Function) and node.name == "regexp_match":
-        return is_null(node, negated=True)  # the groups that matched, if any
+        return is_null(node, negated=True)  # the matched groups, if any
     if not at.is_boolean(node.type):
         raise InvalidFilterError(
             f"{node} is of type {render.type_name(node.type)}, not a condition",
@@ -289,7 +289,7 @@ def require_boolean(node: Node) -> Node:
 
 
 def conjunction(nodes: Iterable[Node]) -> Node:
-    """AND of predicates: flat, without constants that decide nothing."""
+    """AND of predicates: flat, without constants that have no effect."""
     operands = [node for node in flattened(And, map(require_boolean, nodes)) if node != TRUE]
     if FALSE in operands:
         return FALSE
@@ -297,7 +297,7 @@ def conjunction(nodes: Iterable[Node]) -> Node:
 
 
 def disjunction(nodes: Iterable[Node]) -> Node:
-    """OR of predicates: flat, without constants that decide nothing."""
+    """OR of predicates: flat, without constants that have no effect."""
     operands = [node for node in flattened(Or, map(require_boolean, nodes)) if node != FALSE]
     if TRUE in operands:
         return TRUE
@@ -305,7 +305,7 @@ def disjunction(nodes: Iterable[Node]) -> Node:
 
 
 def negate(node: Node) -> Node:
-    """NOT, moved down; a comparison turns into its opposite, which holds for NaN too, as it is ordered."""
+    """NOT, pushed down; a comparison becomes its opposite, also for NaN, since NaN is ordered."""
     node = require_boolean(node)
     if isinstance(node, Comparison):
         return Comparison(OPPOSITE[node.op], node.left, node.right, node.total)
@@ -323,5 +323,5 @@ def negate(node: Node) -> Node:
 
 
 def folded(node: Node) -> Node:
-    """`node`, or its value when it is computed from constants alone."""
+    """`node`, or its value if it consists of constants."""
     return evaluate_constant(node) if all(isinstance(child, Literal) for child in node.children) else node

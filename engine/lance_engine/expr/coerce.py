@@ -1,4 +1,4 @@
-"""Where a constant is among the values of a type: exactly on one, between two, or outside all of them.
+"""The position of a constant among the values of a type: equal to one, between two, or out of range.
 
 This makes comparisons across types exact without converting the column: ``int_column < 1.5`` is ``int_column
 <= 1``.
@@ -32,7 +32,7 @@ from lance_engine.expr.value_types import (
 
 
 class Place(enum.Enum):
-    """Where a constant is relative to the values of a type."""
+    """The position of a constant relative to the values of a type."""
 
     EXACT = "equal to a value"
     BETWEEN = "directly above a value and below the next"
@@ -41,7 +41,7 @@ class Place(enum.Enum):
 
 
 def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scalar | None]:
-    """Where a non-null `constant` is among the values of `stored_type`.
+    """The position of a non-null `constant` among the values of `stored_type`.
 
     Returns the place, and for EXACT the value and for BETWEEN the value below, in
     ``value_type(stored_type)``. A constant compared with a float or double column is rounded to it, as SQL
@@ -82,7 +82,7 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
 
 
 def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
-    """A string constant as a constant that compares with `stored_type`."""
+    """A string constant converted for comparison with `stored_type`."""
     target = value_type(stored_type)
     value: pa.Scalar | None = None
     if is_number(target):
@@ -120,7 +120,7 @@ def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
 
 
 def duration_scalar(nanoseconds: int) -> pa.Scalar:
-    """A duration constant: microseconds, or nanoseconds where it needs them."""
+    """A duration constant in microseconds, or nanoseconds if necessary."""
     unit, count = ("us", nanoseconds // 1_000) if nanoseconds % 1_000 == 0 else ("ns", nanoseconds)
     return constants.integer_scalar(count, pa.duration(unit))
 

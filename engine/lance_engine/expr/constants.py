@@ -1,7 +1,6 @@
-"""Constants as SQL writes them (dates, times, intervals, numbers, blobs), and calendar arithmetic.
+"""Constants in SQL syntax (dates, times, intervals, numbers, blobs), and calendar arithmetic.
 
-Instants are counted in nanoseconds since 1970-01-01 as Python integers, so that nothing overflows or rounds
-here.
+Timestamps are Python integers in nanoseconds since 1970-01-01, so that nothing overflows or is rounded here.
 """
 
 from __future__ import annotations
@@ -63,13 +62,13 @@ class Interval:
 
 
 def parse_time(text: str) -> int | None:
-    """Nanoseconds since midnight, or None when `text` is not a time of day."""
+    """Nanoseconds since midnight, or None if `text` is not a time of day."""
     match = _TIME_PATTERN.fullmatch(text)
     return _clock(match) if match else None
 
 
 def parse_timestamp(text: str) -> tuple[int, bool] | None:
-    """Nanoseconds since the epoch, in UTC if an offset is given, and whether it is; None when unreadable."""
+    """Nanoseconds since the epoch, in UTC if there is an offset, and whether it has one; None if invalid."""
     match = _TIMESTAMP_PATTERN.fullmatch(text)
     if not match:
         return None
@@ -86,7 +85,7 @@ def parse_timestamp(text: str) -> tuple[int, bool] | None:
 
 
 def timestamp_scalar(nanoseconds: int, zoned: bool) -> pa.Scalar:
-    """A timestamp constant: microseconds, or nanoseconds where it needs them; zoned constants are in UTC."""
+    """A timestamp constant in microseconds, or nanoseconds if necessary; zoned constants are in UTC."""
     unit, count = ("us", nanoseconds // 1_000) if nanoseconds % 1_000 == 0 else ("ns", nanoseconds)
     return integer_scalar(count, pa.timestamp(unit, tz="UTC" if zoned else None))
 
@@ -98,7 +97,7 @@ def integer_scalar(count: int, kind: pa.DataType) -> pa.Scalar:
 
 
 def parse_number(text: str) -> pa.Scalar | None:
-    """An integer or decimal constant for digits, a double for an exponent; None for what is not a number."""
+    """An integer or decimal constant for digits, a double for an exponent; None if not a number."""
     text = text.strip().replace("_", "")
     try:
         exact = decimal.Decimal(text)
@@ -115,7 +114,7 @@ def parse_number(text: str) -> pa.Scalar | None:
 
 
 def whole_scalar(value: int) -> pa.Scalar:
-    """An integer constant: int64, else uint64, else a decimal."""
+    """An integer constant: int64, otherwise uint64, otherwise a decimal."""
     if -(1 << 63) <= value < 1 << 63:
         return scalar(value, pa.int64())
     if 0 <= value < 1 << 64:
@@ -161,7 +160,7 @@ def parse_interval(text: str, unit: str | None) -> Interval:
 
 
 def shift(nanoseconds: int, interval: Interval) -> int:
-    """An instant moved by an interval; the last day of a shorter month stands in for days that it lacks."""
+    """A timestamp plus an interval; days beyond the end of a month become its last day."""
     if interval.months:
         days, clock = divmod(nanoseconds, DAY)
         try:

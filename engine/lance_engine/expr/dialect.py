@@ -1,6 +1,6 @@
-"""The dialect of filter texts for the parser: DuckDB's, with what Lance users write besides.
+"""The dialect of filter texts for the parser: DuckDB's, with additional syntax that Lance users write.
 
-Backticks quote names as double quotes do, ``X'61'`` is binary, and calls of functions stay what was written.
+Backticks quote names like double quotes, ``X'61'`` is binary, and function calls are kept as written.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import ClassVar
 
 from sqlglot.dialects.duckdb import DuckDB
 
-# Functions with their own syntax.
+# Functions with special syntax.
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 
 
 class FilterDialect(DuckDB):  # type: ignore[misc]
     """Not for rendering: trees become text in `lance_engine.expr.render`."""
 
-    # Positions in lists are distinguished from names of fields, and counted, where the list is known.
+    # List positions are distinguished from field names, and counted, where the list type is known.
     INDEX_OFFSET = 0
 
     class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]

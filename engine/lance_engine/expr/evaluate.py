@@ -1,7 +1,7 @@
-"""Rows: `evaluate` computes a filter over a record batch, exactly, with Arrow's vectorised kernels.
+"""Evaluates a filter over a record batch, exactly, with Arrow's vectorized kernels.
 
-Logic is SQL's: null is unknown, NaN equals NaN and is greater than every other number, unless a comparison
-asks for the total order. Predicates over dictionary columns are computed once per dictionary entry.
+Logic follows SQL: null is unknown, NaN equals NaN and is greater than every other number, unless a comparison
+uses the total order. Predicates over dictionary columns are evaluated once per dictionary entry.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MATCH = {
     "ilike": pc.match_like,
 }
 _UNKNOWN = scalar(None, pa.bool_())
-#: Up to this many values, comparing with each is faster than a hash table.
+#: Up to this many values, comparing with each one is faster than a hash table.
 _FEW_NUMBERS = 16
 _FEW_STRINGS = 3
 
@@ -126,7 +126,7 @@ def _all(operands: tuple[Node, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
     for operand in operands[1:]:
         if result.null_count == 0 and result.true_count == 0:
             return result
-        # and_kleene takes the plain path by itself where neither side has nulls.
+        # and_kleene automatically uses the fast path if neither side has nulls.
         result = pc.and_kleene(result, _predicate(operand, batch))
     return result
 
@@ -205,7 +205,7 @@ def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArr
 
 
 def _single(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
-    """Half floats have no comparison kernels; single precision holds their values exactly."""
+    """There are no comparison kernels for half floats; single precision represents their values exactly."""
     return pc.cast(values, pa.float32()) if at.is_float16(values.type) else values
 
 
@@ -214,7 +214,7 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
     if values.type != held.type:
         values = pc.cast(values, held.type)
     if node.total:
-        # Adding 0.0 makes -0.0 the same as 0.0; there is no addition of half floats.
+        # Adding 0.0 makes -0.0 equal to 0.0; half floats have no addition.
         sides = (_single(side) for side in (values, held))
         values, held = (total_key(pc.add(side, scalar(0.0, side.type))) for side in sides)
     if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
@@ -263,7 +263,7 @@ def _over_entries(values: pa.Array, test: Mask) -> pa.BooleanArray:
 
 
 def _stored(node: Node, batch: pa.RecordBatch) -> pa.Array:
-    """The values of `node` in the encoding in which the batch holds them."""
+    """The values of `node` in the encoding of the batch."""
     if not isinstance(node, Column):
         if at.is_boolean(node.type):
             return _predicate(node, batch)

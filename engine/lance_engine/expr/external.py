@@ -1,4 +1,4 @@
-"""Functions that this package does not compute itself, but a SQL engine that is available."""
+"""Functions that an available SQL engine evaluates instead of this package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_provided() -> bool:
 
 
 def function(name: str) -> Callable[..., pa.Array] | None:
-    """What computes the function with this name in the tree, if it is such a function."""
+    """The evaluator for the function with this name in the tree, if it is such a function."""
     if not name.startswith(PREFIX) or not _providers:
         return None
     return lambda *values: _providers[0](name.removeprefix(PREFIX), values)

@@ -1,4 +1,4 @@
-"""pyarrow.compute.Expression -> filter tree, without pyarrow.dataset.
+"""Converts pyarrow.compute.Expression to a filter tree, without pyarrow.dataset.
 
 An expression pickles as an Arrow IPC file (``Expression.__reduce__``): the schema's metadata lists the tree
 as ordered key-value pairs (``call``/``field_ref``/``literal``/``options``/``end``), and column *n* of its one
@@ -38,12 +38,12 @@ _MATCHES = {
     "match_substring": "contains",
     "match_like": "like",
 }
-#: Calls that associate, so that a chain of them is one call.
+#: Associative functions, whose chains are a single call.
 _CHAINS = ("and_kleene", "or_kleene", "and", "or")
 
 
 def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
-    """The predicate that a pyarrow `expression` states over the columns of `schema`.
+    """The predicate of a pyarrow `expression` over the columns of `schema`.
 
     It is evaluated with SQL's logic, which engines that push expressions down expect: NaN is the largest
     value, and ``isin`` is unknown for null. Functions without their own node type are called as pyarrow's.
@@ -110,7 +110,7 @@ class _Open:
 
 
 def _read(pairs: Iterable[tuple[str, str]], row: pa.RecordBatch, schema: pa.Schema) -> Node:
-    """The node that the pairs of one expression describe, without recursion: chains nest thousands deep."""
+    """The node that the pairs of an expression describe, without recursion: chains can be thousands deep."""
     pairs = iter(pairs)
     pending = [_Open("")]
     for key, value in pairs:
@@ -173,7 +173,7 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
         case "if_else", [IsNull(tested, True), In(operand) as found, Literal(value)] if (
             tested == operand and not value.is_valid
         ):
-            # How DuckDB expresses that IN is unknown for null; our IN already is.
+            # DuckDB's way to express that IN is unknown for null; ours already is.
             return found
         case _, [operand] if name in _MATCHES and held is not None:
             return _match(name, operand, held)
@@ -228,7 +228,7 @@ def _field(parts: tuple[str, ...], options: pa.StructScalar, schema: pa.Schema) 
 
 
 def _resolutions(kind: pa.DataType, path: str) -> Iterator[tuple[str, ...]]:
-    """The fields that a dot path can mean; pyarrow does not mark dots that are part of a name."""
+    """The possible fields for a dot path; pyarrow does not escape dots in names."""
     if not path:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""The predicates that DuckDB offers to a Python source -> filter tree, by the names of their classes.
+"""Converts predicates that DuckDB offers to a Python source to a filter tree, by class name.
 
 A predicate is a tree of ``Binary("AND"/"OR"/comparison)``, ``Unary("NOT")``, ``Postfix("IS NULL"/"IS NOT
 NULL")`` and ``In`` over ``Col(parts)`` and ``Lit(value, type)``, where `type` is DuckDB's name of the
@@ -21,9 +21,9 @@ _COMPARISONS = {"=": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">"
 
 
 def from_duckdb(node: Any, schema: pa.Schema) -> Node:
-    """The predicate that a node of DuckDB's states over the columns of `schema`, with DuckDB's meaning.
+    """The predicate of a DuckDB node over the columns of `schema`, with DuckDB's semantics.
 
-    Raises `InvalidFilterError` for a node or a constant without a counterpart here: decline such a predicate.
+    Raises `InvalidFilterError` for an unsupported node or constant: decline such a predicate.
     """
     kind = type(node).__name__
     if kind == "Binary" and node.op in ("AND", "OR"):

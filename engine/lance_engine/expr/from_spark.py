@@ -1,4 +1,4 @@
-"""Spark's data source filters (``pyspark.sql.datasource``) -> filter tree, by the names of their classes.
+"""Converts Spark's data source filters (``pyspark.sql.datasource``) to a filter tree, by class name.
 
 Spark pushes `EqualTo`, `EqualNullSafe`, `GreaterThan`, `GreaterThanOrEqual`, `LessThan`, `LessThanOrEqual`,
 `In`, `IsNull`, `IsNotNull`, `StringStartsWith`, `StringEndsWith`, `StringContains` and `Not` of these, each
@@ -34,7 +34,7 @@ _MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class SparkFilter:
-    """A filter over one column by the name of Spark's class, for code without an object of that class."""
+    """A filter over one column, for code that only has the name of Spark's class."""
 
     kind: str
     attribute: tuple[str, ...]
@@ -42,10 +42,10 @@ class SparkFilter:
 
 
 def from_spark(filter: Any, schema: pa.Schema) -> Node:
-    """The predicate that a Spark filter states over the columns of `schema`, exactly as Spark means it.
+    """The predicate of a Spark filter over the columns of `schema`, with Spark's semantics.
 
-    Raises `InvalidFilterError` for what must stay with Spark: an unknown filter, and a column of nanoseconds,
-    which Spark sees rounded to microseconds.
+    Raises `InvalidFilterError` for filters that Spark must evaluate: unknown ones, and those on columns with
+    nanoseconds, which Spark rounds to microseconds.
     """
     name = filter.kind if isinstance(filter, SparkFilter) else type(filter).__name__
     if name == "Not":

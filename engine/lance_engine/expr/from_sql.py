@@ -1,4 +1,4 @@
-"""SQL text -> filter tree; the dialect is that of `docs/filters.md`.
+"""Parses SQL text to a filter tree; `docs/filters.md` describes the dialect.
 
 One class has a short method for each kind of expression.
 """
@@ -55,7 +55,7 @@ _MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
 
 
 def parse_sql(text: str, schema: pa.Schema) -> Node:
-    """The predicate over the columns of `schema` that `text`, what follows WHERE, states.
+    """The predicate over the columns of `schema` in `text`, which is the part after WHERE.
 
     Struct fields are written ``a.b``; names match exactly or else regardless of case, unless quoted with
     backticks or double quotes. The quotient of whole numbers is whole. Zoned
@@ -71,7 +71,7 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
 
 
 def parse_value(text: str, schema: pa.Schema) -> Node:
-    """The value, of any type, that `text` computes from the columns of `schema`; errors as of `parse_sql`."""
+    """The value of the expression `text` over the columns of `schema`; errors as in `parse_sql`."""
     try:
         shortened, lists = without_integer_lists(text)
         return _Reader(text, schema, lists).read(parsed_condition(shortened))
@@ -85,7 +85,7 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
 
 
 class _Reader:
-    """Turns the parser's tree into nodes. Every method takes one node of the parser's tree."""
+    """Converts the parser's tree to nodes. Every method takes one node of the parser's tree."""
 
     def __init__(self, text: str, schema: pa.Schema, lists: Sequence[pa.Int64Array]) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""The functions of filters by their names in SQL: kernels of pyarrow, and our own over arrays."""
+"""The functions of filters by SQL name: pyarrow kernels, and our own functions over arrays."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from lance_engine.expr import json_functions, list_functions, text_functions, time_functions
 
-#: What computes a function: arguments are arrays of equal length, or scalars where they are constant.
+#: Evaluates a function: arguments are arrays of equal length, or scalars if they are constant.
 OwnFunction = Callable[..., Any]
 
-#: The pyarrow kernels of functions by their names in SQL.
+#: The pyarrow kernels of functions by SQL name.
 KERNELS: Final = {
     "abs": "abs",
     "acos": "acos",
@@ -53,14 +53,14 @@ TRIMMED: Final = {
     "utf8_ltrim_whitespace": "utf8_ltrim",
     "utf8_rtrim_whitespace": "utf8_rtrim",
 }
-#: Functions of our own by their names, in SQL and in the tree.
+#: Our own functions by name, in SQL and in the tree.
 OWN: Final[dict[str, OwnFunction]] = {
     **list_functions.FUNCTIONS,
     **json_functions.FUNCTIONS,
     **text_functions.FUNCTIONS,
     **time_functions.FUNCTIONS,
 }
-#: Other names of the same.
+#: Aliases of these.
 ALIASES: Final = {
     "array_contains": "array_has",
     "list_contains": "array_has",

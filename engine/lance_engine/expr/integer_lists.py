@@ -1,4 +1,4 @@
-"""Long lists of whole numbers, extracted from SQL text: the parser needs microseconds for each number."""
+"""Extracts long lists of integers from SQL text: the parser needs microseconds per number."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-#: What stands for the list with this number in a condition ``x IN (:integer_list_0)``.
+#: The placeholder for the list with this number in a condition ``x IN (:integer_list_0)``.
 NAME: Final = "integer_list_"
-# Lists of fewer numbers are left to the parser.
+# Shorter lists are left to the parser.
 _FEW: Final = 32
 # Quoted text, or a list after IN; numbers with this few digits fit 64 bits.
 _QUOTED_OR_LIST: Final = re.compile(
@@ -22,9 +22,9 @@ _UNCLEAR: Final = re.compile(rf"--|/\*|[$`\\#]|{NAME}")
 
 
 def without_integer_lists(text: str) -> tuple[str, list[pa.Int64Array]]:
-    """The text with names instead of long lists of numbers, and these lists.
+    """The text with placeholders for long lists of numbers, and these lists.
 
-    What is left has the positions that it had.
+    Positions in the remaining text do not change.
     """
     lists: list[pa.Int64Array] = []
 

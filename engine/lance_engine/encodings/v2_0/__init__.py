@@ -1,1 +1,1 @@
-"""How pages of version 2.0 are written: `table` names the encodings, `column` uses them."""
+"""Writing pages of version 2.0: `table` lists the encodings, `column` uses them."""

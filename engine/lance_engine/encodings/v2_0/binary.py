@@ -1,4 +1,4 @@
-"""Binary: the ends of the values, nulls marked in them, and their bytes (format 2.0, binary)."""
+"""Binary: the end offsets of the values, which also mark nulls, and their bytes (format 2.0, binary)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def binary(builder: PageBuilder, array: pa.Array, settings: Settings) -> pb.Arra
     lengths, valid = np.diff(offsets), np.asarray(array.is_valid())
     content: Buffer = memoryview(array.buffers()[2] or b"")[int(offsets[0]) : int(offsets[-1])]
     if array.null_count and lengths[~valid].any():
-        # Bytes that nulls hide are not stored.
+        # The bytes of null values are not stored.
         content = memoryview(np.frombuffer(content, np.uint8)[np.repeat(valid, lengths)])
         lengths = np.where(valid, lengths, 0)
     compression = settings.general

@@ -7,7 +7,7 @@ from lance_engine.format.pb import encodings_pb2 as pb
 
 
 class PageBuilder:
-    """Collects the buffers of a page; `page` makes the page of the outermost encoding."""
+    """Collects the buffers of a page; `page` creates the page from the outermost encoding."""
 
     def __init__(self) -> None:
         self._buffers: list[Buffer] = []
@@ -16,9 +16,9 @@ class PageBuilder:
         return EncodedPage(rows, encoding, tuple(self._buffers))
 
     def flat(self, values: Buffer, bits: int, compression: str = "") -> pb.ArrayEncoding:
-        """Fixed-width values one after the other (format 2.0, flat).
+        """Contiguous fixed-width values (format 2.0, flat).
 
-        `compression` names what the buffer is compressed with already.
+        `compression` is the compression that was already applied to the buffer.
         """
         flat = pb.Flat(bits_per_value=bits, buffer=self.add(values))
         if compression:
@@ -26,6 +26,6 @@ class PageBuilder:
         return pb.ArrayEncoding(flat=flat)
 
     def add(self, buffer: Buffer) -> pb.Buffer:
-        """What refers to another buffer of the page."""
+        """A reference to another buffer of the page."""
         self._buffers.append(buffer)
         return pb.Buffer(buffer_index=len(self._buffers) - 1)

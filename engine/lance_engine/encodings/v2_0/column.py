@@ -1,4 +1,4 @@
-"""Consecutive rows of a column as pages of version 2.0, where structs and lists have columns too."""
+"""Consecutive rows of a column as pages of version 2.0, in which structs and lists have columns too."""
 
 from __future__ import annotations
 

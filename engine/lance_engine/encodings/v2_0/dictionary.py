@@ -1,4 +1,4 @@
-"""Dictionary: codes into the items of the page; nulls are items (format 2.0, dictionary)."""
+"""Dictionary: indices into the items of the page, one of which is null (format 2.0, dictionary)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from lance_engine.encodings.values import fixed_values, is_variable, value_bytes
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings_pb2 as pb
 
-# A page of strings becomes a dictionary when it has so many rows and not more kinds of strings than that.
+# A page of strings is dictionary-encoded if it has at least this many rows and at most this many distinct
+# strings.
 _MIN_ROWS = 100
 _MAX_ITEMS = 99
 _SAMPLE = 4096
 
 
 def encode(builder: PageBuilder, array: pa.Array, settings: Settings) -> pb.ArrayEncoding | None:
-    """A column of a dictionary type, or strings of few kinds."""
+    """A column of a dictionary type, or strings with few distinct values."""
     if pa.types.is_dictionary(array.type):
         return _dictionary(builder, array)
-    # Readers know dictionaries of one type of strings only.
+    # Readers only support dictionaries of one string type.
     if not pa.types.is_string(array.type) or len(array) < _MIN_ROWS or settings.compression:
         return None
     if array.null_count == len(array) or len(array.slice(0, _SAMPLE).unique()) > _MAX_ITEMS:
@@ -34,7 +35,7 @@ def encode(builder: PageBuilder, array: pa.Array, settings: Settings) -> pb.Arra
 
 
 def _few_strings(builder: PageBuilder, coded: pa.DictionaryArray) -> pb.ArrayEncoding:
-    """Strings as 8-bit numbers of items, counted from 1; 0 is null."""
+    """Strings as 8-bit item numbers, starting with 1; 0 is null."""
     numbers = coded.indices.fill_null(-1).to_numpy()
     indices = no_nulls(builder.flat((numbers + 1).astype(np.uint8), 8))
     items = coded.dictionary
@@ -42,10 +43,10 @@ def _few_strings(builder: PageBuilder, coded: pa.DictionaryArray) -> pb.ArrayEnc
 
 
 def _dictionary(builder: PageBuilder, array: pa.DictionaryArray) -> pb.ArrayEncoding:
-    """A column of a dictionary type: nulls are a separate item."""
+    """A column of a dictionary type; null is a separate item."""
     items, keys = array.dictionary, array.indices
     if keys.null_count or items.null_count:
-        # Decoding collects the nulls of keys and items alike; they become one item at the end.
+        # Decoding finds nulls in keys and in items; both become one item at the end.
         plain = array.dictionary_decode().dictionary_encode()
         items = pa.concat_arrays([plain.dictionary, pa.nulls(1, plain.dictionary.type)])
         keys = plain.indices.fill_null(len(items) - 1)

@@ -1,4 +1,4 @@
-"""Where strings and lists end (format 2.0): counted in their page, nulls marked in the ends themselves."""
+"""The end offsets of strings and lists (format 2.0), relative to their page; they also mark nulls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BITS = 64
 
 
 def stored_ends(builder: PageBuilder, lengths: np.ndarray, valid: np.ndarray, total: int) -> pb.ArrayEncoding:
-    """The ends of values of these lengths, `total` in all; `total` + 1 is added to those of nulls."""
+    """The end offsets of values with these lengths, `total` in all; `total` + 1 is added for nulls."""
     ends = np.cumsum(lengths, dtype=np.uint64)
     ends[~valid] += np.uint64(total + 1)
     return no_nulls(builder.flat(ends, _BITS))
 
 
 def offsets_of(array: pa.Array) -> np.ndarray:
-    """The offsets of the values of a string, binary or list array: one more than values."""
+    """The offsets of a string, binary or list array: one more than values."""
     types = pa.types
     large = (types.is_large_string, types.is_large_binary, types.is_large_list)
     dtype = np.int64 if any(check(array.type) for check in large) else np.int32

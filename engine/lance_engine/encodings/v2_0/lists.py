@@ -1,4 +1,4 @@
-"""Lists: where they end in the items, which are a separate column (format 2.0, list)."""
+"""Lists: their end offsets in the items, which are a separate column (format 2.0, list)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_engine.format.pb import encodings_pb2 as pb
 
 
 def list_page(array: pa.Array) -> tuple[pa.Array, EncodedPage]:
-    """The items of the lists without gaps, and the page that says where each list ends."""
+    """The contiguous items of the lists, and the page with the end of each list."""
     offsets, valid = offsets_of(array), np.asarray(array.is_valid())
     lengths = np.diff(offsets)
     items = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

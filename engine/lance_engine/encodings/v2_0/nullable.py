@@ -1,4 +1,4 @@
-"""Nullable: values of fixed width and fixed-size lists of them, with their nulls (format 2.0, nullable)."""
+"""Nullable: fixed-width values and fixed-size lists of them, with nulls (format 2.0, nullable)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_engine.format.pb import encodings_pb2 as pb
 
 
 def encode(builder: PageBuilder, array: pa.Array, settings: Settings) -> pb.ArrayEncoding:
-    """Any array of fixed width, and nothing but nulls of any type."""
+    """Any fixed-width array, and arrays of any type with only nulls."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if array.null_count == len(array) and len(array):
@@ -44,7 +44,7 @@ def _some_nulls(validity: pb.ArrayEncoding, values: pb.ArrayEncoding) -> pb.Arra
 
 
 def _all_nulls() -> pb.ArrayEncoding:
-    """Nothing but nulls, of any type."""
+    """Only nulls, of any type."""
     return pb.ArrayEncoding(nullable=pb.Nullable(all_nulls=pb.Nullable.AllNull()))
 
 

@@ -1,4 +1,4 @@
-"""Packed struct: the fields of a row side by side (format 2.0, packed struct)."""
+"""Packed struct: the fields of each row stored together (format 2.0, packed struct)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def packed_page(array: pa.StructArray, field: Field, path: str) -> EncodedPage:
 
 
 def stored_rows(builder: PageBuilder, rows: Buffer, field_bits: Sequence[int]) -> pb.ArrayEncoding:
-    """Rows of fixed-width fields side by side."""
+    """Rows of fixed-width fields."""
     buffer = builder.add(rows)
-    # Readers demand a buffer for each field, though only the one of the rows has a meaning.
+    # Readers require a buffer for each field, though only the one with the rows is used.
     flats = [pb.Flat(bits_per_value=bits, buffer=buffer) for bits in field_bits]
     fields = [no_nulls(pb.ArrayEncoding(flat=flat)) for flat in flats]
     return pb.ArrayEncoding(packed_struct=pb.PackedStruct(inner=fields, buffer=buffer))

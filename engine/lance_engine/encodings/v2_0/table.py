@@ -1,8 +1,8 @@
 """The encodings of values in version 2.0.
 
-Each is a module with ``encode``, which returns None for arrays that it does not suit; they are tried in this
-order. There is little to choose: strings with few distinct values become a dictionary. The kernels read
-what they write (``engine/kernels/page/array.cpp``).
+Each is a module with ``encode``, which returns None for unsuitable arrays; they are tried in this order.
+There are few alternatives: strings with few distinct values are dictionary-encoded. The kernels read these
+encodings (``engine/kernels/page/array.cpp``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of blob columns: the values are in the file outside of pages, the pages say where."""
+"""Pages of blob columns: the values are stored outside of pages, which contain their positions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _first_kind(context: PageContext, array: pa.Array) -> BlobPage:
     definitions = np.asarray(levels.def_).view(np.uint16)
     descriptors = np.zeros((count, 2), np.uint64)
     if len(definitions):
-        # What is not a value has size 0 and its definition level in the position.
+        # Nulls and empty lists have size 0 and their definition level as position.
         descriptors[:, 0] = definitions.astype(np.uint64) << _DEFINITION_SHIFT
     stored, payloads = blob_payloads(array)
     descriptors[stored, 1] = [len(payload) for payload in payloads]

@@ -1,6 +1,6 @@
 """Byte-stream split: all first bytes, then all second bytes, and so on (format 2.1).
 
-It saves nothing by itself, but prepares compression where the bytes of a position look alike.
+It saves nothing by itself, but improves compression if bytes at the same position are similar.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VALUE_NS = 3.0
 
 
 def describe(bits: int) -> pb.CompressiveEncoding:
-    """The bytes of values of `bits` each, by their position."""
+    """The bytes of values of `bits` each, grouped by position."""
     return pb.CompressiveEncoding(byte_stream_split=pb.ByteStreamSplit(values=flat.describe(bits)))
 
 

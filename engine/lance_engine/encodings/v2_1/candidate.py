@@ -1,7 +1,7 @@
-"""The ways the values of a mini-block page could be stored, with the bytes and the decoding time of each.
+"""Alternatives for storing the values of a mini-block page, with the size and decoding time of each.
 
-Times are nanoseconds on one core of an ordinary machine. They need not be exact: they keep a slow encoding
-from being chosen for a few bytes.
+Times are in nanoseconds on one core of an ordinary machine. They need not be exact: they prevent choosing a
+slow encoding that saves only a few bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Encoded = tuple[kernels.MiniBlockValues, pb.CompressiveEncoding]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`size` in bytes and `decoding` in nanoseconds, of the whole page; `build` makes what is stored.
+    """`size` in bytes and `decoding` in nanoseconds are for the whole page; `build` creates the stored form.
 
-    `around` makes what a general compression may be put around, if anything; what is not `alone` is stored so
-    only. `asked` means that the field's metadata requests this encoding.
+    `around` creates the part to which general compression can be applied, if any; if not `alone`, it is only
+    stored compressed. `asked` means that the field's metadata requests this encoding.
     """
 
     size: int
@@ -53,6 +53,6 @@ def stored(
     alone: bool = True,
     asked: bool = False,
 ) -> Candidate:
-    """Values of an encoding that is ready."""
+    """Values that are already encoded."""
     decoding = encoded[0].count * ns_per_value + size * _COPY_NS_PER_BYTE
     return Candidate(size, decoding, lambda: encoded, around, alone, asked)

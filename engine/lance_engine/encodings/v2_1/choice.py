@@ -1,4 +1,4 @@
-"""The cheapest of the encodings that values in chunks could have."""
+"""Chooses the cheapest encoding for values in chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Values = TypeVar("_Values")
 def best_in_chunks(
     context: PageContext, encodings: tuple[ChunkEncoding[_Values], ...], values: _Values
 ) -> Candidate:
-    """The best of `encodings` (the first is plain) without a dictionary; compressed where that pays."""
+    """The best of `encodings` (the first is plain) without a dictionary; compressed if that pays."""
     settings = context.settings
     if settings.compression == "none":
         encodings = encodings[:1]
@@ -32,6 +32,6 @@ def best_in_chunks(
         for scheme in context.schemes(plain.size)
     ]
     if settings.general:
-        # Requested: decoding time does not count.
+        # Requested explicitly, so decoding time is not counted.
         return min([*alone, *wrapped], key=lambda candidate: candidate.size)
     return cheapest(alone, wrapped, context.profile)

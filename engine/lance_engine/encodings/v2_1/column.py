@@ -1,7 +1,7 @@
-"""Consecutive rows of a column as pages, each stored the way that suits its own values.
+"""Encodes consecutive rows of a column as pages, each with the layout that suits its values.
 
-The table lists what there is to choose from, `candidate` weighs it, and the metadata of the field may decide
-instead.
+The table lists the alternatives, `candidate` computes their costs, and field metadata can override the
+choice.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def encode_column(
 ) -> list[list[Page]]:
     """Encode consecutive rows of a top-level column: for each leaf column in order, its pages.
 
-    A leaf usually gets one page; long runs of empty and null lists force more. `leaves` are those of the
-    array where the caller has them already.
+    A leaf usually gets one page; long runs of empty and null lists require more. `leaves` are those of the
+    array if the caller already has them.
     """
     leaves = leaves_of(array, field) if leaves is None else leaves
     return [_leaf_pages(array, field, number, leaf, version, profile) for number, leaf in enumerate(leaves)]
@@ -41,8 +41,9 @@ def _leaf_pages(
 ) -> list[Page]:
     levels = leaf.levels
     context = PageContext(leaf, version, profile, Settings.of(leaf.field, field), TABLE)
-    # Chunks hold at least two values and all entries between them, and the levels of a chunk are limited: the
-    # page is cut until no run without values comes near that limit. A single row that still does is zipped.
+    # Chunks contain at least two values and all entries between them, and the number of levels in a chunk is
+    # limited: the page is split until no run without values comes near that limit. A single row that still
+    # exceeds it uses the full-zip layout.
     if levels.valid_slots == 0 or levels.longest_invisible_run * 4 <= levels.budget:
         return [_page(context)]
     if len(array) == 1:

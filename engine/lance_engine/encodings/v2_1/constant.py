@@ -18,13 +18,13 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.kernels import Levels
 
-# Bytes of levels from which compression pays, and of a constant that is stored in the layout message.
+# Minimum size of levels for compression, and maximum size of a constant in the layout message.
 _COMPRESSED_LEVELS = 4096
 _INLINE_BYTES = 32
 
 
 def page(context: PageContext) -> EncodedPage | None:
-    """A struct without fields, nothing but nulls, or (2.2) one value."""
+    """A struct without fields, only nulls, or (2.2) a single value."""
     array, levels, types = context.leaf.array, context.levels, pa.types
     if types.is_struct(array.type) and not context.leaf.field.is_packed:
         return _empty_struct(context)
@@ -39,7 +39,7 @@ def page(context: PageContext) -> EncodedPage | None:
 
 
 def _empty_struct(context: PageContext) -> EncodedPage:
-    """Rows of a struct without children, which hold nothing."""
+    """Rows of a struct without children, which store nothing."""
     levels = context.levels
     if levels.max_def or levels.max_rep:
         raise UnsupportedTypeError(
@@ -52,9 +52,9 @@ def _empty_struct(context: PageContext) -> EncodedPage:
 
 
 def _all_null(levels: Levels, *, compress: bool) -> EncodedPage:
-    """A page without any value: nested nulls and empty lists are levels.
+    """A page without values: nested nulls and empty lists are stored as levels.
 
-    `compress` makes many levels smaller, which format 2.2 allows and 2.1 refuses.
+    `compress` compresses many levels, which format 2.2 allows and 2.1 does not.
     """
     layout = pb.ConstantLayout(layers=layers_of(levels))
     if list(levels.layers) == [pb.REPDEF_NULLABLE_ITEM]:
@@ -86,9 +86,9 @@ def _constant(value: Sequence[bytes], levels: Levels) -> EncodedPage:
 
 
 def _only_value(array: pa.Array, levels: Levels) -> list[bytes] | None:
-    """The Arrow buffers of the one value that all slots but nulls have; None if there are several.
+    """The Arrow buffers of the only non-null value; None if there are several.
 
-    `array` holds at least one value, of fixed or variable width.
+    `array` contains at least one value, of fixed or variable width.
     """
     if pa.types.is_boolean(array.type) or is_variable(array.type):
         return _of_any(array, levels)

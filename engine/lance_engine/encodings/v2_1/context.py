@@ -1,4 +1,4 @@
-"""What the choice for one page of a leaf depends on, besides the values."""
+"""The inputs, besides the values, for choosing the encoding of a page of a leaf."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lance_engine.encodings.v2_1.candidate import Candidate
 from lance_engine.encodings.values import FixedValues, Strings
 from lance_engine.kernels import Levels
 
-# Pages with less than this are not compressed.
+# Smaller pages are not compressed.
 COMPRESS_MIN_BYTES = 4096
-# The upper limit of the chunk size that a field can request.
+# Maximum chunk size that a field can request.
 _MAX_CHUNK_BYTES = 16 << 10
 
 _Values = TypeVar("_Values", contravariant=True)
@@ -24,18 +24,18 @@ _Values = TypeVar("_Values", contravariant=True)
 class ChunkEncoding(Protocol[_Values]):
     """The module of an encoding of values in chunks.
 
-    It also has a function ``describe``, which makes the message that stores the encoding in the page.
+    It also has a function ``describe``, which creates the encoding message of the page.
     """
 
     def estimate(self, context: PageContext, values: _Values, /) -> Candidate | None:
-        """What the values would take; None where the encoding does not suit them."""
+        """The cost of the values; None if the encoding is not applicable."""
 
 
 class PageKind(Protocol):
     """The module of a kind of pages."""
 
     def page(self, context: PageContext, /) -> Page | None:
-        """The rows of a leaf as a page; None where they are not of this kind."""
+        """The rows of a leaf as a page; None if this kind of page is not applicable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """One leaf over one range of rows. With `must_zip` its levels do not fit into chunks."""
+    """A leaf over a range of rows. With `must_zip` its levels do not fit into chunks."""
 
     leaf: Leaf
     version: tuple[int, int]
@@ -71,17 +71,17 @@ class PageContext:
 
     @property
     def wide_chunks(self) -> bool:
-        """Whether levels leave room in a chunk: so it is when every entry has a value."""
+        """Whether a chunk has enough room for levels, which is the case if every entry has a value."""
         return self.levels.entries == self.levels.slots
 
     def schemes(self, size: int) -> tuple[str, ...]:
-        """General compressions to try on `size` bytes."""
+        """General compressions to try for `size` bytes."""
         if size < COMPRESS_MIN_BYTES or self.settings.compression in ("none", "fsst"):
             return ()
         return (self.settings.general,) if self.settings.general else self.profile.schemes
 
     @property
     def string_chunk_bytes(self) -> int | None:
-        """The size of chunks of strings that the field requests."""
+        """The chunk size for strings that the field requests."""
         wish = self.settings.chunk_bytes
         return min(wish, _MAX_CHUNK_BYTES) if wish else None

@@ -1,4 +1,4 @@
-"""Dictionary: distinct values once, indices into them as the values of the page (format 2.1)."""
+"""Dictionary: distinct values are stored once, and the page contains indices into them (format 2.1)."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from lance_engine.format.pb import encodings21_pb2 as pb
 _MIN_VALUES = 100
 _MAX_ITEMS = 100_000
 _INDEX_BITS = 32
-# Items that outgrow the processor's cache make every look-up slower.
+# Items larger than the processor's cache make every look-up slower.
 _CACHED_BYTES = 256 << 10
 _UNCACHED_NS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class DictionaryChoice:
-    """A dictionary, and its indices as values of the page; the cost is that of both."""
+    """A dictionary, and its indices as values of the page; the cost includes both."""
 
     candidate: Candidate
     dictionary: Dictionary
 
 
 def dictionary_limits(settings: Settings, count: int, size: int) -> tuple[int, int] | None:
-    """The most items and bytes that pay off for `size` bytes; None for tiny pages."""
+    """The maximum number of items and bytes that is worthwhile for `size` bytes; None for tiny pages."""
     if count < _MIN_VALUES:
         return None
     return min(count // settings.dictionary_divisor, _MAX_ITEMS), int(size * settings.dictionary_ratio)
@@ -70,7 +70,7 @@ def dictionary_choice(
 
 
 def page(context: PageContext) -> EncodedPage | None:
-    """An Arrow dictionary array, stored with the dictionary it has."""
+    """An Arrow dictionary array, stored with its own dictionary."""
     array = context.leaf.array
     if not pa.types.is_dictionary(array.type):
         return None
@@ -81,7 +81,7 @@ def page(context: PageContext) -> EncodedPage | None:
             remedy="Cast the column to its value type",
         )
     if array.dictionary.null_count:
-        # Items cannot be null: re-encoding moves the nulls into the indices.
+        # Items cannot be null: re-encoding stores nulls in the indices instead.
         array = array.dictionary_decode().dictionary_encode().cast(array.type)
     items = array.dictionary
     keys = without_nulls(fixed_values(array.indices), context.levels)

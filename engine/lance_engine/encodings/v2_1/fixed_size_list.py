@@ -1,4 +1,4 @@
-"""Fixed-size lists of flat items: vectors, with validity of their items where these may be null (2.1)."""
+"""Fixed-size lists of flat items: vectors, with validity of their items if these are nullable (2.1)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lance_engine.encodings.values import FixedValues, ListLayer, list_layers, v
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 
-# Bits of a list of booleans: eight rows with two layers of validity must fit into a chunk.
+# Bits of a list of booleans: eight rows with two validity layers must fit into a chunk.
 _WIDEST_CHUNKED_ROW = 10_000
 
 
 def describe(layers: Sequence[tuple[int, bool]], item_bits: int) -> pb.CompressiveEncoding:
-    """Lists of (dimension, items may be null), outermost first, around flat items; 0 bits: all are null."""
+    """Lists of (dimension, items nullable), outermost first, around flat items; 0 bits: all are null."""
     encoding = flat.describe(item_bits) if item_bits else pb.CompressiveEncoding(constant=pb.Constant())
     for dimension, has_validity in reversed(layers):
         encoding = pb.CompressiveEncoding(
@@ -44,7 +44,7 @@ def page(context: PageContext) -> EncodedPage | None:
     described = [(dimension, bitmap is not None) for dimension, bitmap, _ in layers]
     encoding = describe(described, items.bits)
     row_bits = per_row * items.bits
-    # Full-zip rows are whole bytes, and readers exist that fail on those with bits and their validity.
+    # Full-zip rows have whole bytes, and some readers fail on rows with bits and their validity.
     nulls = any(has_validity for _, has_validity in described)
     can_zip = row_bits % 8 == 0 and not (items.bits == 1 and nulls)
     wide = row_bits >= WHOLE_BYTES * 8 and context.settings.structure != "miniblock"

@@ -1,4 +1,4 @@
-"""Flat: fixed-width values one after the other, booleans as a bitmap (format 2.1, flat)."""
+"""Flat: contiguous fixed-width values, booleans as a bitmap (format 2.1, flat)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lance_engine.format.pb import encodings21_pb2 as pb
 
 
 def describe(bits: int) -> pb.CompressiveEncoding:
-    """Values of `bits` each, as they are."""
+    """Unchanged values of `bits` each."""
     return pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=bits))
 
 

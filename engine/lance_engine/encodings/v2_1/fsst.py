@@ -1,4 +1,4 @@
-"""FSST: strings as codes of up to 255 short symbols, each string coded alone (format 2.1, FSST)."""
+"""FSST: strings as codes for up to 255 short symbols, each string encoded separately (format 2.1, FSST)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _VALUE_NS, _BYTE_NS = 3.0, 1.2
 
 
 def describe(symbol_table: bytes, values: pb.CompressiveEncoding) -> pb.CompressiveEncoding:
-    """Values coded one by one with the symbols of a table (2312 bytes)."""
+    """Values encoded one by one with the symbols of a table (2312 bytes)."""
     return pb.CompressiveEncoding(fsst=pb.Fsst(symbol_table=symbol_table, values=values))
 
 
 def estimate(context: PageContext, values: Strings) -> Candidate | None:
-    """The size comes from some of the values."""
+    """The size is estimated from some of the values."""
     coder = coder_for(context, values)
     if coder is None:
         return None
@@ -37,7 +37,7 @@ def estimate(context: PageContext, values: Strings) -> Candidate | None:
 
 
 def coder_for(context: PageContext, values: Strings) -> kernels.FsstCoder | None:
-    """Symbols for the values; None if they are not requested, useless or the sample is too small."""
+    """Symbols for the values; None if not requested, not useful or the sample is too small."""
     wish = context.settings.compression
     if not (wish == "fsst" or (values.is_text and not wish)):
         return None

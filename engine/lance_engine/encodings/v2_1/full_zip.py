@@ -1,4 +1,4 @@
-"""Full-zip layout: levels and value of each entry side by side, for large values (format 2.1, full-zip)."""
+"""Full-zip layout: levels and value of each entry together, for large values (format 2.1, full-zip)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lance_engine.encodings.v2_1.layers import layers_of
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.kernels import Levels
 
-# Values from this size on are stored whole, one by one.
+# Minimum size of values that are stored whole, one by one.
 WHOLE_BYTES = 256
 
 
@@ -22,7 +22,7 @@ def full_zip(
 ) -> EncodedPage:
     """Levels and values entry by entry.
 
-    Give exactly one of `bits_per_value` (fixed width, list validity included) and `bits_per_offset`.
+    Pass exactly one of `bits_per_value` (fixed width, including list validity) and `bits_per_offset`.
     """
     layout = pb.FullZipLayout(
         bits_rep=page.bits_rep,

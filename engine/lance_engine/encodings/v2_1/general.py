@@ -7,7 +7,7 @@ from lance_engine.encodings.v2_1.candidate import Candidate
 from lance_engine.encodings.v2_1.context import PageContext
 from lance_engine.format.pb import encodings21_pb2 as pb
 
-# Chunks that a size is estimated from: a part of them, up to this many.
+# Maximum number of chunks that are compressed to estimate a size.
 _SAMPLE_PART, _SAMPLE_CHUNKS = 4, 8
 # Per output byte, input byte, and chunk.
 _LZ4_NS = (0.05, 0.25, 100)
@@ -36,5 +36,5 @@ def estimate(context: PageContext, inner: Candidate, scheme: str) -> Candidate:
 
 
 def kind_of(scheme: str) -> kernels.Scheme:
-    """What the kernels call ``lz4`` or ``zstd``."""
+    """The kernels' name for ``lz4`` or ``zstd``."""
     return kernels.Scheme.ZSTD if scheme == "zstd" else kernels.Scheme.LZ4

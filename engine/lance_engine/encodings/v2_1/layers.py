@@ -1,4 +1,4 @@
-"""The layers of a page: what a step from the leaf to the top-level column may hold (format 2.1, layers)."""
+"""The layers of a page: the contents of each step from the leaf to the column (format 2.1, layers)."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ class Dictionary:
 
 
 def mini_block(context: PageContext, chosen: Candidate, dictionary: Dictionary | None = None) -> EncodedPage:
-    """Values as they were chosen and their levels, cut into chunks."""
+    """Values in their chosen encoding and their levels, divided into chunks."""
     values, encoding = chosen.build()
-    # Version 2.2 demands wider words for chunks, 2.1 refuses them.
+    # Version 2.2 requires wider chunk words, 2.1 does not allow them.
     return layout(
         values, encoding, context.levels, large_chunks=context.version >= (2, 2), dictionary=dictionary
     )
@@ -39,7 +39,7 @@ def layout(
     large_chunks: bool = False,
     dictionary: Dictionary | None = None,
 ) -> EncodedPage:
-    """The same of values that are encoded already."""
+    """The same for values that are already encoded."""
     page = kernels.encode_mini_block(values, levels, large_chunks)
     layout = pb.MiniBlockLayout(
         value_compression=encoding,

@@ -12,12 +12,12 @@ from lance_engine.encodings.v2_1.full_zip import full_zip
 from lance_engine.encodings.v2_1.mini_block import mini_block
 from lance_engine.encodings.values import Strings, is_variable, strings_of
 
-# No single value in a chunk may be longer: two of them must fit into the 32 KiB of a 2.1 chunk.
+# Maximum length of a value in a chunk: two of them must fit into the 32 KiB of a 2.1 chunk.
 _LONGEST_CHUNKED_VALUE = 4096
-# A dictionary this much smaller than the plain values is taken without looking further.
+# A dictionary is used without further comparison if it is smaller than the plain values by this factor.
 _CLEAR_RATIO = 0.25
 _INDEX_NS = 4.0
-# Values longer than this are compressed one by one without a request, if a sample shrinks by this share.
+# Longer values are compressed one by one without a request, if a sample shrinks by this share.
 _HUGE_VALUE = 32 << 10
 _HUGE_VALUE_SAVING = 0.1
 _COMPRESS_EACH_MIN_BYTES = 32 << 10
@@ -74,9 +74,9 @@ def _one_by_one(context: PageContext, strings: Strings) -> EncodedPage:
 def _compressed_each(
     context: PageContext, values: kernels.VariableInput, coded_share: float
 ) -> tuple[kernels.VariableInput, int] | None:
-    """Values of a full-zip page compressed one by one, and the level: on request, or where it pays.
+    """Values of a full-zip page compressed one by one, and the level: on request, or if it pays.
 
-    Always zstd: readers exist that fail on LZ4 where a page has nulls.
+    Always zstd: some readers fail on LZ4 if a page has nulls.
     """
     settings = context.settings
     profitable = context.profile.byte_streams or values.longest > _HUGE_VALUE

@@ -1,9 +1,9 @@
 """All page types of versions 2.1 and 2.2: the encodings of their values and the kinds of pages.
 
-Every encoding is a separate module: ``describe`` makes the message that stores it in a page,
-``estimate`` predicts the size of values, and its candidate writes them. Those that only occur
-around or inside of others, such as ``general`` and ``out_of_line_bitpacking``, are called by these. A kind of
-pages is a module with ``page``. The kernels read what they write (``engine/kernels/page``).
+Every encoding is a separate module: ``describe`` creates the message that stores it in a page, ``estimate``
+predicts the size of values, and its candidate writes them. Encodings that only occur around or inside others,
+such as ``general`` and ``out_of_line_bitpacking``, are called by these. A kind of page is a module with
+``page``. The kernels read these encodings (``engine/kernels/page``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Variable packed struct: the fields of a row side by side, some after their length (format 2.2)."""
+"""Variable packed struct: the fields of each row together, some after their length (format 2.2)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from lance_engine.schema_tree import Field
 
-# Strings of a field with less than this are stored as they are.
+# Strings of smaller fields are stored unchanged.
 _CODED_MIN_BYTES = 32 << 10
 
 
 def describe(
     fields: Sequence[tuple[pb.CompressiveEncoding, int, bool]],
 ) -> pb.CompressiveEncoding:
-    """Rows of fields side by side: (encoding of one value, its bits or those of its length, has a length)."""
+    """Rows of fields: (encoding of one value, its bits or those of its length, has a length)."""
     encodings = [
         pb.VariablePackedStruct.FieldEncoding(value=value, bits_per_length=bits)
         if has_length
@@ -66,7 +66,7 @@ def rows_page(context: PageContext, children: Iterable[tuple[Field | None, pa.Ar
 def _strings(
     context: PageContext, field: Field | None, values: pa.Array
 ) -> tuple[kernels.VariableInput, pb.CompressiveEncoding]:
-    """The strings of a field, coded or compressed one by one if requested in its metadata or if it pays."""
+    """The strings of a field, encoded or compressed one by one if requested in its metadata or if it pays."""
     strings = strings_of(values, None)
     plain = strings.input
     encoding = variable.describe(plain.offset_bits)
