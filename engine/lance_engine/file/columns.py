@@ -8,7 +8,7 @@ from typing import Final
 
 from lance_engine.schema_tree import BLOB_ENCODING, NO_PARENT, PACKED_KEYS, Field, Schema
 
-# The columns of the descriptor that stands for a blob of the second kind (format 2.2, blob v2).
+# The columns of the descriptor of a blob (format 2.2, blob v2).
 _BLOB_DESCRIPTOR: Final = {
     "kind": "uint8",
     "position": "uint64",
@@ -50,14 +50,14 @@ def items_per_row(schema: Schema) -> dict[int, int]:
 
 
 def stored_schema(schema: Schema) -> Schema:
-    """The schema as data files repeat it: with the descriptors of blobs of the second kind."""
+    """The schema as stored in data files: with blob descriptors."""
     return Schema(tuple(_stored(field) for field in schema.fields), schema.metadata)
 
 
 def _stored(field: Field) -> Field:
     if not field.is_blob_v2:
         return replace(field, children=tuple(_stored(child) for child in field.children))
-    # These fields exist in the file only and have no ids.
+    # These fields only exist in the file and have no ids.
     children = tuple(
         Field(name, NO_PARENT, NO_PARENT, kind, nullable=False) for name, kind in _BLOB_DESCRIPTOR.items()
     )

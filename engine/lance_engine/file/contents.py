@@ -1,4 +1,4 @@
-"""The bytes of one data file: mapped where it is local, fetched range by range where it is not."""
+"""The bytes of a data file: mapped if it is local, otherwise fetched by range."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from lance_engine.tasks import Task
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
-# The end of a remote file is read in one request of this size: most files' footer and column metadata fit.
+# The end of a remote file is read in one request of this size, which includes most files' footer and column
+# metadata.
 TAIL_SIZE = 64 << 10
 
 
 class FileContents:
     """A data file, opened.
 
-    Local files are mapped into memory. Of others, only the byte ranges requested are fetched: the metadata of
-    columns once, when they are first used, and the data of a batch with each batch.
+    Local files are mapped into memory. For remote files, only the needed byte ranges are fetched: the
+    metadata of columns once, when they are first used, and the data of a batch with each batch.
     """
 
     def __init__(self, store: Store, path: str, *, size: int | None = None) -> None:
-        """Open `path`; `size` in bytes saves a request where the caller knows it."""
+        """Open `path`; passing `size` in bytes saves a request."""
         self.path = path
         self._fetcher = Fetcher(store)
         self._segments: kernels.SegmentSource | None = None
@@ -60,7 +61,7 @@ class FileContents:
 
     @property
     def fetcher(self) -> Fetcher:
-        """What fetches the ranges of the file."""
+        """Fetches the ranges of the file."""
         return self._fetcher
 
     @property
@@ -69,7 +70,7 @@ class FileContents:
         return self._segments is None
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes of the file; fetched and kept where the file is not local."""
+        """Bytes of the file; fetched and kept if the file is remote."""
         checked_range(self.path, self.size, offset, length)
         if self._segments is not None and not self._segments.holds(offset, length):
             self._fetch(self._segments, [(offset, length)])
@@ -78,17 +79,17 @@ class FileContents:
         return self.source.read(offset, length)
 
     def read_tail(self, local_length: int) -> bytes:
-        """The end of the file: `local_length` bytes, and what follows from there at no cost where remote."""
+        """The end of the file: `local_length` bytes, or for remote files all that was fetched with it."""
         length = min(self.size, local_length if self._segments is None else TAIL_SIZE)
         return self.read(self.size - length, length)
 
     def overlay(
         self, leaves: Sequence[kernels.LeafColumn], rows: npt.NDArray[np.int64]
     ) -> tuple[kernels.Source, kernels.Source]:
-        """Fetch what decoding `rows` of `leaves` needs: ascending ranges, shape (n, 2).
+        """Fetch the data for decoding `rows` of `leaves`: ascending ranges, shape (n, 2).
 
-        Returns the source of the file and the one to read instead. Bytes whose place only the data can
-        show are not among them: a decoder that misses them reports it.
+        Returns the source of the file and the one to read instead. Bytes whose position depends on the data
+        are not included: a decoder that misses them reports it.
         """
         if self._segments is None:
             return self.source, self.source
@@ -98,17 +99,17 @@ class FileContents:
         return self._segments, batch
 
     def fetch(self, target: kernels.Source, offset: int, length: int) -> None:
-        """Fetch a range that a decoder missed into the source made by `overlay`."""
+        """Fetch a range that a decoder missed into the source created by `overlay`."""
         if isinstance(target, kernels.SegmentSource):
             self._fetch(target, [(offset, length)])
 
     def holds(self, offset: int, length: int) -> bool:
-        """Whether a range need not be fetched any more; CorruptFileError where it leaves the file."""
+        """Whether a range is already available; CorruptFileError if it exceeds the file."""
         checked_range(self.path, self.size, offset, length)
         return self._segments is None or self._segments.holds(offset, length)
 
     def fetch_lasting(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch ranges of a remote file as long as it is open."""
+        """Fetch ranges of a remote file, until it is closed."""
         if self._segments is not None:
             self._fetch(self._segments, ranges)
 
@@ -135,7 +136,7 @@ class FileContents:
         if data is None:
             return False
         if target is self._segments and len(data) < self.size:
-            data = memoryview(bytes(data))  # it must not keep all that was fetched with it
+            data = memoryview(bytes(data))  # it must not keep all data that was fetched with it
         self._add(target, span[0], data)
         return True
 
@@ -146,12 +147,12 @@ class FileContents:
 
     @property
     def segments(self) -> kernels.SegmentSource:
-        """What is kept of a remote file."""
+        """The cached data of a remote file."""
         assert self._segments is not None
         return self._segments
 
     def begin_end(self) -> tuple[int, Task[Buffer]] | None:
-        """Start to fetch the end of a remote file, unless it is here: from which place on."""
+        """Start to fetch the end of a remote file, unless available; returns its offset."""
         length = min(self.size, TAIL_SIZE)
         offset = self.size - length
         if self._segments is None or self._segments.holds(offset, length):
@@ -160,11 +161,11 @@ class FileContents:
         return offset, self._fetcher.submit(self.path, offset, length)
 
     def add_lasting(self, offset: int, data: Buffer) -> None:
-        """Keep what was fetched of a remote file."""
+        """Cache fetched data of a remote file."""
         self._add(self.segments, offset, data)
 
     def begin_whole(self) -> Task[Buffer] | None:
-        """Start to fetch a remote file as a whole, unless it is here or planned; `end_whole` waits for it."""
+        """Start to fetch a whole remote file, unless available or planned; `end_whole` waits for it."""
         if self.segments.holds(0, self.size):
             return None
         planned = planned_for(self)
@@ -189,7 +190,7 @@ class FileContents:
             LASTING.grew(self._lasting, len(data))
 
     def placed(self, **place: object) -> Placed:
-        """A block that turns errors of the kernels into ours and adds where they happened."""
+        """A context manager that converts errors of the kernels to ours and adds their place."""
         return Placed(self._place_error, **place)
 
     def _place_error(self, error: BaseException, **place: object) -> LanceError | None:
@@ -206,7 +207,7 @@ class FileContents:
 
 
 def fetched_whole(files: Sequence[FileContents]) -> list[kernels.SegmentSource]:
-    """The bytes of remote files, each of which is kept as a whole; what is missing is fetched together."""
+    """The bytes of remote files, each of which is cached as a whole; missing ones are fetched together."""
     under_way = [file.begin_whole() for file in files]
     for file, answer in zip(files, under_way, strict=True):
         file.end_whole(answer)
@@ -214,7 +215,7 @@ def fetched_whole(files: Sequence[FileContents]) -> list[kernels.SegmentSource]:
 
 
 def fetch_ends(files: Sequence[FileContents]) -> None:
-    """Fetch the ends of remote files together. What cannot be fetched is left to the code that opens them."""
+    """Fetch the ends of remote files together. Errors are left to the code that opens the files."""
     under_way = [(file, begun) for file in files if (begun := file.begin_end()) is not None]
     for file, (offset, answer) in under_way:
         with suppress(FileNotFoundError, CorruptFileError):

@@ -1,4 +1,4 @@
-"""Decoding rows of files that need not be local: fetch what can be foreseen, then what a decoder misses."""
+"""Decoding rows of files that may be remote: fetch the predictable data, then what a decoder misses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_engine import kernels
 from lance_engine.file.contents import FileContents
 from lance_engine.file.file_group import FileGroup
 
-#: What leaves are read from.
+#: The source of leaves.
 LeafSource = FileContents | FileGroup
 Overlays = list[tuple[kernels.Source, kernels.Source]]
 
@@ -21,7 +21,7 @@ def decode_fetched(
     rows: Callable[[], npt.NDArray[np.int64]],
     decode: Callable[[Overlays], kernels.DecodedBatch],
 ) -> kernels.DecodedBatch:
-    """Call `decode` with the bytes that `rows` of the leaves, as ranges, need; local files have theirs."""
+    """Call `decode` with the bytes for `rows` (ranges) of the leaves; local files are already available."""
     remote = [
         (file, leaves) for file, leaves in files if isinstance(file, FileContents) and not file.is_local
     ]
@@ -36,7 +36,7 @@ def decode_fetched(
     while True:
         try:
             return decode(overlays)
-        except kernels.NotResidentError as missing:  # only the data could say that this is needed too
+        except kernels.NotResidentError as missing:  # only the data could show that this is needed too
             identity, offset, length, lasting = missing.args
             file, source, batch = readers[identity]
             file.fetch(source if lasting else batch, offset, length)

@@ -1,4 +1,4 @@
-"""From fields of the schema to native decoders, over the columns of one or several data files."""
+"""Creates native decoders for schema fields, over the columns of one or several data files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _BLOB_DESCRIPTOR: Final[PackedChildren] = [
     *(("fixed", width, ()) for width in (1, 8, 8, 4)),
     ("variable32", 0, ()),
 ]
-# Shapes of leaves that are kept: they are the same in every fragment.
+# Cached shapes of leaves: they are the same in every fragment.
 _KEPT_SHAPES: Final = 1024
 _REMEDY: Final = "Exclude the column from the query"
 
 
 class ShortColumn(NamedTuple):
-    """A column with fewer rows than its fragment: those it has can be read."""
+    """A column with fewer rows than its fragment: the existing rows can be read."""
 
     rows: int
     expected: int
@@ -41,7 +41,7 @@ class ShortColumn(NamedTuple):
     path: str
 
     def error(self) -> CorruptFileError:
-        """What to raise for the rows it lacks."""
+        """The error for missing rows."""
         return CorruptFileError(
             f"The column has {self.rows} rows, but its fragment has {self.expected}",
             path=self.path,
@@ -52,11 +52,11 @@ class ShortColumn(NamedTuple):
 
 @dataclass(slots=True)
 class FieldBuilder:
-    """Builds the decoders of fields and collects, per file, the leaves whose bytes can be fetched ahead."""
+    """Builds the decoders of fields and collects, per file, the leaves whose bytes can be prefetched."""
 
     find: FindColumn
     rows: int
-    #: whether columns may have more rows, of which only the first count, or fewer, as `short` says
+    #: whether columns may have more rows (which are ignored), or fewer, as `short` specifies
     may_differ: bool = False
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
     short: ShortColumn | None = None
@@ -64,7 +64,7 @@ class FieldBuilder:
     def build(self, top: Field, coded: bool = False) -> kernels.Field:
         """The decoder of a top-level field; every column below it must be stored.
 
-        `coded` asks for strings as 32-bit codes into a dictionary per batch, whose values may repeat.
+        `coded` requests strings as 32-bit codes into a dictionary per batch, whose values may repeat.
         """
         reader, _ = self.find(next(top.leaves()))
         if isinstance(reader, FileReader) and reader.version == "2.0":
@@ -72,7 +72,7 @@ class FieldBuilder:
                 return self._build_2_0(top, top.name, at_top=True, coded=coded)
         return kernels.structural_field(self._node(top, (), top.name), coded)
 
-    # ---- 2.1 and 2.2: only leaves are stored, with the levels of everything above them ----------------
+    # ---- 2.1 and 2.2: only leaves are stored, with the levels of all their parents --------------------
 
     def _node(self, node: Field, above: tuple[str, ...], name: str) -> kernels.Node:
         kind = node.logical_type
@@ -87,7 +87,7 @@ class FieldBuilder:
             )
         (child,) = node.children
         if all(leaf.logical_type == "struct" and not leaf.children for leaf in child.leaves()):
-            # No column says how long the lists are.
+            # No column stores the length of the lists.
             raise UnsupportedFeatureError(
                 "Reading lists of structs without fields is not supported", column=name, remedy=_REMEDY
             )
@@ -195,7 +195,7 @@ class FieldBuilder:
         return self._column(reader, name, shape, ("item",), pages)
 
     def _is_packed_2_0(self, node: Field, name: str) -> bool:
-        """Whether a struct is stored row by row; its only page says so, or the schema if it has no page."""
+        """Whether a struct is stored row by row, according to its only page, or the schema without pages."""
         try:
             reader, index = self.find(node)
         except KeyError:
@@ -212,13 +212,14 @@ class FieldBuilder:
             raise CorruptFileError(
                 "A field in a file of version 2.0 has no column of its own", column=name
             ) from None
-        assert isinstance(reader, FileReader)  # a run has no files of this version
+        assert isinstance(reader, FileReader)  # a group has no files of this version
         return reader, index
 
     def _list_2_0(self, node: Field, name: str, items: kernels.Field, *, at_top: bool) -> kernels.Field:
         reader, index = self._find_2_0(node, name)
         if any(self._find_2_0(leaf, name)[0] is not reader for leaf in node.leaves()):
-            # Some fields of its items were replaced, and where the others keep their lengths is not recorded.
+            # Some fields of its items were replaced, and the position of the lengths of the others is
+            # unknown.
             raise UnsupportedFeatureError(
                 "Parts of lists of version 2.0 are in several files", column=name, remedy=_REMEDY
             )

@@ -1,4 +1,4 @@
-"""Data files with the same columns, read as if the rows of one followed those of the other."""
+"""Data files with the same columns, read as if their rows were in one file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from lance_engine.file.contents import FileContents, fetched_whole
 from lance_engine.format.container import FOOTER_SIZE
 from lance_engine.metrics import count_read
 
-#: Path, size as the manifest knows it, and number of rows of a file.
+#: Path, size in the manifest, and number of rows of a file.
 FilePlace = tuple[str, int | None, int]
 
 
 class FileGroup:
-    """Files of version 2.1 or 2.2 that are in memory; the kernels read what they say about their columns.
+    """Files of version 2.1 or 2.2 in memory; the kernels parse their column metadata.
 
-    Whatever these do not know, and every fault, is an error of the kernels, which does not say what it is:
-    reading the files one by one does.
+    Anything unknown or invalid is a kernel error without details: reading the files one by one reports them.
     """
 
     def __init__(self, files: kernels.DataFiles) -> None:
@@ -33,7 +32,7 @@ class FileGroup:
 
     @classmethod
     def fetched(cls, files: Sequence[FileContents], rows: Sequence[int]) -> Self:
-        """Small files of a store, with as many rows: what was not fetched before is fetched as a whole."""
+        """Small files of a store with their row counts: those not fetched yet are fetched completely."""
         sources = fetched_whole(files)
         return cls(kernels.DataFiles(list(zip(sources, rows, strict=True))))
 

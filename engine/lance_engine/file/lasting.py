@@ -1,6 +1,6 @@
-"""What stays in memory of remote files: their ends, their column metadata, and small files as a whole.
+"""Cached data of remote files: their ends, their column metadata, and small files as a whole.
 
-Files never change once written, so what was fetched of one can be used when it is opened again.
+Files never change once written, so cached data stays valid when a file is opened again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from lance_engine.io.store import identity_of
 if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
-# What an entry takes besides its bytes.
+# Memory of an entry in addition to its bytes.
 _ENTRY_BYTES: Final = 1024
 
 
 class LastingRanges:
-    """The ranges of one file that are kept while the file is open, or while there is room."""
+    """The cached ranges of a file, kept while the file is open, or while there is room."""
 
     __slots__ = ("bytes", "key", "source")
 
@@ -33,7 +33,7 @@ class LastingRanges:
 
 
 class LastingCache:
-    """The least recently opened files are evicted when all take more than their share of the memory limit.
+    """The least recently opened files are evicted when the total exceeds its share of the memory limit.
 
     Safe to use from several threads.
     """
@@ -44,7 +44,7 @@ class LastingCache:
         self._bytes = 0
 
     def of_file(self, store: Store, path: str, size: int) -> LastingRanges:
-        """What is kept of a file of a store."""
+        """The cached data of a file of a store."""
         key = (identity_of(store), path, size)
         with self._lock:
             found = self._entries.get(key)
@@ -57,7 +57,7 @@ class LastingCache:
             return found
 
     def grew(self, ranges: LastingRanges, length: int) -> None:
-        """Note that `length` bytes of a file were added."""
+        """Record that `length` bytes of a file were added."""
         with self._lock:
             ranges.bytes += length
             if self._entries.get(ranges.key) is ranges:
@@ -65,7 +65,7 @@ class LastingCache:
                 self._shrink()
 
     def clear(self) -> None:
-        """Drop everything; files that are open keep what they have."""
+        """Drop everything; open files keep their data."""
         with self._lock:
             self._entries.clear()
             self._bytes = 0

@@ -1,4 +1,4 @@
-"""One data file of version 0.1: opening it, and the pages of its fields."""
+"""A data file of version 0.1: opening it, and the pages of its fields."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class LegacyFile(FileContents):
     """A data file of version 0.1, opened.
 
-    Its rows are cut into batches, and every field has one page for each of them.
+    Its rows are divided into batches, and every field has one page per batch.
     """
 
     def __init__(self, store: Store, path: str, field_ids: Sequence[int]) -> None:
-        """Open `path`, of which the manifest says that it holds `field_ids`, in this order.
+        """Open `path`, which contains `field_ids` according to the manifest, in this order.
 
-        What size the manifest says does not count: releases from 0.27 to 7.0 recorded it wrong.
+        The size in the manifest is ignored: releases from 0.27 to 7.0 recorded wrong sizes.
         """
         super().__init__(store, path)
         with self.placed():
@@ -45,7 +45,7 @@ class LegacyFile(FileContents):
             return pages
 
     def dictionary(self, field_id: int) -> legacy.StoredDictionary | None:
-        """Where the values of a dictionary column are; None if the file does not say."""
+        """The position of the values of a dictionary column; None if the file does not contain it."""
         return self._schema.get(field_id)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""From fields of the schema to native decoders over a file of version 0.1."""
+"""Creates native decoders for schema fields over a file of version 0.1."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _REMEDY: Final = "Exclude the column from the query"
 class LegacyFieldBuilder:
     """Builds the decoders of fields and collects the leaves whose bytes can be fetched ahead.
 
-    Structs have no pages, lists one of offsets for each batch, and the items of a batch follow those of the
-    batch before.
+    Structs have no pages, lists have a page of offsets per batch, and the items of a batch follow those of
+    the previous batch.
     """
 
     file: LegacyFile

@@ -32,7 +32,7 @@ class FileReader(FileContents):
     """A data file of version 2.x, opened. The metadata of a column is read when it is first used."""
 
     def __init__(self, store: Store, path: str, *, size: int | None = None) -> None:
-        """Open `path`; `size` in bytes saves a request where the caller knows it."""
+        """Open `path`; passing `size` in bytes saves a request."""
         super().__init__(store, path, size=size)
         with self.placed():
             self.footer = parse_footer(self.read_tail(FOOTER_SIZE), self.size)
@@ -60,7 +60,7 @@ class FileReader(FileContents):
                 raise CorruptFileError("The schema of the file cannot be parsed") from error
 
     def global_buffer(self, number: int) -> bytes:
-        """A buffer that belongs to the file as a whole; number 0 is its descriptor."""
+        """A buffer of the whole file; number 0 is its descriptor."""
         with self.placed():
             count = self.footer.num_global_buffers
             if not 0 <= number < count:
@@ -80,7 +80,7 @@ class FileReader(FileContents):
         return self._columns.setdefault(index, metadata)
 
     def fetch_metadata(self, indices: Iterable[int]) -> None:
-        """Get the metadata of some columns together, so that using them costs no request."""
+        """Load the metadata of some columns together, so that using them costs no request."""
         if self.is_local:
             return
         wanted = [index for index in indices if 0 <= index < self.num_columns and index not in self._columns]
@@ -97,7 +97,7 @@ class FileReader(FileContents):
     ) -> list[kernels.Page]:
         """The pages of a column of version 2.0 with values of `shape`.
 
-        `is_dictionary` says whether it has a dictionary type, as opposed to one that is only stored so.
+        `is_dictionary` means that it has a dictionary type, not only dictionary encoding.
         """
         place = self._metadata_at(index)
         return kernels.array_pages(
@@ -113,7 +113,7 @@ class FileReader(FileContents):
         return kernels.array_column_kind(self.source, *self._metadata_at(index))
 
     def _metadata_at(self, index: int) -> tuple[int, int]:
-        """Where the metadata of a column are, which are in memory from now on."""
+        """The position of the metadata of a column, which is loaded into memory."""
         found = self._opened.get(index)
         if found is not None:
             return found

@@ -29,8 +29,8 @@ _RANGE = struct.Struct("<QQ")
 class FileWriter:
     """One data file of version 2.0, 2.1 or 2.2, written front to back into a sink.
 
-    Pages arrive per column in row order, columns in any interleaving; `finish` writes what describes them.
-    The sink stays open: closing it, and so publishing the file, is the caller's decision.
+    Pages arrive per column in row order, and columns in any order; `finish` writes their metadata. The sink
+    stays open: the caller decides whether to close it, and so publish the file.
     """
 
     def __init__(self, sink: Sink, schema: Schema, version: tuple[int, int] = (2, 1)) -> None:
@@ -62,7 +62,7 @@ class FileWriter:
     def write_page(self, column: int, page: EncodedPage | BlobPage) -> None:
         """Append a page to a column, numbered as in `columns_of`; payloads of blobs precede their page.
 
-        The pages of a struct header, which has only its length, are joined to one.
+        The pages of a struct header, which only contains its length, are merged into one.
         """
         if isinstance(page, BlobPage):
             page = page.finish([self._write_buffer(payload)[0] for payload in page.payloads])
@@ -85,13 +85,13 @@ class FileWriter:
         self._rows[column] += page.rows
 
     def write_column_buffer(self, column: int, buffer: Buffer) -> None:
-        """Append a buffer that belongs to a column as a whole."""
+        """Append a buffer that belongs to a whole column."""
         position, size = self._write_buffer(buffer)
         self._columns[column].buffer_offsets.append(position)
         self._columns[column].buffer_sizes.append(size)
 
     def write_zone_map(self, column: int, buffer: Buffer, rows_per_zone: int) -> None:
-        """Append a zone map, and say so in the encoding of the column (format 2.0, ``ZoneIndex``)."""
+        """Append a zone map, and record it in the encoding of the column (format 2.0, ``ZoneIndex``)."""
         place = encodings_pb2.Buffer(
             buffer_index=len(self._columns[column].buffer_offsets), buffer_type=encodings_pb2.Buffer.COLUMN
         )
@@ -104,7 +104,7 @@ class FileWriter:
     def finish(
         self, rows: int, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()
     ) -> int:
-        """Complete the file with everything after the pages; returns its size in bytes.
+        """Complete the file after the last page; returns its size in bytes.
 
         `metadata` are entries of the file's schema besides those of the dataset's, `buffers` its global
         buffers from number 1 on.
@@ -132,7 +132,7 @@ class FileWriter:
         return self._position
 
     def _holds_blobs(self, field: Field) -> bool:
-        """Whether the encoding of the column has to say so."""
+        """Whether the encoding of the column has to record it."""
         return field.is_blob and self._version < (2, 1)
 
     def _write_buffer(self, buffer: Buffer) -> tuple[int, int]:

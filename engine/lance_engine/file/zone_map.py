@@ -1,8 +1,8 @@
-"""Zone maps: minimum, maximum and null count of a column per zone of rows, kept in the data file itself.
+"""Zone maps: minimum, maximum and null count of a column per zone of rows, stored in the data file.
 
-They are found in two ways: the metadata of a file's schema says where they are stored next to plain columns
-(see `lance_engine.format.zone_map_place`), or the encoding of a column is ``zone_index`` (format 2.0), which
-wraps another.
+They are found in two ways: either the schema metadata of a file contains their positions next to plain
+columns (see `lance_engine.format.zone_map_place`), or the encoding of a column is ``zone_index`` (format
+2.0), which wraps another encoding.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _REMEDY = "Scan with zone_maps=False, and rewrite the file"
 
 @dataclass(frozen=True)
 class ZoneMap:
-    """The zone map of one column of `rows` rows; the last of its zones may be shorter than `rows_per_zone`.
+    """The zone map of a column with `rows` rows; the last zone may be shorter than `rows_per_zone`.
 
-    `minimum` and `maximum` have the type of the column and are null where a zone has no such bound,
-    `null_count` (int64) counts the nulls, of a struct field also those of the structs around it. In the
-    bounds NaN is the largest value, unless `nan_order_known` is False: then zones may hold NaN whatever
-    their bounds are.
+    `minimum` and `maximum` have the type of the column and are null if a zone has no bound. `null_count`
+    (int64) counts the nulls, for struct fields including those of the parent structs. In the bounds NaN is
+    the largest value, unless `nan_order_known` is False: then zones may contain NaN, whatever their bounds
+    are.
     """
 
     rows: int
@@ -69,14 +69,14 @@ class ZoneMap:
 
     @cached_property
     def statistics(self) -> ColumnStatistics:
-        """The same as filters are matched against."""
+        """The same in the form used for matching filters."""
         from lance_engine.expr.statistics import ColumnStatistics
 
         valid = self.lengths - self.null_count
         nan_count: npt.NDArray[np.int64] | None = None
         if self.nan_order_known and pa.types.is_floating(self.minimum.type):
-            # The largest value says whether there is a NaN, the smallest whether there is anything else. How
-            # many there are does not matter beyond that.
+            # The maximum shows whether there is a NaN, the minimum whether there are other values. Their
+            # number does not matter beyond that.
             some, all_ = _nan_flags(self.maximum), _nan_flags(self.minimum)
             nan_count = np.where(all_, valid, np.minimum(some, valid))
         return ColumnStatistics.from_counts(
@@ -85,10 +85,10 @@ class ZoneMap:
 
 
 def read_zone_map(file: FileReader, column: int, leaf: Field, name: str) -> ZoneMap | None:
-    """The zone map of a column that has no lists around it; None if it has none.
+    """The zone map of a column outside of lists; None if it has none.
 
-    `leaf` is the field that the column holds, `name` its path for errors. CorruptFileError if the zone map
-    contradicts itself or the column.
+    `leaf` is the field of the column, `name` its path for errors. CorruptFileError if the zone map is
+    inconsistent.
     """
     metadata = file.column_metadata(column)
     try:
@@ -130,13 +130,13 @@ def _place(file: FileReader, metadata: ColumnMetadata) -> tuple[int, int, bool] 
     try:
         ours = parse_zone_map_place(file.descriptor.schema.metadata)
     except CorruptFileError:
-        ours = None  # not needed: the column itself says where
+        ours = None  # not needed: the column itself contains it
     is_ours = ours == ZoneMapPlace(found.rows_per_zone, reference.buffer_index)
     return found.rows_per_zone, reference.buffer_index, is_ours
 
 
 def _zone_index(metadata: ColumnMetadata) -> encodings_pb2.ZoneIndex | None:
-    """The description of the zone map where the column's own encoding has one."""
+    """The description of the zone map in the column's own encoding, if any."""
     if metadata.encoding.name != COLUMN_ENCODING:
         return None
     try:
@@ -156,7 +156,7 @@ def parse_zone_map(
     """
     store = MemoryStore()
     store.put(path, data)
-    with counting(None):  # these bytes were counted when they were read from the outer file
+    with counting(None):  # these bytes were already counted when they were read from the outer file
         file = FileReader(store, path, size=len(data))
         file.read(0, len(data))  # from here on everything is in memory
     fields = [

@@ -16,13 +16,13 @@ from lance_engine.format.fragment import DeletionKind
 
 U32Array = npt.NDArray[np.uint32]
 
-# From this number of deleted rows on a new deletion file is a bitmap.
+# Minimum number of deleted rows for which a new deletion file is a bitmap.
 BITMAP_THRESHOLD: Final = 5000
 _COLUMN: Final = pa.field("row_id", pa.uint32(), nullable=False)
 
 
 class DeletedOffsets(NamedTuple):
-    """What a deletion file says."""
+    """The contents of a deletion file."""
 
     within: U32Array
     """The deleted rows of the fragment, ascending."""
@@ -33,7 +33,7 @@ class DeletedOffsets(NamedTuple):
 
 
 def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> DeletedOffsets:
-    """The deleted offsets of a fragment with so many rows; CorruptFileError if the file is damaged."""
+    """The deleted offsets of a fragment with this many rows; CorruptFileError if the file is damaged."""
     if kind is DeletionKind.BITMAP:
         return _decode_bitmap(data, physical_rows)
     offsets = _decode_arrow(data)
@@ -59,7 +59,7 @@ def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
 
 
 def preferred_kind(count: int) -> DeletionKind:
-    """The kind of file in which `count` deleted rows are stored when they are written afresh."""
+    """The kind of a newly written file with `count` deleted rows."""
     return DeletionKind.BITMAP if count >= BITMAP_THRESHOLD else DeletionKind.ARROW
 
 
@@ -89,6 +89,6 @@ def _decode_bitmap(data: bytes, physical_rows: int) -> DeletedOffsets:
     recorded = len(bitmap)
     beyond = bitmap.max() if recorded and bitmap.max() >= physical_rows else None
     if beyond is not None:
-        # A few bytes can describe four billion rows: cut them before they are spelled out.
+        # A few bytes can describe four billion rows: limit them before expanding.
         bitmap &= BitMap(range(physical_rows))
     return DeletedOffsets(np.asarray(bitmap.to_array(), dtype=np.uint32), recorded, beyond)

@@ -1,7 +1,7 @@
 """Fragments and the files they consist of, as stored in manifests and transactions.
 
-A fragment is a set of rows. Its data files hold the columns of these rows, its deletion file the offsets of
-the rows that are gone.
+A fragment is a set of rows. Its data files contain the columns of these rows, its deletion file the offsets
+of deleted rows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.unknown import unknown_fields
 
-# A column that no field refers to any more.
+# A column that is no longer used by any field.
 TOMBSTONE = -2
 # The version of files from before the 2.x container.
 LEGACY = "0.1"
-# Columns that hold row lineage too large for the manifest.
+# Columns for row lineage that is too large for the manifest.
 SPILLED_ROW_IDS = -3
 SPILLED_CREATED_AT = -4
 SPILLED_LAST_UPDATED_AT = -5
@@ -31,8 +31,8 @@ class DataFile:
     """One data file of a fragment.
 
     `fields` and `column_indices` are parallel: field id and number of its first column in the file (-1:
-    none). `path` is relative to the data folder of the base `base_id`, None being the root of the dataset
-    itself. `file_size` is None when the writer did not record it.
+    none). `path` is relative to the data folder of the base path `base_id`; None is the root of the dataset.
+    `file_size` is None if the writer did not record it.
     """
 
     path: str
@@ -45,7 +45,7 @@ class DataFile:
 
     @property
     def storage_version(self) -> str:
-        """The format version as users write it: "2.1", or "0.1" for everything before the 2.x container."""
+        """The format version as users write it: "2.1", or "0.1" for all versions before the 2.x container."""
         if (self.major_version, self.minor_version) == (0, 3):
             return "2.0"
         return f"{self.major_version}.{self.minor_version}" if self.major_version else LEGACY
@@ -60,9 +60,9 @@ class DeletionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeletionFile:
-    """Which rows of a fragment are deleted, all of them: a newer file replaces the older one.
+    """The deleted rows of a fragment: a newer file replaces the older one.
 
-    `num_deleted_rows` is None when the writer did not record it.
+    `num_deleted_rows` is None if the writer did not record it.
     """
 
     kind: DeletionKind
@@ -81,9 +81,9 @@ class DeletionFile:
 class Fragment:
     """Rows that share their data files.
 
-    `physical_rows` counts deleted rows too; 0 says that the writer did not know. The three sequences are
-    the serialised messages, None when absent; with `has_spilled_lineage`, some are stored in a data file
-    instead. `uninterpreted` keeps, serialised, what nothing here reads.
+    `physical_rows` includes deleted rows; 0 means that the writer did not record it. The three sequences are
+    serialized messages, None if absent; with `has_spilled_lineage`, some are stored in a data file instead.
+    `uninterpreted` keeps the serialized fields that are not used here.
     """
 
     id: int
@@ -98,12 +98,12 @@ class Fragment:
 
     @property
     def num_deleted_rows(self) -> int | None:
-        """None when only the deletion file itself can say."""
+        """None if the number is only in the deletion file itself."""
         return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
 
 
 _SPILLED = ("spilled_row_ids", "spilled_last_updated_at_versions", "spilled_created_at_versions")
-# Numbers of the message fields that Fragment has attributes for.
+# Numbers of the message fields with a Fragment attribute.
 _INTERPRETED = frozenset({1, 2, 3, 4, 5, 7, 9})
 
 
@@ -167,7 +167,7 @@ def fragment_to_message(fragment: Fragment) -> Any:
     ):
         if sequence is not None:
             setattr(message, f"inline_{name}", sequence)
-            # A column of a data file no longer counts.
+            # A column of a data file that is no longer used.
             message.ClearField(f"spilled_{name}")
     return message
 
@@ -182,7 +182,7 @@ def fragment_from_bytes(data: bytes) -> Fragment:
 
 
 def fragment_to_bytes(fragment: Fragment) -> bytes:
-    """The serialised `DataFragment` of a Fragment: how tasks send what they wrote to the one that commits."""
+    """The serialized `DataFragment` of a Fragment, in which tasks send their output to the committer."""
     data: bytes = fragment_to_message(fragment).SerializeToString()
     return data
 

@@ -1,4 +1,4 @@
-"""The fragments of a manifest, kept as they are stored there."""
+"""The fragments of a manifest, kept in their stored form."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from lance_engine.format.pb import table_pb2
 
 U64Array = npt.NDArray[np.uint64]
 
-# Some fragments as they are stored, and what the kernels say of each: size, id, rows, deleted rows, flags.
+# Fragments in stored form, and their summaries from the kernels: size, id, rows, deleted rows, flags.
 _Part: TypeAlias = tuple[bytes, U64Array]
 
 # Flags of the summaries.
 _DELETIONS: Final = np.uint64(1)
 _SPILLED: Final = np.uint64(2)
 
-# What row addresses can tell apart.
+# The limits of row addresses.
 _LARGEST_ID: Final = np.uint64(2**32 - 1)
 _MOST_ROWS: Final = np.uint64(2**32)
 
-# A number of rows above both is compared with what the files say.
+# A row count above both is compared with the files.
 _MANY_ROWS: Final = np.uint64(2**26)
 _ROWS_PER_BYTE: Final = 64
 
 
 class FragmentList(Sequence[Fragment]):
-    """The fragments of a manifest, each converted when it is first requested.
+    """The fragments of a manifest, each parsed when it is first requested.
 
-    Opening a table of many thousand fragments to read a few of them, or to add one, would otherwise spend its
-    time here. `stored` holds the fragments as fields of the serialised manifest; CorruptFileError if it does
-    not. It is written back as it is.
+    Otherwise, reading or appending a few fragments of a table with many thousand would spend most of its time
+    here. `stored` contains the fragments as fields of the serialized manifest; CorruptFileError if it is
+    invalid. It is written back unchanged.
     """
 
     def __init__(self, stored: bytes, summaries: U64Array | None = None) -> None:
         self.stored = stored
         self._summaries: U64Array = _summaries(stored) if summaries is None else summaries
         self._rows, self._deleted, self._flags = self._summaries[2:]
-        # Where each fragment ends in what is stored.
+        # The end of each fragment in the stored form.
         self._ends = np.cumsum(self._summaries[0])
         self._fragments: list[Fragment | None] = [None] * len(self.ids)
-        # What is not in the manifest that was parsed, see `changed`.
+        # Fragments that are not in the parsed manifest, see `changed`.
         self.added: tuple[Fragment, ...] = ()
         for place in np.flatnonzero((self.ids > _LARGEST_ID) | (self._rows > _MOST_ROWS)).tolist():
-            _ = self[place]  # raises: totals below count on fragments within the address space
+            _ = self[place]  # raises: the totals below assume fragments within the address space
 
     @property
     def ids(self) -> U64Array:
@@ -64,9 +64,9 @@ class FragmentList(Sequence[Fragment]):
         return not any(self[place].files for place in unknown)
 
     def doubtful_rows(self) -> list[int]:
-        """The places of fragments with more rows than files of their size are likely to have.
+        """The positions of fragments with more rows than their file sizes make plausible.
 
-        Values that are all the same take no room, so that such a number may well be right.
+        Constant values take no space, so such a number may be correct.
         """
         many = np.flatnonzero(self._rows > _MANY_ROWS).tolist()
         return [place for place in many if self._rows[place] > _ROWS_PER_BYTE * _file_bytes(self[place])]
@@ -87,9 +87,9 @@ class FragmentList(Sequence[Fragment]):
     def changed(
         self, replaced: Mapping[int, Fragment], removed: Collection[int], added: Iterable[Fragment]
     ) -> FragmentList:
-        """The list with some fragments, given by id, in another state or gone, and others at its end.
+        """The list with some fragments, by id, replaced or removed, and others appended.
 
-        What stays is not converted: a commit costs what it changes, not what the table has.
+        Other fragments are not parsed: the cost of a commit depends on its changes, not on the table.
         """
         touched = np.array([*replaced, *removed], dtype=np.uint64)
         places = np.flatnonzero(np.isin(self.ids, touched)).tolist() if len(touched) else []
@@ -113,11 +113,11 @@ class FragmentList(Sequence[Fragment]):
         return result
 
     def physical_rows(self) -> int:
-        """The number of rows, deleted ones included; of fragments that do not record theirs, 0."""
+        """The number of rows including deleted ones; fragments without a recorded number count as 0."""
         return int(sum(self._rows.tolist()))
 
     def live_rows(self) -> int | None:
-        """The number of rows that are not deleted; None when some fragment does not record it, or wrongly."""
+        """The number of rows that are not deleted; None if a fragment does not record it, or wrongly."""
         total = self.physical_rows()
         with_deletions = (self._flags & _DELETIONS) != 0
         if with_deletions.any():
@@ -197,5 +197,5 @@ def _summaries(stored: bytes) -> U64Array:
 
 
 def _file_bytes(fragment: Fragment) -> int:
-    """The size of all files of a fragment; of those that do not record theirs, 0."""
+    """The size of all files of a fragment; files without a recorded size count as 0."""
     return sum(file.file_size or 0 for file in fragment.files)

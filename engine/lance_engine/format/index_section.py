@@ -1,4 +1,4 @@
-"""The index section of a manifest file: which indices a version has and what they cover."""
+"""The index section of a manifest file: the indices of a version and their coverage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import table_pb2
 
-# Packages of the details messages that are not in `lance.table`.
+# Packages of the details messages outside of `lance.table`.
 _PACKAGES: Final = {"BloomFilter": "lance.index.pb", "Vector": "lance.index.pb"}
 
 
@@ -21,9 +21,9 @@ _PACKAGES: Final = {"BloomFilter": "lance.index.pb", "Vector": "lance.index.pb"}
 class IndexSegment:
     """One segment of an index; segments of the same name belong together.
 
-    `kind` is the name of the message in `details`, without package and without ``IndexDetails`` (empty when
-    absent). `fragment_ids` is None when the segment does not say which fragments it covers: then it must
-    not be used. `files` holds (name, size in bytes), `created_at` milliseconds since 1970.
+    `kind` is the name of the message in `details`, without package and without ``IndexDetails`` (empty if
+    absent). `fragment_ids` is None if the segment does not record its coverage: then it must not be used.
+    `files` contains (name, size in bytes), `created_at` milliseconds since 1970.
     """
 
     uuid: uuid.UUID
@@ -45,9 +45,9 @@ def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
 
 
 def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:
-    """The section with other sets of covered fragments: those that `change` returns, None to leave one alone.
+    """The section with changed sets of covered fragments: `change` returns the new set, None to keep one.
 
-    Segments that do not say what they cover stay as they are.
+    Segments without recorded coverage are not changed.
     """
     message = _parse(data)
     for index in message.indices:
@@ -60,7 +60,7 @@ def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) 
 
 
 def retain_indices(data: bytes, field_ids: Collection[int]) -> bytes | None:
-    """The section without the indices of fields that are not in `field_ids`; None if none is left."""
+    """The section without the indices of fields that are not in `field_ids`; None if it becomes empty."""
     message = _parse(data)
     kept = [index for index in message.indices if all(field in field_ids for field in index.fields)]
     return _serialize(kept)
@@ -69,13 +69,13 @@ def retain_indices(data: bytes, field_ids: Collection[int]) -> bytes | None:
 def replace_indices(
     data: bytes | None, added: Iterable[IndexSegment], removed: Collection[uuid.UUID]
 ) -> bytes | None:
-    """The section without the segments `removed` and with those `added`; None if none is left."""
+    """The section without the segments `removed` and with those `added`; None if it becomes empty."""
     kept = [index for index in _parse(data or b"").indices if uuid.UUID(bytes=index.uuid.uuid) not in removed]
     return _serialize([*kept, *map(segment_to_message, added)])
 
 
 def substitute_indices(data: bytes, substitutes: Mapping[uuid.UUID, IndexSegment]) -> bytes:
-    """The section with some segments, keyed by their identifiers, replaced in their places."""
+    """The section with some segments, by identifier, replaced in place."""
     message = _parse(data)
     for index in message.indices:
         substitute = substitutes.get(uuid.UUID(bytes=index.uuid.uuid))
@@ -113,7 +113,7 @@ def segment_from_message(message: Any) -> IndexSegment:
 
 
 def type_url(kind: str) -> str:
-    """The type that `index_details` has for an index of this kind."""
+    """The type of `index_details` for an index of this kind."""
     return f"/{_PACKAGES.get(kind, 'lance.table')}.{kind}IndexDetails"
 
 

@@ -30,14 +30,14 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class Page(NamedTuple):
-    """The values of one field in one batch: where they begin, and how many they are."""
+    """The values of one field in one batch: their position and number."""
 
     position: int
     length: int
 
 
 class StoredDictionary(NamedTuple):
-    """The values of a dictionary column: where they begin, and how many they are."""
+    """The values of a dictionary column: their position and number."""
 
     position: int
     length: int
@@ -45,9 +45,9 @@ class StoredDictionary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a file says about itself; positions are absolute.
+    """The metadata of a file; positions are absolute.
 
-    `batch_starts` are the first rows of the batches, then the number of rows.
+    `batch_starts` are the first rows of the batches, followed by the number of rows.
     """
 
     batch_starts: tuple[int, ...]
@@ -81,12 +81,12 @@ def parse_footer(data: bytes, file_size: int) -> int:
 
 
 def message_length(prefix: bytes) -> int:
-    """How many bytes a message has, from the four in front of it."""
+    """The size of a message, from the four bytes before it."""
     return int(_LENGTH.unpack(prefix)[0])
 
 
 def parse_metadata(data: bytes) -> Metadata:
-    """The metadata message; CorruptFileError if its batches do not follow each other."""
+    """The metadata message; CorruptFileError if its batches are not contiguous."""
     try:
         message = file_pb2.Metadata.FromString(data)
     except DecodeError as error:

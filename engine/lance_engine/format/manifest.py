@@ -1,4 +1,4 @@
-"""Manifest files: bytes to `Manifest` and back.
+"""Parsing and serializing manifest files.
 
 Layout: up to three sections (index section, transaction, manifest), each a u32 length and a message, then
 the position of the manifest section (i64), a format version (2 x u16) and the magic ``LANC``. The positions
@@ -51,10 +51,10 @@ __all__ = [
 _LENGTH = struct.Struct("<I")
 _FOOTER = struct.Struct("<qHH4s")
 _MAGIC = b"LANC"
-# The version that manifest files have always had, whatever the version of the data files.
+# The version of manifest files, which has never changed, whatever the version of the data files.
 _FOOTER_VERSION = (0, 2)
 _NANOSECONDS = 1_000_000_000
-# Schemas of manifests that are kept for the next ones.
+# Maximum number of cached schemas of manifests.
 _KEPT_SCHEMAS = 8
 _FIELDS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fields"].number
 _FRAGMENTS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fragments"].number
@@ -63,7 +63,7 @@ _CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
 
 @dataclass(frozen=True, slots=True)
 class WriterVersion:
-    """Which program wrote a manifest."""
+    """The program that wrote a manifest."""
 
     library: str
     version: str
@@ -73,7 +73,7 @@ class WriterVersion:
 
 @dataclass(frozen=True, slots=True)
 class BasePath:
-    """Another place for files: a dataset root with its usual folders, or the folder of the files itself."""
+    """An additional location for files: a dataset root with its usual folders, or the folder of the files."""
 
     id: int
     path: str
@@ -85,9 +85,9 @@ class BasePath:
 class Manifest:
     """One version of a dataset.
 
-    `timestamp` counts nanoseconds since 1970 (UTC). `max_fragment_id` is None as long as there was never a
-    fragment, `storage_version` when the manifest does not say. `uninterpreted` keeps, serialised, what
-    nothing here reads.
+    `timestamp` is in nanoseconds since 1970 (UTC). `max_fragment_id` is None if there was never a fragment,
+    `storage_version` if the manifest does not contain it. `uninterpreted` keeps the serialized fields that
+    are not used here.
     """
 
     version: int
@@ -120,8 +120,8 @@ class Manifest:
 def parse_manifest_file(data: bytes) -> tuple[Manifest, bytes | None, bytes | None]:
     """Read a manifest file: the manifest, and, if present, the serialised IndexSection and Transaction.
 
-    CorruptFileError when the file is truncated or contradicts itself, UnsupportedFeatureError when the list
-    of fragments is stored in a form that is not understood.
+    CorruptFileError if the file is truncated or inconsistent, UnsupportedFeatureError if the list of
+    fragments is stored in an unknown form.
     """
     if len(data) < _FOOTER.size:
         raise CorruptFileError(f"A manifest file of {len(data)} bytes is too short")
@@ -184,8 +184,7 @@ def _section(data: bytes, position: int, what: str) -> bytes:
     return data[start : start + length]
 
 
-# Fields of the message that Manifest has attributes for, and the positions, which are of the file and not
-# of the table.
+# Message fields with a Manifest attribute, and the positions, which belong to the file and not to the table.
 _INTERPRETED = frozenset((*range(1, 4), *range(5, 8), *range(9, 17), *range(18, 22), 23))
 
 
@@ -234,14 +233,14 @@ def _manifest_from_message(message: Any, fields: bytes, stored: bytes) -> Manife
 
 @lru_cache(maxsize=_KEPT_SCHEMAS)
 def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
-    """The schema whose fields are stored like this; that of the version before, as a rule."""
+    """The schema for these stored fields; usually that of the previous version."""
     try:
         message = table_pb2.Manifest.FromString(stored)
     except DecodeError as error:
         raise CorruptFileError("The schema of the manifest cannot be parsed") from error
     for stored_field in message.fields:
         if stored_field.id < 0:
-            # Files list the ids of their columns: without one, no file can hold the values.
+            # Files list the ids of their columns: without an id, no file can contain the values.
             raise CorruptFileError(
                 f"Field '{stored_field.name}' has the id {stored_field.id}; ids start at 0"
             )
@@ -258,7 +257,7 @@ _stored: OwnedValues[Schema, bytes] = OwnedValues()
 
 
 def _stored_fields(schema: Schema) -> bytes:
-    """The fields of a schema as fields of a serialised manifest; versions share a schema as a rule."""
+    """The fields of a schema as fields of a serialized manifest; versions usually share a schema."""
     stored: bytes | None = _stored.get(schema)
     if stored is None:
         stored = table_pb2.Manifest(fields=schema_to_messages(schema)).SerializeToString()

@@ -1,4 +1,4 @@
-"""The operations of the format: what a commit does to a dataset, as values."""
+"""The operations of the format: the possible changes of a commit, as values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OperationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """New fragments after those that exist. Their ids, and stable row ids, are given at commit."""
+    """Appended fragments. Their ids, and stable row ids, are assigned at commit."""
 
     fragments: tuple[Fragment, ...]
 
@@ -45,7 +45,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Rows deleted: the full new state of the fragments that keep some, the ids of those that keep none."""
+    """Deleted rows: the new state of the fragments that keep some rows, and the ids of the others."""
 
     updated_fragments: tuple[Fragment, ...]
     removed_fragment_ids: tuple[int, ...] = ()
@@ -56,12 +56,12 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Rows changed: taken out of the fragments they were in, and rewritten to `new_fragments`.
+    """Updated rows: removed from their fragments, and rewritten to `new_fragments`.
 
-    The ids of new fragments are given at commit. With stable row ids a new fragment carries the ids and the
-    creation versions of the rows that were moved into it, which come first; rows that did not exist before
-    get theirs at commit. `fields_modified` are the ids of the fields with new values. With `inserts_keys` the
-    rows that did not exist before have keys that no other writer may insert at the same time.
+    The ids of new fragments are assigned at commit. With stable row ids, a new fragment contains the ids and
+    creation versions of the moved rows, which come first; new rows get theirs at commit. `fields_modified`
+    are the ids of the fields with new values. With `inserts_keys`, the new rows have keys that no other
+    writer may insert at the same time.
 
     `in_place` means that columns were replaced without moving rows; only other writers commit that.
     """
@@ -89,7 +89,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A schema with columns renamed, reordered or dropped; the data files stay."""
+    """A schema with columns renamed, reordered or dropped; the data files are kept."""
 
     schema: Schema
     preserves_nullability: bool
@@ -99,9 +99,9 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class DataReplacement:
-    """Columns of existing fragments with new values in the same places: a data file per fragment id.
+    """Columns of existing fragments with new values in place: a data file per fragment id.
 
-    The file holds the new values of all physical rows; earlier files of these fields no longer count.
+    The file contains the new values of all physical rows; earlier files of these fields are no longer used.
     """
 
     files: tuple[tuple[int, DataFile], ...]
@@ -111,7 +111,7 @@ class DataReplacement:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """New fragments and a new schema instead of everything; creates the dataset when none exists."""
+    """New fragments and a new schema replace everything; creates the dataset if it does not exist."""
 
     fragments: tuple[Fragment, ...]
     schema: Schema
@@ -123,7 +123,7 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """An earlier version becomes the latest again."""
+    """Restores an earlier version as the latest."""
 
     version: int
 
@@ -132,10 +132,10 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """The beginning of a branch or of a clone: a version of another dataset, without copies of its files.
+    """The first version of a branch or clone: a version of another dataset, without copying its files.
 
-    `path` is where that dataset is, `branch` the branch of it that the version is of (None: the main
-    history), `new_branch` the branch that starts here.
+    `path` is the location of that dataset, `branch` the branch of the version (None: the main branch),
+    `new_branch` the branch that starts here.
     """
 
     path: str
@@ -168,7 +168,7 @@ class RewriteGroup:
 class RewrittenIndex:
     """The segment that replaces segment `old`, of the same name, in new files.
 
-    Its entries point to where the rows are after the Rewrite.
+    Its entries point to the row positions after the Rewrite.
     """
 
     old: UUID
@@ -191,7 +191,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """Segments of indices added and removed, in any combination; the data of the table stays."""
+    """Segments of indices added and removed, in any combination; table data does not change."""
 
     added: tuple[IndexSegment, ...] = ()
     removed: tuple[IndexSegment, ...] = ()
@@ -201,7 +201,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class MapUpdate:
-    """Changes of a map from text to text: a value None removes the key; `replace` drops all other keys."""
+    """Changes of a string map: a value None removes the key; `replace` drops all other keys."""
 
     entries: Mapping[str, str | None]
     replace: bool = False
@@ -219,7 +219,7 @@ class MapUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateConfig:
-    """Changes of the metadata maps. None: this map is not touched; `fields` is keyed by field id."""
+    """Changes of the metadata maps. None: this map does not change; `fields` has field ids as keys."""
 
     config: MapUpdate | None = None
     table_metadata: MapUpdate | None = None

@@ -1,4 +1,4 @@
-"""Sets of 64-bit row ids as scalar indices store them (indices, "RowAddrTreeMap").
+"""Sets of 64-bit row ids in the form that scalar indices store (indices, "RowAddrTreeMap").
 
 Little-endian: a u32 count, then per entry u32 upper half of the ids, u32 size in bytes, and a portable
 Roaring bitmap of the lower halves; size 0 stands for all rows with that upper half.
@@ -70,7 +70,7 @@ def row_id_map(ids: U64Array) -> dict[int, BitMap]:
 
 
 def distinct(ids: U64Array) -> U64Array:
-    """The ids in ascending order, each once; sorting them is faster than `numpy.unique`."""
+    """The distinct ids in ascending order; sorting them is faster than `numpy.unique`."""
     ordered = np.sort(ids)
     repeated = ordered[1:] == ordered[:-1]
     return ordered[np.append(True, ~repeated)] if repeated.any() else ordered

@@ -36,7 +36,7 @@ class IdRange:
 
 @dataclass(frozen=True, slots=True)
 class IdArray:
-    """Ids one by one, in any order."""
+    """Individual ids in any order."""
 
     ids: U64Array
 
@@ -152,7 +152,7 @@ def _parse_segments(data: bytes, limit: int) -> Iterator[Segment]:
 
 
 def _parse_segment(message: Any, limit: int) -> Segment:
-    """A segment of at most `limit` ids: checked before memory is spent on it."""
+    """A segment of at most `limit` ids: checked before memory is allocated."""
     match message.WhichOneof("segment"):
         case "range":
             start, end = _bounds(message.range)
@@ -185,7 +185,7 @@ def _bounds(message: Any) -> tuple[int, int]:
 
 def _parse_range_with_holes(message: Any, limit: int) -> IdArray:
     start, end = _bounds(message)
-    # There cannot be more holes than bytes, which bounds the work before the span is trusted.
+    # There cannot be more holes than bytes, which limits the work before the span is trusted.
     holes = _parse_array(message.holes, end - start)
     _check_length(end - start - len(holes), limit)
     if len(holes) and (
@@ -242,7 +242,7 @@ def _write_segment(message: Any, ids: U64Array) -> None:
     if span == len(ids):
         message.range.start, message.range.end = first, last + 1
         return
-    # Estimated sizes in bytes, in the order that decides ties.
+    # Estimated sizes in bytes; the order decides ties.
     holes = span - len(ids)
     sizes = {
         "range_with_holes": 24 + 4 * holes,

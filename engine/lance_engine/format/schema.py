@@ -46,7 +46,7 @@ def schema_from_messages(messages: Sequence[file_pb2.Field], metadata: Mapping[s
         if message.id >= 0 and position_of.setdefault(message.id, position) != position:
             raise CorruptFileError(f"Two fields of the schema have the id {message.id}")
     top: list[Field] = []
-    # Parents come before their children: backwards, a node is complete when its turn comes.
+    # Parents come before their children: in reverse order, a node is complete when it is processed.
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if children[position] and not has_children(message.logical_type):
@@ -111,7 +111,7 @@ def _field_to_message(node: Field) -> file_pb2.Field:
     message.nullable = node.nullable
     message.extension_name = node.metadata.get(EXTENSION_NAME, "")
     message.metadata.update(bytes_metadata(node.metadata))
-    # Key columns are requested through metadata and repeated in their own fields.
+    # Key columns are requested through metadata and also stored in their own fields.
     if node.metadata.get(PRIMARY_KEY) == "true":
         message.unenforced_primary_key = True
     for key, attribute in (

@@ -1,4 +1,4 @@
-"""Transactions: what one commit changes, independent of the version it is applied to."""
+"""Transactions: the changes of a commit, independent of the version they are applied to."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One commit: which version its author had read, and the operation."""
+    """A commit: the version that its author read, and the operation."""
 
     read_version: int
     uuid: str
@@ -83,7 +83,7 @@ class Transaction:
 
 
 def parse_transaction(data: bytes) -> Transaction:
-    """A Transaction from its serialised message; CorruptFileError if it is invalid or of unknown kind."""
+    """A Transaction from its serialized message; CorruptFileError if it is invalid or of unknown kind."""
     message, name = transaction_message(data)
     kind = OperationKind(name)
     content = getattr(message, name)
@@ -122,8 +122,8 @@ def _write_operation(content: Any, operation: Operation) -> None:
             content.removed_fragment_ids.extend(operation.removed_fragment_ids)
             content.updated_fragments.extend(_messages(operation.updated_fragments))
             content.new_fragments.extend(_messages(operation.new_fragments))
-            # Moved rows leave the coverage of an index by themselves; this field says which indices are
-            # not concerned. The other one is for values replaced in place.
+            # Moved rows are removed from the coverage of indices automatically; this field lists the indices
+            # that are not affected. The other one is for values replaced in place.
             fields = (
                 content.fields_modified if operation.in_place else content.fields_for_preserving_frag_bitmap
             )

@@ -1,4 +1,4 @@
-"""The summary of a transaction in lists of versions; parsing all of it needs every kind of operation."""
+"""The summary of a transaction in lists of versions, which avoids parsing all of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MESSAGE_KEY = "__lance_commit_message"
 
 
 class TransactionSummary(NamedTuple):
-    """The kind of operation, as the format names it, and its author's message."""
+    """The kind of operation, as the format names it, and the message of its author."""
 
     operation: str
     message: str | None

@@ -1,4 +1,4 @@
-"""Fields that this release does not know: kept as bytes, so that they are written back."""
+"""Unknown message fields: kept as bytes, so that they are written back."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a data file says that its columns have zone maps: an entry in the metadata of its schema.
+"""The metadata entry with which a data file declares the zone maps of its columns.
 
 The value of ``lance-sql:zone-maps`` is a JSON object: ``rows_per_zone``, the same for all columns, and
-``column_buffer``, the number of the column buffer that holds the zone map of a column, in the layout of
+``column_buffer``, the number of the column buffer that contains the zone map of a column, in the layout of
 format 2.0, zone_index. A column without such a buffer has no zone map. Readers that do not know the entry see
 ordinary columns.
 """
@@ -19,7 +19,7 @@ ZONE_MAPS_KEY = "lance-sql:zone-maps"
 
 @dataclass(frozen=True, slots=True)
 class ZoneMapPlace:
-    """Where the zone maps of a file's columns are."""
+    """The positions of the zone maps of a file's columns."""
 
     rows_per_zone: int
     column_buffer: int
@@ -32,7 +32,7 @@ def serialize_zone_map_place(place: ZoneMapPlace) -> dict[str, str]:
 
 
 def parse_zone_map_place(metadata: Mapping[str, bytes]) -> ZoneMapPlace | None:
-    """What the schema metadata of a file say about zone maps; CorruptFileError if it is invalid."""
+    """The zone map entry in the schema metadata of a file; CorruptFileError if it is invalid."""
     text = metadata.get(ZONE_MAPS_KEY)
     if text is None:
         return None
