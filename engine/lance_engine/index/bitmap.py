@@ -1,4 +1,4 @@
-"""BITMAP (indices, BITMAP): for each distinct value the set of rows that have it.
+"""BITMAP (indices, BITMAP): for each distinct value, the set of rows with it.
 
 ``bitmap_page_lookup.lance`` has the columns ``keys``, null first and ascending, and ``bitmaps``.
 """
@@ -38,9 +38,9 @@ from lance_engine.index.order import equal_runs, sort_key
 
 FILE: Final = "bitmap_page_lookup.lance"
 _STATISTICS: Final = "lance:index_stats"
-# Bytes of bitmaps written at once.
+# Bytes of bitmaps that are written at once.
 _STEP_BYTES: Final = 8 << 20
-# Up to so many bitmaps are read to know how many rows there are.
+# Maximum number of bitmaps that are read to estimate a row count.
 _STEP_KEYS: Final = 256
 
 # Bitmaps of the lower halves of row ids by upper half.
@@ -48,7 +48,7 @@ Rows = Mapping[int, BitMap | None]
 
 
 class Bitmap:
-    """An opened BITMAP segment: the keys in memory, bitmaps as they are needed."""
+    """An open BITMAP segment: the keys in memory, bitmaps read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
@@ -72,7 +72,7 @@ class Bitmap:
         return self.estimate_rows(self._matching(node), rows)
 
     def estimate_rows(self, keys: npt.NDArray[np.int64], rows: int) -> int:
-        """About how many of `rows` rows have one of the keys with these numbers."""
+        """The estimated number of rows, of `rows`, that have one of these keys."""
         if len(keys) > _STEP_KEYS:
             return rows * len(keys) // len(self._keys)
         return sum(_cardinality(found) for found in self._bitmaps(keys))
@@ -91,7 +91,7 @@ class Bitmap:
         return self.rows_of(self._matching(node))
 
     def rows_of(self, keys: npt.NDArray[np.int64]) -> U64Array:
-        """The rows of the keys with these numbers, in any order."""
+        """The rows of these keys, in any order."""
         found = [ids for rows in self._bitmaps(keys) for ids in ids_in(rows)]
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
@@ -137,7 +137,7 @@ def write_bitmaps(
     output: IndexOutput,
     more: Callable[[], tuple[Mapping[str, str], Iterable[bytes]]],
 ) -> None:
-    """Write sets of rows by value; `more` is called at the end for more metadata and buffers."""
+    """Write sets of rows by value; `more` is called at the end for additional metadata and buffers."""
     schema = pa.schema([("keys", kind), ("bitmaps", pa.binary())])
     file = output.create(FILE, schema)
     pending = _Pending(schema)
@@ -158,7 +158,7 @@ def write_bitmaps(
 
 
 class _Pending:
-    """Keys and their rows that are not yet written; the rows of the last key may still grow."""
+    """Keys and their rows that have not been written; more rows of the last key may follow."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -168,9 +168,9 @@ class _Pending:
         self.bytes = 0
 
     def add(self, key: pa.Array, ids: U64Array) -> None:
-        """Rows of a key, which is that of the last call or a greater one."""
+        """Add rows of a key, which is the previous key or a greater one."""
         found = row_id_map(ids)
-        # Arrays are compared, since strings of a damaged file may not be made objects.
+        # Arrays are compared, because strings of a damaged file may not be convertible to Python objects.
         mark = sort_key(key)
         if self._keys and mark.equals(self._last):
             for high, lows in found.items():
@@ -183,7 +183,7 @@ class _Pending:
         self.bytes += 2 * len(ids) + 64
 
     def take(self, *, last: bool = False) -> pa.RecordBatch:
-        """What is complete, ready to be written; with `last` everything."""
+        """The completed entries, ready to be written; with `last` all entries."""
         count = len(self._keys) if last else len(self._keys) - 1
         keys, rows = self._keys[:count], self._rows[:count]
         self._keys, self._rows, self.bytes = self._keys[count:], self._rows[count:], 0
@@ -203,7 +203,7 @@ def ids_in(rows: Rows) -> Iterator[U64Array]:
 
 
 def _cardinality(rows: Rows) -> int:
-    # A set that does not list its rows makes the index useless here.
+    # A set that does not list its rows makes the index unusable here.
     return sum(1 << 32 if lows is None else len(lows) for lows in rows.values())
 
 
@@ -221,6 +221,6 @@ BITMAP: Final = RowFinderKind(
     stable_version=0,
     open=Bitmap,
     build=build,
-    # The sets of rows of all kinds of NaN are one.
+    # All kinds of NaN share one set of rows.
     answers=lambda node: is_plain(node) and not tells_nan_apart(node),
 )

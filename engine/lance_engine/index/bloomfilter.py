@@ -1,7 +1,7 @@
-"""BLOOMFILTER (indices, BLOOMFILTER): finds zones of rows that certainly lack a value.
+"""BLOOMFILTER (indices, BLOOMFILTER): finds zones of rows that certainly do not contain a value.
 
-``bloomfilter.lance`` has the places of the zones, ``has_null`` and ``bloom_filter_data``: blocks of eight
-32-bit words, of which a value sets one bit in each word of one block.
+``bloomfilter.lance`` has the positions of the zones, ``has_null`` and ``bloom_filter_data``: blocks of eight
+32-bit words; a value sets one bit in each word of one block.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _SALTS: Final = np.array(
     ],
     dtype=np.uint32,
 )
-# Filters read and kept together.
+# Filters that are read and cached together.
 _GROUP_BYTES: Final = 2 << 20
 
 U32Array = npt.NDArray[np.uint32]
 
 
 class BloomFilterIndex:
-    """An opened BLOOMFILTER segment: the places of the zones in memory, filters as they are needed."""
+    """An open BLOOMFILTER segment: the positions of the zones in memory, filters read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
@@ -94,7 +94,7 @@ class BloomFilterIndex:
         return ZoneMatch(may, np.zeros(len(may), dtype=np.bool_))
 
     def _filters(self, first: int) -> list[U32Array]:
-        """The filters of a group of zones, those next to each other of the same size as one array."""
+        """The filters of a group of zones; consecutive ones of the same size as one array."""
         return CACHE.get(
             (self._files.key, first),
             lambda: self._read(first),
@@ -118,7 +118,7 @@ class BloomFilterIndex:
 
 
 def equal_to(node: Node) -> pa.Array | None:
-    """The values of which the column must equal one for `node` to be true; None if that is not known."""
+    """The values that the column must equal for `node` to be true; None if unknown."""
     match node:
         case Comparison("=", Column(), Literal(value)):
             return pa.array([], value.type) if not value.is_valid else pa.repeat(value, 1)
@@ -133,7 +133,7 @@ def equal_to(node: Node) -> pa.Array | None:
 
 
 def supports(kind: pa.DataType) -> bool:
-    """Whether values of a column of this type have a hash that others compute alike."""
+    """Whether the hash of this column type is the same in all implementations."""
     return bool(
         at.is_integer(kind)
         or at.is_float32(kind)
@@ -198,7 +198,7 @@ def _probed(values: pa.Array) -> pa.Array:
 
 
 def _has_nan(values: pa.Array) -> bool:
-    # There are many kinds of NaN, with a hash each.
+    # There are many NaN values, each with a different hash.
     return at.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py() is True
 
 
@@ -228,7 +228,7 @@ def _insert(filled: U32Array, hashes: U64Array) -> None:
 
 
 def _probe(groups: list[U32Array], hashes: U64Array) -> npt.NDArray[np.bool_]:
-    """For every filter whether it may hold any of the values."""
+    """For every filter, whether it may contain any of the values."""
     found = []
     for filters in groups:
         block, bits = _places(hashes, filters.shape[1])

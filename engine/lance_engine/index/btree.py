@@ -1,4 +1,4 @@
-"""BTREE (indices, BTREE): all values in order with their rows, in pages whose bounds a lookup file holds.
+"""BTREE (indices, BTREE): all values in order with their rows, in pages whose bounds are in a lookup file.
 
 ``page_data.lance`` has the columns ``values`` and ``ids``, nulls first; page p are rows [p * B, (p + 1) * B).
 ``page_lookup.lance`` has one row per page: ``min``, ``max``, ``null_count``, ``page_idx``; B is its metadata
@@ -40,18 +40,18 @@ LOOKUP_FILE: Final = "page_lookup.lance"
 _PAGE_ROWS: Final = "batch_size"
 _DEFAULT_PAGE_ROWS: Final = 4096
 _MAX_PAGE_ROWS: Final = 1 << 24
-# A page that has to be tested costs about as much as this many rows that are known to match.
+# Testing a page costs about as much as this many rows that are known to match.
 _TESTED_PAGE_ROWS: Final = 1024
-# Rows tested at once: calls of Arrow take longer than comparing the rows of a page.
+# Rows tested at once: an Arrow call takes longer than comparing the rows of a page.
 _TESTED_ROWS: Final = 1 << 16
-# Rows decoded at once where all of them are wanted.
+# Rows decoded at once if all of them are needed.
 _STEP_ROWS: Final = 1 << 18
 
 Bools = npt.NDArray[np.bool_]
 
 
 class BTree:
-    """An opened BTREE segment: the lookup in memory, pages as they are needed."""
+    """An open BTREE segment: the lookup in memory, pages read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files, self._is_remote = files, not files.is_local
@@ -77,7 +77,7 @@ class BTree:
 
     @property
     def _pages_at_once(self) -> int:
-        """How many pages are tested together; strings of several may be more than one array can hold."""
+        """How many pages are tested together; strings of several pages may exceed the limit of one array."""
         kind = self.value_type
         return 1 if is_text(kind) or is_bytes(kind) else max(1, _TESTED_ROWS // self.page_rows)
 
@@ -120,7 +120,7 @@ class BTree:
                 yield pa.RecordBatch.from_arrays(batch.columns, [VALUE, ROW])
 
     def _match(self, node: Node) -> ZoneMatch:
-        # The estimate of a search is followed by the search.
+        # The estimate for a search is followed by the search itself.
         last = self._last
         if last is not None and last[0] is node:
             return last[1]
@@ -149,7 +149,7 @@ class BTree:
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> list[pa.Array]:
-    """The columns of batches, those of one as they are."""
+    """The columns of batches; not copied if there is only one batch."""
     if len(batches) == 1:
         return list(batches[0].columns)
     return [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in batches), strict=True)]
@@ -202,7 +202,7 @@ def build(
 
 
 class _Bounds:
-    """Collects the first and last value and the nulls of every page, as sorted values go by."""
+    """Collects the first and last value and the nulls of every page from sorted values."""
 
     def __init__(self, kind: pa.DataType, page_rows: int) -> None:
         self._kind = kind
@@ -222,7 +222,7 @@ class _Bounds:
                 self._null_counts.append(0)
                 self._minimum.append(piece.slice(0, 1))
                 self._maximum.append(piece.slice(0, 1))
-            # Nulls come first: the last value is the largest, and null only if all are.
+            # Nulls come first: the last value is the largest, and only null if all are null.
             self._maximum[-1] = piece.slice(len(piece) - 1, 1)
             self._null_counts[-1] += piece.null_count
             position += len(piece)
@@ -249,7 +249,7 @@ class _Bounds:
 
 
 def _has_negative_nan(values: pa.Array) -> bool:
-    """Other writers may sort NaN with a sign before everything else."""
+    """Other writers may sort NaN with a sign before all other values."""
     if not pa.types.is_floating(values.type):
         return False
     held = values.drop_null().to_numpy(zero_copy_only=False)
@@ -257,7 +257,7 @@ def _has_negative_nan(values: pa.Array) -> bool:
 
 
 def _runs(flags: Bools) -> Iterator[tuple[int, int]]:
-    """Where `flags` are set without a gap, as half-open ranges."""
+    """Runs of set `flags`, as half-open ranges."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
@@ -275,10 +275,9 @@ BTREE: Final = RowFinderKind(
     message="BTree",
     newest=1,
     supports=supports,
-    # Version 1 says that the rows of a table with stable row ids are found by address anyway.
+    # Version 1 means that rows are found by address even with stable row ids.
     holds_addresses=lambda version: version >= 1,
-    # An entry of a row that got another value names an address where the row no longer is; a row id would
-    # still find it.
+    # An entry of an updated row contains the address of the old row; a row id would still find it.
     stable_version=1,
     open=BTree,
     build=build,

@@ -1,4 +1,4 @@
-"""What was read of indices, kept in memory up to a bound in bytes. Index files never change."""
+"""A cache for data of indices, with a limit in bytes. Index files never change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class IndexCache:
-    """Values with their sizes; the least recently used is evicted first. Threads may share it."""
+    """Values with their sizes; the least recently used is evicted first. Thread-safe."""
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
@@ -28,7 +28,7 @@ class IndexCache:
         return self._bytes
 
     def get(self, key: Hashable, make: Callable[[], Value], size: Callable[[Value], int]) -> Value:
-        """The value of `key`, made if it is not there; one larger than half of the limit is not kept."""
+        """The value of `key`, created if missing; values larger than half of the limit are not cached."""
         with self._lock:
             found = self._values.get(key)
             if found is not None:
@@ -59,9 +59,9 @@ CACHE: Final = IndexCache(index_cache_bytes)
 
 
 def _vector_bytes() -> int:
-    """An eighth of the machine's memory, as far as the limit of memory was not set lower."""
+    """An eighth of the machine's memory, unless the memory limit is lower."""
     return max(index_cache_bytes(), min(physical_memory() // 8, 8 * memory_limit()))
 
 
-#: Partitions of vector indices, which are large and wanted whole.
+#: Partitions of vector indices, which are large and needed completely.
 VECTORS: Final = IndexCache(_vector_bytes)

@@ -1,4 +1,4 @@
-"""The files of one segment of an index, opened when needed, with errors that say what to do about them."""
+"""The files of an index segment, opened on demand, with errors that contain a remedy."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class SegmentFiles:
 
     def __init__(self, snapshot: Snapshot, segment: IndexSegment) -> None:
         self.segment = segment
-        # A separate snapshot: caches by snapshot hold these files, and would never let it go.
+        # A separate snapshot: caches by snapshot contain these files, and would never release it.
         self._snapshot = snapshot.with_manifest(snapshot.manifest)
         self._sizes = dict(segment.files)
-        # What was fetched of them stays as long as these do.
+        # Fetched data of these files is cached as long as they are open.
         self._ends: list[FileContents] = []
         self.key: Hashable = (snapshot.uri, segment.base_id, segment.uuid)
 
     @cached_property
     def is_local(self) -> bool:
-        """Whether the files are mapped, so that nothing has to be fetched; looked up once."""
+        """Whether the files are mapped, so that nothing has to be fetched; checked once."""
         with index_errors(self.segment.name):
             store, path = self._snapshot.index_file_location(self.segment, "any")
             return store.local_path(path) is not None
 
     def fetch_ends(self) -> None:
-        """Fetch the ends of the files of a remote segment together: opening one then costs no request."""
+        """Fetch the ends of the files of a remote segment together: opening a file then costs no request."""
         if self._ends or self.is_local:
             return
         with index_errors(self.segment.name):
@@ -62,8 +62,8 @@ class SegmentFiles:
     def open(self, name: str, columns: Sequence[str] = ()) -> FileTable:
         """The file `name` of the segment, which must have some columns.
 
-        CorruptFileError if it is missing or damaged, UnsupportedFeatureError if it is of another layout: old
-        releases wrote files of version 0.2, and gave columns other names.
+        CorruptFileError if it is missing or damaged, UnsupportedFeatureError if it has another layout: old
+        releases wrote files of version 0.2 with other column names.
         """
         with index_errors(self.segment.name):
             store, path = self._snapshot.index_file_location(self.segment, name)
@@ -77,7 +77,7 @@ class SegmentFiles:
 def opened_together(
     segments: Sequence[HasFiles], opener: Callable[[HasFiles], Opened]
 ) -> list[tuple[HasFiles, Opened]]:
-    """Segments with what `opener` makes of them; several remote ones side by side."""
+    """Segments with the result of `opener` for each; remote ones are opened in parallel."""
     if len(segments) > 1 and any(not segment.files.is_local for segment in segments):
         return list(zip(segments, each_ahead(opener, segments), strict=True))
     return [(segment, opener(segment)) for segment in segments]
@@ -85,13 +85,13 @@ def opened_together(
 
 @contextmanager
 def index_errors(name: str) -> Iterator[None]:
-    """Name the index of a damaged file, and how to continue without it."""
+    """Add the index of a damaged file to the error, and how to continue without it."""
     try:
         yield
     except LanceError as error:
         if "index" in error.place:
             raise
-        # Files of old releases are not damaged: searches go on without the index.
+        # Files of old releases are not damaged: searches continue without the index.
         kind = UnsupportedFeatureError if isinstance(error, UnsupportedFeatureError) else CorruptFileError
         raise kind(
             f"A file of the index '{name}' cannot be read: {error.message}",

@@ -1,7 +1,8 @@
-"""JSON (indices, JSON): an index of another kind over what a path leads to in JSON documents.
+"""JSON (indices, JSON): an index of another kind over the values of a path in JSON documents.
 
 The files are those of the other kind, BTREE or BITMAP; the details message has the path and that kind. It
-serves comparisons of ``json_get_int`` and its siblings with constants. Such indices are read, not built.
+supports comparisons of ``json_get_int`` and similar functions with constants. Such indices are read, not
+built.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from lance_engine.index.kind import RowFinder, RowFinderKind, U64Array, not_buil
 
 _GETTERS: Final = ("json_get_int", "json_get_float", "json_get_string", "json_get_bool")
 _TARGETS: Final = {f"{kind.message}IndexDetails": kind for kind in (BTREE, BITMAP)}
-# The type that all JSON columns have for their indices: values in them have that of the path.
+# The type of all JSON columns for their indices: the indexed values have the type of the path.
 _ANY: Final = pa.null()
-# More rows than any table has: the index does not serve the predicate.
+# More rows than any table has: the index does not support the predicate.
 _NOT_SERVED: Final = 1 << 62
 _VALUES: Final = "values"
 
 
 class JsonValues:
-    """An opened JSON segment."""
+    """An open JSON segment."""
 
     def __init__(self, files: SegmentFiles) -> None:
         with index_errors(files.segment.name):
@@ -77,7 +78,7 @@ class JsonValues:
         return self._target.entries()
 
     def _on_values(self, node: Node) -> Node | None:
-        """The predicate on the values of the index; None if it is about another path or type."""
+        """The predicate on the values of the index; None if it refers to another path or type."""
         getter = _getter(node)
         if getter is None or member_steps(_path(getter)) != self._steps:
             return None

@@ -1,8 +1,7 @@
-"""What the kinds of indices have in common: how they are opened, searched and built.
+"""The common interface of index kinds: opening, searching and building.
 
-There are two families. Indices of rows (`RowFinder`) hold every value with the rows that have it, and find
-these rows. Indices of zones (`ZoneFinder`) describe sets of neighbouring rows, and find the sets that may
-match.
+There are two families. Row indices (`RowFinder`) contain every value with its rows, and find these rows. Zone
+indices (`ZoneFinder`) describe sets of neighbouring rows, and find the sets that may match.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ U64Array = npt.NDArray[np.uint64]
 
 _PLAIN: Final = (And, Or, Not, Comparison, In, IsNull, Match, Literal, Column)
 
-#: Columns of the batches that row indices are built from.
+#: Columns of the batches from which row indices are built.
 VALUE, ROW = "value", "row"
 
 
 class RowFinder(Protocol):
-    """An opened index of rows."""
+    """An open row index."""
 
     @property
     def nbytes(self) -> int:
@@ -45,11 +44,11 @@ class RowFinder(Protocol):
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """Numbers for people."""
+        """Statistics for people."""
         ...
 
     def estimate(self, node: Node, rows: int) -> int:
-        """About how many of `rows` rows match `node`, a predicate on the column of the index."""
+        """The estimated number of rows, of `rows`, that match `node`, a predicate on the index column."""
         ...
 
     def find(self, node: Node) -> U64Array:
@@ -62,7 +61,7 @@ class RowFinder(Protocol):
 
 
 class ZoneFinder(Protocol):
-    """An opened index of zones."""
+    """An open zone index."""
 
     @property
     def nbytes(self) -> int:
@@ -71,12 +70,12 @@ class ZoneFinder(Protocol):
 
     @property
     def value_type(self) -> pa.DataType | None:
-        """The type of the values, None if the index does not say."""
+        """The type of the values, None if the index does not contain it."""
         ...
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """Numbers for people."""
+        """Statistics for people."""
         ...
 
     @property
@@ -85,7 +84,7 @@ class ZoneFinder(Protocol):
         ...
 
     def match(self, node: Node) -> ZoneMatch | None:
-        """What the zones say about `node`, a predicate on the column of the index; None if nothing."""
+        """The match result of the zones for `node`, a predicate on the index column; None if unsupported."""
         ...
 
 
@@ -102,7 +101,7 @@ class IndexFileSink(Protocol):
 
 
 class IndexOutput(Protocol):
-    """Where the files of a new segment go."""
+    """Destination for the files of a new segment."""
 
     def create(self, name: str, schema: pa.Schema) -> IndexFileSink:
         """Start a file."""
@@ -110,12 +109,12 @@ class IndexOutput(Protocol):
 
 
 def one_entry_per_row(ids: U64Array, values: pa.Array) -> pa.RecordBatch:
-    """The entries of rows that have one each: their value."""
+    """The entries of rows with a single entry: their value."""
     return pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW])
 
 
 def is_plain(node: Node) -> bool:
-    """Whether a predicate can be computed for any value: nothing in it fails for some of them."""
+    """Whether a predicate can be evaluated for any value without errors."""
     return all(isinstance(found, _PLAIN) for found in walk(node))
 
 
@@ -125,11 +124,11 @@ def _same(kind: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class RowFinderKind:
-    """A kind of index of rows.
+    """A kind of row index.
 
-    `name` is what users call it, `message` the name of its details message without ``IndexDetails``,
-    `newest` the highest version that is understood. `holds_addresses` says whether segments of a version
-    hold row addresses even where row ids are stable.
+    `name` is the name for users, `message` the name of its details message without ``IndexDetails``, `newest`
+    the latest supported version. `holds_addresses` says whether segments of a version contain row addresses
+    even with stable row ids.
     """
 
     name: str
@@ -137,26 +136,26 @@ class RowFinderKind:
     newest: int
     supports: Callable[[pa.DataType], bool]
     holds_addresses: Callable[[int], bool]
-    #: The version of new segments where row ids are stable.
+    #: The version of new segments with stable row ids.
     stable_version: int
     open: Callable[[SegmentFiles], RowFinder]
     #: (sorted entries, type of the values, output, options) -> serialised details
     build: Callable[[Iterable[pa.RecordBatch], pa.DataType, IndexOutput, Mapping[str, Any]], bytes]
     #: Names of the options of `build`, with their defaults.
     options: Mapping[str, int] = field(default_factory=dict)
-    #: The options that an existing segment was built with.
+    #: The options with which an existing segment was built.
     built_with: Callable[[RowFinder], Mapping[str, int]] = lambda index: {}
-    #: The version of new segments where row ids are not stable.
+    #: The version of new segments without stable row ids.
     version: int = 0
-    #: Which predicates on the column it answers.
+    #: The supported predicates on the column.
     answers: Callable[[Node], bool] = is_plain
-    #: (row ids, values of the column) -> what the index has of these rows
+    #: (row ids, values of the column) -> the index entries of these rows
     entries_of: Callable[[U64Array, pa.Array], pa.RecordBatch] = one_entry_per_row
     #: The type of the values of entries, by the type of the column.
     entry_type: Callable[[pa.DataType], pa.DataType] = _same
-    #: Whether exactly the rows that match are found; otherwise others too, and all are tested.
+    #: Whether exactly the matching rows are found; otherwise all found rows are tested.
     is_exact: bool = True
-    #: Whether it answers predicates on the fields of its column, a struct.
+    #: Whether it supports predicates on the fields of its column, a struct.
     reads_fields: bool = False
 
 
@@ -166,7 +165,7 @@ def _zone_rows(index: ZoneFinder) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ZoneSource:
-    """What a new segment of an index of zones is built from."""
+    """The input for a new segment of a zone index."""
 
     zones: Iterable[LiveZone]
     #: existing segments, with the fragments whose zones are carried over
@@ -177,7 +176,7 @@ class ZoneSource:
 
 @dataclass(frozen=True, slots=True)
 class ZoneFinderKind:
-    """A kind of index of zones; see `RowFinderKind`. Zones may be carried over from existing segments."""
+    """A kind of zone index; see `RowFinderKind`. Zones may be carried over from existing segments."""
 
     name: str
     message: str
@@ -196,7 +195,7 @@ IndexKind = RowFinderKind | ZoneFinderKind
 
 
 def not_built(*_: object) -> bytes:
-    """Instead of `build`, for kinds that are only read."""
+    """Used instead of `build` for read-only kinds."""
     raise UnsupportedFeatureError("Indices of this kind can be read, but not built")
 
 
@@ -215,5 +214,5 @@ def as_batch(column: Column, values: pa.Array) -> pa.RecordBatch:
 
 
 def is_usable(segment: IndexSegment, kind: IndexKind) -> bool:
-    """Whether a segment of this kind can be used: of a known version, and telling what it covers."""
+    """Whether a segment of this kind can be used: its version is supported and its coverage recorded."""
     return segment.index_version <= kind.newest and segment.fragment_ids is not None

@@ -1,7 +1,7 @@
-"""LABEL_LIST (indices, LABEL_LIST): for each distinct item of lists the set of rows whose list has it.
+"""LABEL_LIST (indices, LABEL_LIST): for each distinct list item, the set of rows whose list contains it.
 
-The file is that of a BITMAP over the items; an extra buffer has the rows whose list is null. Empty lists are
-not in the index.
+The file is that of a BITMAP over the items; an extra buffer contains the rows whose list is null. Empty lists
+are not in the index.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALL_OF: Final = "array_has_all"
 
 
 class LabelList:
-    """An opened LABEL_LIST segment: the items in memory, sets of rows as they are needed."""
+    """An open LABEL_LIST segment: the items in memory, sets of rows read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._items = Bitmap(files)
@@ -79,7 +79,7 @@ class LabelList:
             yield _entries(batch.column(0), batch.column(1).to_numpy(), is_null_list=False)
 
     def _wanted(self, node: Node) -> list[npt.NDArray[np.int64]]:
-        """Sets of numbers of items: a list matches that has an item of each."""
+        """Sets of item numbers: a list matches if it contains an item of each set."""
         function = cast(Function, node)
         column, wanted = cast(Column, function.arguments[0]), cast(Literal, function.arguments[1])
         if function.name in _ANY_OF:
@@ -92,7 +92,7 @@ class LabelList:
         ]
 
     def _matching(self, column: Column, node: Node) -> npt.NDArray[np.int64]:
-        """The numbers of the items that a list of this one item alone matches with."""
+        """The numbers of the items for which a list with only this item matches."""
         items = self._items.keys
         lists = pa.LargeListArray.from_arrays(np.arange(len(items) + 1, dtype=np.int64), items)
         mask = pc.fill_null(evaluate(node, as_batch(column, lists)), False)
@@ -100,7 +100,7 @@ class LabelList:
 
 
 def answers(node: Node) -> bool:
-    """Whether a predicate asks for lists that have some constant items, none of them null."""
+    """Whether a predicate tests lists for constant items that are not null."""
     if not isinstance(node, Function) or node.name not in (*_ANY_OF, _ALL_OF) or len(node.arguments) != 2:
         return False
     column, wanted = node.arguments
@@ -117,7 +117,7 @@ def supports(kind: pa.DataType) -> bool:
 
 
 def entries_of(ids: U64Array, lists: pa.Array) -> pa.RecordBatch:
-    """One entry for each item, and one for each list that is null."""
+    """One entry for each item, and one for each null list."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     items = lists.flatten()
     null = ids[lists.is_null().to_numpy(zero_copy_only=False)]

@@ -1,4 +1,4 @@
-"""Zones of live rows, which ZONEMAP and BLOOMFILTER describe (indices, ZONEMAP, building)."""
+"""Zones of live rows, the basis of ZONEMAP and BLOOMFILTER (indices, ZONEMAP, building)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from lance_engine.format.row_id_map import parse_row_id_map, serialize_row_id_ma
 from lance_engine.index.files import number_in, whole_numbers
 
 ROWS_PER_ZONE: Final = 8192
-#: The option that sets another number, which ZONEMAP also records under this name.
+#: The option for the number of rows, which ZONEMAP also records under this name.
 ROWS_OPTION: Final = "rows_per_zone"
-#: Metadata key of the number of the buffer with the rows that are null.
+#: Metadata key for the number of the buffer with the null rows.
 NULL_BITMAP: Final = "null_bitmap"
 _PLACES: Final = ["fragment_id", "zone_start", "zone_length"]
 
@@ -31,7 +31,7 @@ NullRows = Mapping[int, BitMap | None]
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """Where zones are: rows [start, end) of a fragment each, one array element per zone."""
+    """Positions of zones: rows [start, end) of a fragment, one array element per zone."""
 
     fragment_ids: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ class LiveZone:
         return int(self.offsets[-1]) + 1
 
     def null_rows(self) -> BitMap:
-        """The offsets of the rows that are null."""
+        """The offsets of null rows."""
         null = self.values.is_null().to_numpy(zero_copy_only=False)
         return BitMap(array("I", self.offsets[null].tobytes()))
 
@@ -68,7 +68,7 @@ class LiveZone:
 def live_zones(
     batches: Iterable[tuple[npt.NDArray[np.uint64], pa.Array]], rows_per_zone: int
 ) -> Iterator[LiveZone]:
-    """Zones of `rows_per_zone` rows, the last one of each fragment shorter.
+    """Zones of `rows_per_zone` rows; the last one of each fragment may be shorter.
 
     `batches` are ascending row addresses with values.
     """
@@ -105,7 +105,7 @@ def _joined(fragment: int, pieces: list[tuple[npt.NDArray[np.uint32], pa.Array]]
 
 
 def parse_zones(file: FileTable) -> Zones:
-    """Where the zones are that a file of an index describes; CorruptFileError if that is invalid."""
+    """The zones that an index file describes; CorruptFileError if it is invalid."""
     fragments, starts, lengths = (whole_numbers(column) for column in file.read(_PLACES).columns)
     limit = np.uint64(1 << 32)
     if ((fragments >= limit) | (starts >= limit) | (lengths > limit)).any():
@@ -115,7 +115,7 @@ def parse_zones(file: FileTable) -> Zones:
 
 
 def in_fragments(zones: Zones, fragments: frozenset[int]) -> pa.Array:
-    """Which zones belong to some fragments."""
+    """Which zones belong to the given fragments."""
     return pa.array(np.isin(zones.fragment_ids, np.fromiter(fragments, np.int64, len(fragments))))
 
 
@@ -125,7 +125,7 @@ def rows_per_zone_in(metadata: Mapping[str, str], key: str) -> int:
 
 
 def null_rows_in(file: FileTable) -> NullRows | None:
-    """The rows that are null, None if the index does not list them."""
+    """The null rows, None if the index does not list them."""
     metadata = file.schema.metadata
     if NULL_BITMAP not in metadata:
         return None
@@ -133,7 +133,7 @@ def null_rows_in(file: FileTable) -> NullRows | None:
 
 
 class CollectedNulls:
-    """The rows that are null in the zones of a segment being written."""
+    """The null rows in the zones of a segment being written."""
 
     def __init__(self) -> None:
         self._rows: dict[int, BitMap | None] = {}
@@ -146,7 +146,7 @@ class CollectedNulls:
             self._rows[zone.fragment_id] = held | zone.null_rows()
 
     def carry_over(self, file: FileTable, fragments: frozenset[int]) -> None:
-        """Those of the zones of some fragments in an existing segment, which may not list them."""
+        """Add those of the zones of some fragments in an existing segment, which may not list them."""
         listed = null_rows_in(file)
         if listed is None:
             self._all_known = False
@@ -154,7 +154,7 @@ class CollectedNulls:
             self._rows |= {fragment: rows for fragment, rows in listed.items() if fragment in fragments}
 
     def stored(self) -> tuple[dict[str, str], list[bytes]]:
-        """The metadata and the buffers by which a file lists them, if all are known."""
+        """The metadata and the buffers that list the null rows, if all are known."""
         known = {fragment: rows for fragment, rows in self._rows.items() if rows is not None}
         if not self._all_known or len(known) < len(self._rows):
             return {}, []

@@ -1,8 +1,8 @@
-"""NGRAM (indices, NGRAM): for each three letters or digits in a row the set of rows whose text has them.
+"""NGRAM (indices, NGRAM): for each trigram of letters and digits, the set of rows whose text contains it.
 
-``ngram_postings.lance`` has the columns ``tokens``, ascending, and ``posting_list``. Texts are put in lower
-case and folded to ASCII before. A text that contains another has all its trigrams, and perhaps not it: what
-is found has to be tested.
+``ngram_postings.lance`` has the columns ``tokens``, ascending, and ``posting_list``. Texts are first
+converted to lower case and folded to ASCII. A text that contains another has all its trigrams, but the
+reverse is not always true, so the rows found must be tested.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from lance_engine.index.order import equal_runs
 FILE: Final = "ngram_postings.lance"
 _LETTERS: Final = 3
 _BASE: Final = 37
-#: The token of rows that are null.
+#: The token of null rows.
 _NULL: Final = 0
-# Bytes of sets of rows written at once, and texts that are cut at once.
+# Bytes of row sets written at once, and number of texts tokenized at once.
 _STEP_BYTES: Final = 8 << 20
 _STEP_TEXTS: Final = 1 << 14
 _TOKENS: Final = pa.uint32()
@@ -56,7 +56,7 @@ _CODES: Final = _codes()
 
 
 class NGrams:
-    """An opened NGRAM segment: the tokens in memory, sets of rows as they are needed."""
+    """An open NGRAM segment: the tokens in memory, sets of rows read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
@@ -89,7 +89,7 @@ class NGrams:
             yield _entries(token, _ids(self._posting_list(number)))
 
     def _rows(self, node: Node) -> BitMap64:
-        """The rows that may match a predicate that is answered."""
+        """The rows that may match a supported predicate."""
         if isinstance(node, Match):
             lists = [self._having(token) for token in _tokens_of(node)]
             return reduce(lambda left, right: left & right, lists)
@@ -114,7 +114,7 @@ class NGrams:
 
 
 def answers(node: Node) -> bool:
-    """Whether a predicate holds only for texts with some three letters or digits in a row."""
+    """Whether a predicate is only true for texts that contain some trigram."""
     if isinstance(node, Match):
         return isinstance(node.operand, Column) and bool(_tokens_of(node))
     if isinstance(node, And):
@@ -123,7 +123,7 @@ def answers(node: Node) -> bool:
 
 
 def _tokens_of(node: Match) -> list[int]:
-    """Tokens of every text that matches: of ASCII characters of the pattern, which folding leaves alone."""
+    """Tokens of every matching text: from ASCII characters of the pattern, which folding does not change."""
     runs = _literal_runs(node.pattern) if node.kind in ("like", "ilike") else [node.pattern]
     found = {
         run[start : start + _LETTERS].lower() for run in runs for start in range(len(run) - _LETTERS + 1)
@@ -149,10 +149,10 @@ def _literal_runs(pattern: str) -> list[str]:
 
 
 def entries_of(ids: U64Array, texts: pa.Array) -> pa.RecordBatch:
-    """One entry for each different token of a text, and one for each row that is null."""
+    """One entry for each distinct token of a text, and one for each null row."""
     null = ids[texts.is_null().to_numpy(zero_copy_only=False)]
     pieces = [_entries(_NULL, null)]
-    # Cutting takes several times the bytes of the texts.
+    # Tokenizing takes several times the size of the texts.
     step = max(1, min(_STEP_TEXTS, _STEP_BYTES * len(texts) // max(1, texts.nbytes)))
     for start in range(0, len(texts), step):
         tokens, owners = _cut(texts.slice(start, step))
@@ -161,7 +161,7 @@ def entries_of(ids: U64Array, texts: pa.Array) -> pa.RecordBatch:
 
 
 def _cut(texts: pa.Array) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """The different tokens of each text, and the number of the text."""
+    """The distinct tokens of each text, and the number of the text."""
     folded = [_folded(text) for text in texts.to_pylist()]
     ends = np.cumsum([len(text) for text in folded])
     codes = _CODES[np.frombuffer(b"".join(folded), np.uint8)]

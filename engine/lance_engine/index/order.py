@@ -1,4 +1,4 @@
-"""The order of values in row indices, and sorting more of them than memory should hold.
+"""The order of values in row indices, and external sorting.
 
 Nulls come first, then values ascending; -0.0 comes before 0.0, and NaN after everything else.
 """
@@ -19,18 +19,18 @@ import pyarrow.types as at
 from lance_engine.arrow_compute import pc
 from lance_engine.interrupts import interruptible
 
-#: Bytes of values and rows that an `ExternalSorter` holds, sorting and merging included.
+#: Memory in bytes for values and rows of an `ExternalSorter`, including sorting and merging.
 SORT_BYTES: Final = 256 << 20
-# Copies of a chunk that exist while it is sorted: the pieces, their concatenation, its order, the result.
+# Copies of a chunk during sorting: the pieces, their concatenation, its order, the result.
 _COPIES: Final = 4
 _BLOCK_ROWS: Final = 1 << 16
 _MIN_BLOCK_ROWS: Final = 1 << 10
-# With fewer distinct strings than this share, sorting these first pays.
+# Maximum share of distinct strings for which sorting these first pays.
 _DISTINCT_SHARE: Final = 1 / 8
 
 
 def sort_key(values: pa.Array) -> pa.Array:
-    """An array without NaN whose natural order is that of `values`; nulls stay nulls."""
+    """An array without NaN whose natural order is that of `values`; nulls stay null."""
     kind = values.type
     if at.is_floating(kind):
         return _floating_key(values)
@@ -74,7 +74,7 @@ def equal_runs(values: pa.Array) -> Iterator[tuple[int, int]]:
     key = sort_key(values)
     differs = pc.fill_null(pc.not_equal(key.slice(1), key.slice(0, len(key) - 1)), True)
     changed = differs.to_numpy(zero_copy_only=False).copy()
-    # Of two nulls next to each other the comparison is null as well; nulls come first.
+    # Comparing two neighbouring nulls is null as well; nulls come first.
     changed[: max(0, key.null_count - 1)] = False
     borders = [0, *(np.flatnonzero(changed) + 1).tolist(), len(values)]
     yield from itertools.pairwise(borders)
@@ -100,14 +100,14 @@ def _ordinal(value: Any) -> tuple[bool, Any]:
 
 
 def _bytes_of(key: pa.Array) -> pa.Array:
-    """Strings as bytes, of the same order: those of a damaged index need not be UTF-8."""
+    """Strings as bytes, with the same order: those of a damaged index may not be UTF-8."""
     if at.is_string(key.type):
         return key.view(pa.binary())
     return key.view(pa.large_binary()) if at.is_large_string(key.type) else key
 
 
 class _Head:
-    """The first block of a stream that is not yet used up."""
+    """The first block of a stream that is not yet consumed."""
 
     def __init__(self, rest: Iterator[pa.RecordBatch]) -> None:
         self.rest = rest
@@ -115,7 +115,7 @@ class _Head:
         self._key = pa.nulls(0)
 
     def load(self) -> bool:
-        """Make sure that there is a block; False at the end of the stream."""
+        """Load a block if necessary; False at the end of the stream."""
         while not self.batch.num_rows:
             following = next(self.rest, None)
             if following is None:
@@ -141,7 +141,7 @@ class _Head:
 
 
 class ExternalSorter:
-    """Sorts batches by their first column, using temporary files where they are too many for memory."""
+    """Sorts batches by their first column, with temporary files if they do not fit into memory."""
 
     def __init__(self, memory: int = SORT_BYTES) -> None:
         self._chunk_bytes = max(1, memory // _COPIES)
@@ -161,11 +161,11 @@ class ExternalSorter:
 
     @property
     def spilled_files(self) -> int:
-        """How many temporary files there are."""
+        """The number of temporary files."""
         return len(self._files)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Some more rows."""
+        """Add rows."""
         self._held.append(batch)
         self._bytes += batch.nbytes
         if self._bytes >= self._chunk_bytes:

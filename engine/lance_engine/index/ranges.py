@@ -27,7 +27,7 @@ def ranges_of(offsets: npt.NDArray[np.integer]) -> I64Array:
 
 
 def intersection(left: I64Array, right: I64Array) -> I64Array:
-    """The rows that two ascending lists of disjoint ranges have in common, as ranges."""
+    """The intersection of two ascending lists of disjoint ranges."""
     if not len(left) or not len(right):
         return EMPTY
     first = np.searchsorted(right[:, 1], left[:, 0], "right")
@@ -42,7 +42,7 @@ def intersection(left: I64Array, right: I64Array) -> I64Array:
 
 
 def union(parts: list[I64Array]) -> I64Array:
-    """The rows that are in any of them; the parts may also overlap within themselves."""
+    """The union of ranges, which may also overlap."""
     held = [part for part in parts if len(part)]
     if not held:
         return EMPTY
@@ -50,13 +50,13 @@ def union(parts: list[I64Array]) -> I64Array:
 
 
 def _covered(parts: list[I64Array]) -> I64Array:
-    """Where there is any of the ranges."""
+    """Rows that are in any of the ranges."""
     ranges = np.concatenate(parts)
     edges = np.concatenate([ranges[:, 0], ranges[:, 1]])
     steps = np.repeat(np.array([1, -1], dtype=np.int64), len(ranges))
     order = np.argsort(edges, kind="stable")
     edges = edges[order]
-    # Of edges at the same place only the last one says how many ranges cover what follows.
+    # Of edges at the same position, only the last one counts the ranges that cover what follows.
     last = np.append(edges[1:] != edges[:-1], True)
     depth = np.cumsum(steps[order])[last] > 0
     edges = edges[last]

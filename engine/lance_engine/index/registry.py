@@ -1,4 +1,4 @@
-"""The kinds of indices that are read and built. Others are ignored: without an index rows are scanned."""
+"""The supported kinds of indices. Others are ignored: rows without an index are scanned."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lance_engine.index.ngram import NGRAM
 from lance_engine.index.rtree import RTREE
 from lance_engine.index.zonemap import ZONEMAP
 
-#: The kinds that can be built, by the name that users give.
+#: The kinds that can be built, by name.
 KINDS: Final[Mapping[str, IndexKind]] = {
     kind.name: kind for kind in (BTREE, BITMAP, NGRAM, ZONEMAP, BLOOMFILTER, LABEL_LIST)
 }
-#: Those that are read, in the order in which they are preferred where several serve a filter.
+#: The readable kinds, in order of preference if several support a filter.
 READ: Final[tuple[IndexKind, ...]] = (*KINDS.values(), JSON, RTREE)
 
 _BUILT_BY_MESSAGE: Final = {kind.message.lower(): kind for kind in KINDS.values()}
@@ -27,10 +27,10 @@ _BY_MESSAGE: Final = {kind.message.lower(): kind for kind in READ}
 
 
 def kind_of(message: str) -> IndexKind | None:
-    """The kind that is built whose details message, without ``IndexDetails``, has this name in any case."""
+    """The buildable kind whose details message, without ``IndexDetails``, has this name in any case."""
     return _BUILT_BY_MESSAGE.get(message.lower())
 
 
 def readable_kind(message: str) -> IndexKind | None:
-    """Likewise, of all kinds that are read."""
+    """The same for all readable kinds."""
     return _BY_MESSAGE.get(message.lower())

@@ -1,7 +1,7 @@
 """RTREE (indices, RTREE): the bounding boxes of geometries in a tree, for conditions on their coordinates.
 
 ``page_data.lance`` has the columns ``bbox`` and ``id``: pages of a fixed number of rows, the boxes of rows
-first, then level by level the boxes of pages below, the root last. It serves conditions that bound both
+first, then level by level the boxes of the pages below, the root last. It supports conditions that bound both
 coordinates of points, or the corners of boxes, from above: other rows may have no box. Such indices are read,
 not built.
 """
@@ -33,7 +33,7 @@ F64Array = npt.NDArray[np.float64]
 
 
 class RTree:
-    """An opened RTREE segment: pages are read as they are needed."""
+    """An open RTREE segment: pages are read on demand."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
@@ -70,7 +70,7 @@ class RTree:
         return len(self.find(node))
 
     def find(self, node: Node) -> U64Array:
-        # The estimate of a search is followed by the search.
+        # The estimate for a search is followed by the search itself.
         last = self._last
         if last is not None and last[0] is node:
             return last[1]
@@ -82,7 +82,7 @@ class RTree:
         raise UnsupportedFeatureError("Indices of this kind can be read, but not built")
 
     def _search(self, bounds: F64Array) -> U64Array:
-        """The rows whose box may meet the bounds."""
+        """The rows whose box may intersect the bounds."""
         if not self._items:
             return np.empty(0, dtype=np.uint64)
         with index_errors(self._files.segment.name):
@@ -97,7 +97,7 @@ class RTree:
         raise AssertionError("the last level has been searched")
 
     def _meeting(self, begin: int, end: int, bounds: F64Array) -> U64Array:
-        """The ids of the entries of a page that meet the bounds."""
+        """The ids of the entries of a page that intersect the bounds."""
         boxes, ids = CACHE.get(
             (self._files.key, begin), lambda: self._read(begin, end), lambda made: 40 * len(made[1]) + 256
         )
@@ -151,16 +151,16 @@ def answers(node: Node) -> bool:
 
 
 def _bounds(node: Node) -> F64Array:
-    """Lower and upper bounds of x and y that a box must meet: infinite means unbounded.
+    """Lower and upper bounds of x and y that a box must intersect; infinite means unbounded.
 
-    Conditions of fields without an upper bound are left out: NaN is greater than all numbers, and a row with
-    it may have no box.
+    Fields without an upper bound are ignored: NaN is greater than all numbers, and a row with NaN may have no
+    box.
     """
     bounds = np.array([[-np.inf] * 2, [np.inf] * 2])
     for direction, axis in enumerate("xy"):
         for field in (axis, f"{axis}min", f"{axis}max"):
             low, high = _interval(node, field)
-            # Boxes across the end of the world have a minimum above their maximum.
+            # Boxes across the antimeridian have a minimum above their maximum.
             if high < np.inf and field != f"{axis}min":
                 bounds[0, direction] = max(bounds[0, direction], low)
             if field != f"{axis}max":

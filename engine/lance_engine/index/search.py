@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class FragmentMatches(NamedTuple):
-    """What indices know about one fragment.
+    """The result of indices for one fragment.
 
-    `ranges` is an int64 array of shape (n, 2): ascending, disjoint half-open ranges of physical rows; no live
-    row outside of them matches. With `exact` every live row in them matches the whole filter.
+    `ranges` is an int64 array of shape (n, 2): ascending, disjoint half-open ranges of physical rows; live
+    rows outside of them do not match. With `exact`, every live row in them matches the whole filter.
     """
 
     ranges: npt.NDArray[np.int64]
@@ -54,23 +54,23 @@ class IndexUse(NamedTuple):
 
 
 class IndexSearch(NamedTuple):
-    """Matches by fragment id: a fragment that is missing is not covered and has to be scanned."""
+    """Matches by fragment id: a missing fragment is not covered and has to be scanned."""
 
     matches: Mapping[int, FragmentMatches]
     uses: tuple[IndexUse, ...]
 
 
-# A row index is useful up to this share of the rows that it covers: beyond that, reading the column and
-# testing it costs less than fetching, sorting and grouping the rows. Few rows are always worth it.
+# Maximum share of covered rows for a row index to be useful: beyond that, reading and testing the column
+# costs less than fetching, sorting and grouping the rows. A small number of rows is always worthwhile.
 MAX_SHARE: Final = 1 / 20
 FEW_ROWS: Final = 4096
-# An index of zones is useful if it excludes at least this share of the rows that it covers.
+# Minimum share of covered rows that a zone index must exclude to be useful.
 MIN_EXCLUDED_SHARE: Final = 1 / 5
-# Another index of a conjunction is searched if it gives at most this many rows more, or times the rows of the
-# best one: otherwise testing the rows of that one costs less.
+# Another index of a conjunction is searched if it returns at most this many rows more, or this many times the
+# rows of the best one: otherwise testing the rows of the best one costs less.
 _EXTRA_ROWS: Final = 16384
 _EXTRA_FACTOR: Final = 16
-# Lists of values that explanations spell out.
+# Maximum number of list values shown in explanations.
 _LISTED: Final = 8
 
 _NOTHING: Final = FragmentMatches(EMPTY, True)
@@ -79,10 +79,10 @@ Found = dict[int, FragmentMatches]
 
 
 def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
-    """What the indices of `snapshot` say about `filter`; None if no index is useful.
+    """The result of the indices of `snapshot` for `filter`; None if no index is useful.
 
-    Whether there is one for the columns is decided from the manifest, without reading any file. An index that
-    would not make the scan faster is not used. CorruptFileError if a file of an index is damaged.
+    Whether the columns have an index is decided from the manifest, without reading any file. An index that
+    would not make the scan faster is not used. CorruptFileError if an index file is damaged.
     """
     indices = usable_indices(snapshot)
     if not indices:
@@ -93,16 +93,16 @@ def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
 
 
 def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> IndexSearch:
-    """What indices say about the conjunction of filters that were searched for one by one.
+    """The combined result for the conjunction of filters that were searched one by one.
 
-    Without `complete` there are conditions besides these, so that all rows have still to be tested.
+    Without `complete` there are other conditions, so all rows still have to be tested.
     """
     found = _in_all([search.matches for search in searches], complete)
     return IndexSearch(found, tuple(use for search in searches for use in search.uses))
 
 
 class _Searcher:
-    """One search; collects which indices were useful."""
+    """A search; collects which indices were useful."""
 
     def __init__(self, snapshot: Snapshot, indices: Indices) -> None:
         self._snapshot = snapshot
@@ -131,7 +131,7 @@ class _Searcher:
         return None
 
     def _of_fields(self, node: And) -> Iterator[_Lookup]:
-        """Indices on structs for the operands about several of their fields."""
+        """Indices on structs for operands that refer to several of their fields."""
         owners = [(column_of(operand), operand) for operand in node.operands]
         for struct in sorted({column.parts[:-1] for column, _ in owners if column is not None}):
             parts = [part for column, part in owners if column is not None and column.parts[:-1] == struct]
@@ -154,11 +154,11 @@ class _Searcher:
 
 
 class _Plan(Protocol):
-    """A part of the filter that indices serve."""
+    """A part of the filter that indices support."""
 
     @property
     def rows(self) -> int:
-        """About how many rows it will return."""
+        """The estimated number of rows that it returns."""
         ...
 
     def find(self) -> Found:
@@ -208,7 +208,7 @@ class _Lookup:
             if isinstance(self._index.kind, RowFinderKind):
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
-                # Old releases left entries of rows that were updated since: those rows are tested again.
+                # Old releases left entries of updated rows: those rows are tested again.
                 by_address = holds_addresses(self._snapshot, self._index.kind, segment.segment)
                 exact = self._index.kind.is_exact and by_address
                 found |= _by_fragment(self._snapshot, segment, addresses, exact)
@@ -244,7 +244,7 @@ class _Lookup:
     def _addresses(self, kind: RowFinderKind, segment: CoveringSegment, ids: U64Array) -> U64Array:
         if not len(ids) or holds_addresses(self._snapshot, kind, segment.segment):
             return ids
-        # Rows that were deleted, or moved elsewhere, are in fragments that the segment does not cover.
+        # Deleted or moved rows are in fragments that the segment does not cover.
         return self._snapshot.find_row_ids(ids)
 
 
@@ -263,7 +263,7 @@ class _Conjunction:
 
 
 class _Disjunction:
-    """Plans of which at least one must match; only useful where all cover the fragment."""
+    """Plans of which at least one must match; only useful if all cover the fragment."""
 
     def __init__(self, plans: list[_Plan]) -> None:
         self._plans = plans
@@ -287,7 +287,7 @@ def _in_all(parts: Sequence[Mapping[int, FragmentMatches]], complete: bool) -> F
         for fragment, matches in part.items():
             held = found.get(fragment)
             found[fragment] = matches if held is None else _both(held, matches)
-    # A part that does not cover a fragment has still to be tested there.
+    # Conditions of a part that does not cover a fragment still have to be tested there.
     everywhere = set.intersection(*(set(part) for part in parts)) if complete else set()
     return {
         fragment: matches
@@ -302,7 +302,7 @@ def _both(left: FragmentMatches, right: FragmentMatches) -> FragmentMatches:
 
 
 def _by_column(node: And) -> list[Node]:
-    """The operands, those on the same column as one."""
+    """The operands, with those on the same column combined."""
     grouped: dict[tuple[str, ...], list[Node]] = {}
     others: list[Node] = []
     for operand in node.operands:
@@ -324,12 +324,12 @@ def _preference(index: TableIndex) -> int:
 
 
 def _fits(kind: pa.DataType | None, expected: pa.DataType) -> bool:
-    """Whether an index has values of the type that the filter's constants have."""
+    """Whether the values of an index have the type of the filter's constants."""
     return kind is None or value_type(kind) == value_type(expected)
 
 
 def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Array, exact: bool) -> Found:
-    """Rows as ranges of the fragments that a segment is asked about."""
+    """Rows as ranges of the fragments for which a segment is searched."""
     if not len(addresses):
         return {}
     addresses = distinct(addresses)
@@ -378,7 +378,7 @@ def _check(
 
 
 def _shown(node: Node) -> str:
-    """The text of a predicate, without the values of long lists."""
+    """The text of a predicate, with long lists of values shortened."""
     if isinstance(node, In) and len(node.values) > _LISTED:
         return f"{node.operand} IN ({len(node.values)} values)"
     if isinstance(node, Not):

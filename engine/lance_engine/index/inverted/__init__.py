@@ -1,1 +1,1 @@
-"""Inverted indices: which documents have a word, how often and where."""
+"""Inverted indices: which documents contain a word, how often and at which positions."""

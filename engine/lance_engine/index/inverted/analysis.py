@@ -1,7 +1,7 @@
-"""How texts become tokens: the options of an index, and the steps from a text to what is looked up.
+"""Text analysis: the options of an index, and the steps from a text to tokens.
 
-A text is cut into tokens; each token passes the limit of length, lower case, stemming, stop words
-and folding, in this order. Cutting is native; each different token is filtered once.
+A text is split into tokens; each token passes the length limit, lower case, stemming, stop words and folding,
+in this order. Splitting is native; each distinct token is filtered once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BASES: Final = {
     "raw": kernels.BaseTokenizer.RAW,
     "ngram": kernels.BaseTokenizer.NGRAM,
 }
-# Longer ones would only fill memory.
+# Longer ones would only waste memory.
 _LONGEST_NGRAM: Final = 256
 
 
@@ -51,7 +51,7 @@ class Analysis:
     """What documents are: text, or json, as those of JSON columns are."""
 
     def check(self) -> None:
-        """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is of another kind."""
+        """InvalidSearchError if a value is invalid, UnsupportedFeatureError if it is unknown."""
         for name in ("base_tokenizer", "language"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSearchError(f"{name} must be a name, not {getattr(self, name)!r}")
@@ -86,7 +86,7 @@ class Analysis:
             )
 
     def filter(self) -> Callable[[bytes], bytes | None]:
-        """What the filters make of a token; None drops it."""
+        """The filtered token; None drops it."""
         stem = _stemmer(self.language) if self.stem else None
         stop_words: frozenset[str] = frozenset()
         if self.remove_stop_words:
@@ -97,7 +97,7 @@ class Analysis:
         def filtered(token: bytes) -> bytes | None:
             text = token.decode("utf-8", "replace")
             if lower:
-                # Letter by letter: what a letter becomes does not depend on those around it.
+                # Each letter is converted separately, independent of its neighbours.
                 text = text.lower() if text.isascii() else "".join(letter.lower() for letter in text)
             if stem is not None:
                 text = stem(text)
@@ -109,7 +109,7 @@ class Analysis:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Analysis:
-        """From the JSON that an index carries; unknown keys are ignored."""
+        """From the JSON of an index; unknown keys are ignored."""
         known = {field.name for field in fields(cls)}
         given = {key: value for key, value in params.items() if key in known}
         if isinstance(given.get("custom_stop_words"), list):
@@ -127,7 +127,7 @@ class Analysis:
         return analysis
 
     def params(self, *, with_position: bool, block_size: int) -> str:
-        """The JSON that an index carries."""
+        """The JSON for an index."""
         given = asdict(self)
         words = given.pop("custom_stop_words")
         entries = {
@@ -143,12 +143,12 @@ class Analysis:
 
 
 def analysis_of(options: Mapping[str, Any]) -> Analysis:
-    """The analysis with some options; InvalidSearchError if one is unknown or is invalid."""
+    """A copy with other options; InvalidSearchError if one is unknown or invalid."""
     if not isinstance(options, Mapping):
         raise InvalidSearchError(f"analysis must be a dictionary of options, not {options!r}")
     given = dict(options)
     if given.get("base_tokenizer") == "ngram":
-        # Parts of words are not whole words.
+        # Parts of words are not stemmed.
         given = {"stem": False, "remove_stop_words": False, **given}
     if isinstance(given.get("custom_stop_words"), list):
         given["custom_stop_words"] = tuple(given["custom_stop_words"])
@@ -164,14 +164,14 @@ def analysis_of(options: Mapping[str, Any]) -> Analysis:
     return found
 
 
-#: What columns without an index are searched with: words as they are written.
+#: The analysis for columns without an index: words are not changed.
 PLAIN: Final = Analysis(
     max_token_length=None, lower_case=False, stem=False, remove_stop_words=False, ascii_folding=False
 )
 
 
 class Token(NamedTuple):
-    """A token and its place among those of its text, dropped ones included."""
+    """A token and its position in the text, counting dropped tokens."""
 
     text: bytes
     position: int
@@ -180,7 +180,7 @@ class Token(NamedTuple):
 class TextAnalyzer:
     """Tokenizes the texts of batches; not thread-safe.
 
-    `words` are the different tokens, if these are kept.
+    `words` are the distinct tokens, if requested.
     """
 
     def __init__(self, analysis: Analysis, *, keep_words: bool = False) -> None:
@@ -197,7 +197,7 @@ class TextAnalyzer:
         )
 
     def split(self, texts: pa.Array) -> kernels.Tokens:
-        """The tokens of strings, or of lists of strings: the strings of a list are one document."""
+        """The tokens of strings, or of lists of strings: the strings of a list form one document."""
         boundaries = None
         if at.is_list(texts.type) or at.is_large_list(texts.type):
             boundaries, texts = _flattened(texts)
@@ -221,9 +221,9 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _flattened(lists: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Per list its first string and the end of the last one; null lists have none."""
+    """For each list, its first string and the end of the last one; null lists have no strings."""
     if lists.null_count:
-        # What is under a null list is not a text.
+        # Items of null lists are not texts.
         lists = lists.fill_null([])
     return np.asarray(lists.offsets).astype(np.int64), lists.values
 

@@ -1,4 +1,4 @@
-"""Letters with accents, ligatures and other variants of ASCII characters as ASCII."""
+"""Converts letters with accents, ligatures and other variants of ASCII characters to ASCII."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS: Final = {
 
 
 def fold(token: str) -> str:
-    """The token with the characters replaced that are variants of ASCII ones."""
+    """The token with variants of ASCII characters replaced."""
     return token if token.isascii() else "".join(map(_folded, token))
 
 

@@ -1,7 +1,8 @@
 """JSON documents as texts: each value in a document gives tokens ``path,type,value``.
 
-Paths name the members that lead to a value, joined by dots; arrays add nothing to them. Types are str,
-number, bool and null. Strings are cut and filtered as other texts are; each of their words becomes a token.
+Paths contain the names of the members that lead to a value, joined by dots; arrays are skipped. Types are
+str, number, bool and null. Strings are tokenized and filtered like other texts; each of their words becomes a
+token.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _TYPES: Final = ("str", "number", "bool", "null")
 
 
 class JsonAnalyzer:
-    """Tokenizes JSON documents as `TextAnalyzer` does texts; not thread-safe."""
+    """Tokenizes JSON documents, like `TextAnalyzer` for texts; not thread-safe."""
 
     def __init__(self, analysis: Analysis, *, keep_words: bool = False) -> None:
         self.words: set[bytes] | None = set() if keep_words else None
@@ -42,7 +43,7 @@ class JsonAnalyzer:
         return tokens
 
     def _filtered(self, token: bytes) -> bytes | None:
-        """What the filters make of path,type,word that begins with the length of what is before the word."""
+        """The filtered path,type,word, given with the length of the part before it."""
         begin = 4 + int.from_bytes(token[:4], "little")
         if begin == len(token):
             return token[4:]
@@ -50,7 +51,7 @@ class JsonAnalyzer:
         return None if word is None else token[4:begin] + word
 
     def tokens(self, text: str) -> list[Token]:
-        """The tokens of a query: triplets as documents have them, with ``;`` between them."""
+        """The tokens of a query: triplets in the form of documents, separated by ``;``."""
         found: list[bytes] = []
         for triplet in text.split(";"):
             parts = triplet.split(",", 2)
@@ -70,12 +71,12 @@ class JsonAnalyzer:
         return [f"{path},str,".encode() + token.text for token in self._queries.tokens(string)]
 
 
-#: What cuts documents into tokens.
+#: Tokenizes documents.
 Analyzer = TextAnalyzer | JsonAnalyzer
 
 
 def analyzer_of(analysis: Analysis, *, keep_words: bool = False) -> Analyzer:
-    """What cuts the documents of an index, or of a column, into tokens."""
+    """The tokenizer for the documents of an index or column."""
     if analysis.lance_tokenizer == "json":
         return JsonAnalyzer(analysis, keep_words=keep_words)
     return TextAnalyzer(analysis, keep_words=keep_words)

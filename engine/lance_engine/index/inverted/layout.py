@@ -1,4 +1,4 @@
-"""How the files of an inverted index are laid out, according to their metadata."""
+"""The layout of the files of an inverted index, according to their metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POSITIONS: Final = "_compressed_position"
 POSITION_OFFSETS: Final = "_position_block_offset"
 DELETED: Final = "deleted_fragments"
 
-#: Of posting lists that are written.
+#: Version of written posting lists.
 BLOCK: Final = 128
 _MOST_PARTITIONS: Final = 1 << 20
 
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def parse(cls, metadata: Mapping[str, str]) -> Layout:
-        """CorruptFileError if they are invalid, UnsupportedFeatureError if something is unknown."""
+        """CorruptFileError if it is invalid, UnsupportedFeatureError if something is unknown."""
         if "partitions" not in metadata:
             raise UnsupportedFeatureError("The index was written by an old release: it has no partitions")
         partitions = _json(metadata, "partitions")
@@ -79,7 +79,7 @@ class Layout(NamedTuple):
 
 
 def written_metadata(analysis: Analysis, *, with_position: bool, partitions: int) -> dict[str, str]:
-    """The metadata of a segment that is written."""
+    """The metadata of a written segment."""
     return {
         "partitions": json.dumps(list(range(partitions))),
         "params": analysis.params(with_position=with_position, block_size=BLOCK),
@@ -89,7 +89,7 @@ def written_metadata(analysis: Analysis, *, with_position: bool, partitions: int
 
 
 def posting_metadata(*, with_position: bool) -> dict[str, str]:
-    """Those of a file of posting lists."""
+    """The metadata of a file of posting lists."""
     found = {
         "format_version": "2",
         "posting_block_size": str(BLOCK),
@@ -101,7 +101,7 @@ def posting_metadata(*, with_position: bool) -> dict[str, str]:
 
 
 def details(analysis: Analysis, *, with_position: bool) -> bytes:
-    """What the manifest records."""
+    """The details message for the manifest."""
     message: bytes = table_pb2.InvertedIndexDetails(
         base_tokenizer=analysis.base_tokenizer,
         language=json.dumps(analysis.language),

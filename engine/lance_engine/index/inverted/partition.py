@@ -1,4 +1,4 @@
-"""One partition of an inverted index: tokens and documents in memory, posting lists as they are requested."""
+"""One partition of an inverted index: tokens and documents in memory, posting lists read on demand."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lance_engine.index.inverted.layout import Layout, file_name
 U8Array = npt.NDArray[np.uint8]
 I64Array = npt.NDArray[np.int64]
 
-# Posting lists that are read at once when all are.
+# Number of posting lists that are read at once when all are needed.
 _LISTS: Final = 2048
 
 
 class TextPartition:
-    """An opened partition. CorruptFileError if its files contradict each other."""
+    """An open partition. CorruptFileError if its files are inconsistent."""
 
     def __init__(self, files: SegmentFiles, number: int, layout: Layout) -> None:
         self._layout = layout
@@ -50,7 +50,7 @@ class TextPartition:
         return int(self.tokens.nbytes + self.part.nbytes + self.rows.nbytes + self.lengths.nbytes)
 
     def counts(self, numbers: Sequence[int]) -> list[int]:
-        """How many documents have each of some tokens."""
+        """How many documents contain each of some tokens."""
         wanted = np.unique(np.array(numbers, dtype=np.uint32))
         found = whole_numbers(self._lists.read_rows([names.COUNT], wanted).column(0)).tolist()
         by_number = dict(zip(wanted.tolist(), found, strict=True))
@@ -128,7 +128,7 @@ class TextPartition:
 
 
 def _placed(error: LanceError | kernels.CorruptDataError, file: FileTable) -> LanceError:
-    """The error with the file where it was found."""
+    """The error, with the file in which it was found."""
     if isinstance(error, LanceError):
         return error.at(path=file.path)
     return fault_of(error, path=file.path) or CorruptFileError(str(error), path=file.path)
@@ -142,7 +142,7 @@ class Lists(NamedTuple):
 
 
 def _items(lists: pa.Array, row: int) -> pa.Array:
-    """The items of a list, which must be there."""
+    """The items of a list, which must exist."""
     if not (at.is_list(lists.type) or at.is_large_list(lists.type)):
         raise CorruptFileError(f"A column of the index has type {lists.type}, expected lists")
     found = lists[row].values

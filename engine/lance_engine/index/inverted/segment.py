@@ -1,4 +1,4 @@
-"""One segment of an inverted index, opened: its partitions, and posting lists that were requested."""
+"""One open segment of an inverted index: its partitions, and posting lists read on demand."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lance_engine.index.inverted.partition import TextPartition
 
 Made = TypeVar("Made")
 
-# From this version on the items of lists may be separate documents.
+# Since this version, list items may be separate documents.
 _LIST_ITEMS: Final = 3
 
 
 class TextSegment:
-    """An opened segment. UnsupportedFeatureError if it is of a kind or layout that is not read."""
+    """An open segment. UnsupportedFeatureError if its kind or layout is not supported."""
 
     kind: Final = "Inverted"
 
@@ -53,11 +53,11 @@ class TextSegment:
 
     @property
     def has_positions(self) -> bool:
-        """Whether the places of words are known, which phrases need."""
+        """Whether word positions are known, which phrase searches need."""
         return all(self.partition(number).has_positions for number in self.partitions)
 
     def partition(self, number: int) -> TextPartition:
-        """A partition; kept in the cache."""
+        """A partition, from the cache if possible."""
 
         def make() -> TextPartition:
             with index_errors(self._files.segment.name):
@@ -66,7 +66,7 @@ class TextSegment:
         return VECTORS.get((self._files.key, "texts", number), make, lambda made: made.nbytes)
 
     def postings(self, number: int, token: int, *, positions: bool) -> kernels.Postings:
-        """The documents of a token in a partition; kept in the cache."""
+        """The documents of a token in a partition, from the cache if possible."""
 
         def make() -> kernels.Postings:
             partition = self.partition(number)
@@ -77,19 +77,19 @@ class TextSegment:
         return VECTORS.get(key, make, lambda made: made.nbytes + 256)
 
     def counts(self, number: int, tokens: Sequence[int]) -> list[int]:
-        """How many documents of a partition have each of some tokens."""
+        """How many documents of a partition contain each of some tokens."""
         partition = self.partition(number)
         key = (self._files.key, "counts", number, tuple(tokens))
         with index_errors(self._files.segment.name):
             return VECTORS.get(key, partial(partition.counts, tokens), lambda made: 64 * (1 + len(made)))
 
     def ahead(self, work: Callable[[int], Made], numbers: Sequence[int]) -> Iterator[Made]:
-        """The results of `work` on partitions or tokens; if the files are remote, on several together."""
+        """The results of `work` for partitions or tokens; in parallel for remote files."""
         return map(work, numbers) if self._is_local else each_ahead(work, numbers)
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """Numbers for people."""
+        """Statistics for people."""
         parts = [self.partition(number) for number in self.partitions]
         return {
             "partitions": len(parts),

@@ -42,7 +42,7 @@ _POSITIONS: Final = [
 def write_partition(
     builder: kernels.IndexBuilder, number: int, output: IndexOutput, *, with_position: bool
 ) -> None:
-    """Write a partition with what was added to a builder, which is finished."""
+    """Write a partition with the documents of a builder, which is finished."""
     builder.finish()
     data, ends = builder.tokens()
     terms = builder.terms
