@@ -25,7 +25,7 @@ from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
 
-# How the values of a new column are made; a type makes a column of nulls.
+# How the values of a new column are computed; a type creates a column of nulls.
 NewColumn: TypeAlias = "Value | pa.DataType"
 BatchesFunction: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 NewColumns: TypeAlias = "Mapping[str, NewColumn] | pa.Field | pa.Schema | BatchesFunction"
@@ -39,7 +39,7 @@ def add_columns(
     compiler: Compiler | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
-    """Add nullable columns after those that exist.
+    """Add nullable columns after the existing ones.
 
     A value is SQL text over the other columns, or a function from a batch to an array, whose type is found by
     a call with the first rows; or an Arrow type, field or schema for columns of nulls, which write no file.
@@ -88,7 +88,7 @@ def _add_each(
     compiler: Compiler | None,
     reporter: Reporter,
 ) -> Snapshot:
-    """Add columns with a value each."""
+    """Add columns with separate values."""
     arrow = snapshot.schema.to_arrow()
     computed = {
         name: column_values(name, value, arrow, None, compiler)
@@ -96,7 +96,7 @@ def _add_each(
         if not isinstance(value, pa.DataType)
     }
     if read is not None:
-        # Those that are read for a function; SQL names its own.
+        # Columns that are read for a function; SQL expressions name their own.
         read = [*read, *(name for column in computed.values() for name in column.columns or ())]
     else:
         read = columns_read(computed.values(), snapshot.schema)
@@ -122,7 +122,7 @@ def _add(
     function: BatchesFunction,
     reporter: Reporter,
 ) -> Snapshot:
-    """Add the columns that `function` gives; without their types in `kinds`, the first rows are tried."""
+    """Add the columns that `function` returns; without types in `kinds`, it first gets some rows."""
     names = snapshot.schema.names if read is None else list(dict.fromkeys(read))
     if kinds and all(kind is not None for _, kind in kinds):
         fields = pa.schema(kinds)
@@ -163,7 +163,7 @@ def _first_batch(snapshot: Snapshot, columns: list[str]) -> pa.RecordBatch:
 
 
 def with_columns(snapshot: Snapshot, fields: pa.Schema) -> tuple[Schema, Schema]:
-    """The fields to be added with the ids they get, and the whole schema with them."""
+    """The new fields with their ids, and the schema including them."""
     taken = {*snapshot.schema.names, *SYSTEM_FIELDS}
     for name in fields.names:
         if name in taken:

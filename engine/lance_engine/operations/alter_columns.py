@@ -22,7 +22,7 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.schema_tree import Field, Schema
 from lance_engine.table.snapshot import Snapshot
 
-#: Columns, and what makes values of a batch of them.
+#: Columns, and a function that computes values from a batch of them.
 Values = tuple[Sequence[str], Callable[[pa.RecordBatch], pa.Array]]
 
 
@@ -49,7 +49,7 @@ def alter_column(
     values: Values | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
-    """Rename a column, cast its values to another type, or allow or forbid nulls in it.
+    """Rename a column, cast its values to another type, or change whether it is nullable.
 
     `values` computes what the column of the new `type` holds, in place of a cast.
     Only a change of type rewrites data, that of this column. SchemaMismatchError if a name is taken or a
@@ -79,7 +79,7 @@ def alter_column(
 
 
 def _arrow_type(type: Any) -> pa.DataType:
-    """A type that is given as such, or by one of the names that pyarrow knows."""
+    """A type, given as such or by a name that pyarrow supports."""
     try:
         return pa.field("type", type).type
     except (TypeError, ValueError):
@@ -104,7 +104,7 @@ def _cast(
             column=column,
             remedy="Add a new column and drop the old one",
         )
-    # What extension the old type had says nothing about the new one.
+    # The extension of the old type does not apply to the new one.
     metadata = {
         key: value
         for key, value in (changed.to_arrow().metadata or {}).items()
@@ -143,7 +143,7 @@ def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> No
 
 
 def _mapped(schema: Schema, change: Callable[[Field], Field | None]) -> Schema:
-    """The schema with fields replaced, or left out where `change` returns None."""
+    """The schema with fields replaced, or removed if `change` returns None."""
     fields = _mapped_fields(schema.fields, change)
     if not fields:
         raise SchemaMismatchError("Cannot drop all columns", remedy="Keep at least one column")

@@ -15,7 +15,7 @@ from lance_engine.table.versions import list_versions, open_snapshot
 
 
 class Branches:
-    """The branches of a dataset. Changes are visible at once; they are not versions."""
+    """The branches of a dataset. Changes are effective immediately; they do not create versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -24,7 +24,7 @@ class Branches:
         return f"Branches({ {branch.name: branch.parent_version for branch in self.list()} })"
 
     def list(self) -> list[Branch]:
-        """All branches by name, without the main history."""
+        """All branches by name, without the main branch."""
         return list_branches(root_store(self._snapshot))
 
     def get(self, name: str) -> Branch:
@@ -32,21 +32,21 @@ class Branches:
         return read_branch(root_store(self._snapshot), name)
 
     def create(self, name: str, version: int | None = None) -> Branch:
-        """Start a branch with a version of this branch, by default the one that this dataset shows.
+        """Create a branch from a version of this branch, by default this version.
 
         Open it with ``open(..., branch=name)``. No data is copied. BranchExistsError if the name is taken.
         """
         return create_branch(_at(self._snapshot, version), name)
 
     def delete(self, name: str) -> None:
-        """Remove a branch and its versions; BranchInUseError if other branches were made from it."""
+        """Delete a branch and its versions; BranchInUseError if other branches were created from it."""
         delete_branch(root_store(self._snapshot), name)
 
 
 def shallow_clone(
     snapshot: Snapshot, uri: str, version: int | None, storage_options: Mapping[str, Any] | None
 ) -> Snapshot:
-    """A new dataset at `uri` that begins as a version of this one and refers to its files."""
+    """Create a dataset at `uri` from a version of this one, which refers to its files."""
     target = open_store(uri, snapshot.storage_options if storage_options is None else storage_options)
     source = _at(snapshot, version)
     problem = DatasetExistsError(

@@ -20,10 +20,10 @@ from lance_engine.write.source import conform
 class RowChanges:
     """The changes to the rows of one version.
 
-    `deleted` and `replaced` are row addresses, ascending, distinct and without common ones. `rows` are whole
-    rows of the dataset: first one for each of `replaced`, in that order, then those that are added. `columns`
-    are the columns with new values in the rows that are replaced. With `inserts_keys` the added rows have
-    keys that no other writer may add at the same time.
+    `deleted` and `replaced` are row addresses, ascending, distinct and disjoint. `rows` are whole rows of the
+    dataset: first one for each of `replaced`, in that order, then the added rows. `columns` are the columns
+    with new values in replaced rows. With `inserts_keys`, the added rows have keys that no other writer may
+    add at the same time.
     """
 
     deleted: U64Array
@@ -36,8 +36,8 @@ class RowChanges:
 def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
     """Commit `changes` to `snapshot` as one new version.
 
-    CommitConflictError if another writer changed the same rows since: work the changes out again on the
-    latest version (`redo_on_conflict`). SchemaMismatchError if the rows do not fit the dataset.
+    CommitConflictError if another writer has changed the same rows since: compute the changes again on the
+    latest version (`redo_on_conflict`). SchemaMismatchError if the rows do not match the dataset.
     """
     with removed_on_failure(snapshot.store) as paths:
         rows = conform(changes.rows, snapshot.schema)

@@ -1,4 +1,4 @@
-"""Committing a change whose files are already written, and removing them when that fails."""
+"""Commits a change whose files are already written, and removes them if that fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lance_engine.write.options import WriteOptions
 
 @contextmanager
 def removed_on_failure(store: Store) -> Iterator[list[str]]:
-    """A list for the paths of files as they are written; they are removed if the block fails."""
+    """A list for the paths of written files; they are removed if the block fails."""
     paths: list[str] = []
     try:
         yield paths
@@ -39,7 +39,7 @@ def commit_change(
     *,
     taken: TakenRows | None = None,
 ) -> Snapshot:
-    """Commit an operation worked out on `snapshot`, for which the files `paths` were written."""
+    """Commit an operation based on `snapshot`, for which the files `paths` were written."""
     return commit(
         snapshot.store,
         operation,
@@ -52,7 +52,7 @@ def commit_change(
 
 
 def write_options(snapshot: Snapshot, max_rows_per_file: int = 1 << 20) -> WriteOptions:
-    """How to write more files for a dataset."""
+    """Settings for writing more files to a dataset."""
     version = storage_version_for(None, snapshot)
     return WriteOptions(data_storage_version=version, max_rows_per_file=max_rows_per_file)
 

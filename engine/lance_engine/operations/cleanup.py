@@ -1,4 +1,4 @@
-"""Removing old versions, and the files that only they need."""
+"""Removes old versions, and the files that only they use."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 from lance_engine.table.tags import damaged_tags, list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
 
-#: A file that no version names belongs to no active writer any more when it is that old.
+#: Minimum age at which a file without a version cannot belong to an active writer any more.
 UNVERIFIED_AGE: Final = datetime.timedelta(days=7)
 
 
 @dataclasses.dataclass(frozen=True)
 class CleanupReport:
-    """What a clean-up removed or, as a dry run, would remove. Counts are of files.
+    """The result of a cleanup, or of a dry run. Counts are of files.
 
-    `damaged_references` are the paths of tags and branches that cannot be read. It is unknown which versions
-    they name, so neither a version nor a file that one of them needs is removed.
+    `damaged_references` are the paths of tags and branches that cannot be read. It is unknown to which
+    versions they refer, so no version is removed, nor any file that one of them needs.
     """
 
     versions: tuple[int, ...]
@@ -51,14 +51,14 @@ def cleanup(
     delete_unverified: bool = False,
     progress: ProgressOption = None,
 ) -> CleanupReport:
-    """Remove versions committed longer ago than `older_than`, and the files that only they need.
+    """Remove versions committed longer ago than `older_than`, and the files that only they use.
 
-    The latest version, tagged versions and those that branches began with stay, and so do files that a branch
-    refers to. Files that no version that is left, or is removed now, names may belong to a active writer:
-    they go when they are older than `UNVERIFIED_AGE`. `delete_unverified` removes them at once, and is safe
-    only when there is no writer. Readers of a removed version fail. An exception of `progress`
-    ends the work: versions that are left are whole, and files that are left without one count as unverified.
-    While a tag or a branch is damaged, every version stays: it may be the one that is named.
+    The latest version, tagged versions and the first versions of branches are kept, and so are files that a
+    branch uses. Files without a version may belong to an active writer: they are removed when they are older
+    than `UNVERIFIED_AGE`, or immediately with `delete_unverified`, which is only safe if there is no writer.
+    Readers of a removed version fail. An exception in `progress` stops the cleanup: the remaining versions
+    are complete, and remaining files without a version count as unverified. While a tag or branch is damaged,
+    every version is kept: it may refer to any of them.
     """
     if not isinstance(older_than, datetime.timedelta):
         raise InvalidArgumentError(
@@ -117,7 +117,7 @@ _FOLDERS: Final = (DATA, DELETIONS, TRANSACTIONS, INDICES)
 
 @dataclasses.dataclass
 class _Files:
-    """Files by path; and, by their folders, those of indices and the blobs of data files."""
+    """Files by path; files of indices and blobs are grouped by folder."""
 
     paths: set[str] = dataclasses.field(default_factory=set)
 
@@ -134,12 +134,12 @@ class _Files:
 
 
 def _files_of(stored: StoredVersion, home: str, location: str) -> _Files:
-    """The files that a version of the dataset or branch at `home` has in the one at `location`."""
+    """The files in the dataset or branch at `location` that a version of the one at `home` uses."""
     bases = {base.id: base for base in stored.manifest.base_paths}
     places: dict[tuple[int | None, str], str | None] = {}
 
     def place(base_id: int | None, folder: str) -> str | None:
-        """The path below `location` where files are, with a slash at the end; None if they are elsewhere."""
+        """The folder of files below `location`, with a slash at the end; None if they are elsewhere."""
         if (base_id, folder) not in places:
             root, inside = home, f"{folder}/"
             if base_id is not None:
@@ -183,20 +183,20 @@ def _read(store: Store, versions: VersionList, version: int) -> StoredVersion | 
     try:
         return read_version(store, versions.path(version), version)
     except FileNotFoundError:
-        return None  # another clean-up was faster
+        return None  # another cleanup has already removed it
 
 
 def _named_versions(snapshot: Snapshot) -> set[int]:
-    """Versions of this history that a tag or the beginning of a branch names."""
+    """Versions of this branch with a tag, or from which a branch was created."""
     root, branch = root_store(snapshot), snapshot.manifest.branch
     named = {tag.version for tag in list_tags(root) if tag.branch == branch}
     return named | {other.parent_version for other in list_branches(root) if other.parent == branch}
 
 
 def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
-    """What the other branches refer to in this one, even if the version they started from is gone."""
+    """Files of this branch that other branches use, even if the version from which they started is gone."""
     root, location = root_store(snapshot), _location(snapshot.store)
-    # Those with a damaged file, too: what they refer to stays.
+    # Including branches with a damaged file: the files they use are kept.
     for branch in (None, *branch_names(root)):
         if branch == snapshot.manifest.branch:
             continue
@@ -211,9 +211,9 @@ def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
 
 
 def _is_abandoned(store: Store, path: str, oldest: datetime.datetime | None) -> bool:
-    """Whether a file that no version names was written before `oldest` (None: whenever) by a writer."""
+    """Whether a file without a version was written by a writer before `oldest` (None: at any time)."""
     folder, name = path.split("/")[0], path.rpartition("/")[2]
-    # Other files among the data files belong to the user. Hidden files are unfinished ones.
+    # Other files in the data folder belong to the user. Hidden files are incomplete ones.
     if folder == DATA and not name.startswith(".") and not name.endswith(_OF_WRITERS):
         return False
     if oldest is None:
@@ -229,12 +229,12 @@ _OF_WRITERS: Final = (".lance", ".blob")
 
 
 def _leftovers(store: Store) -> list[str]:
-    """What killed writers left next to manifests and references, under names that readers ignore."""
+    """Files that killed writers left next to manifests and references, under names that readers ignore."""
     names = [*store.list(VERSIONS), *store.list(REFS)]
     left = [path for path in names if not path.endswith((ENDING, ".json"))]
     if is_externally_committed(store):
         return left
-    # A manifest that is still staged may be a version, of which only the database knows.
+    # A manifest that is still staged may be a version that only the database knows.
     return [path for path in left if f"{ENDING}-" not in path]
 
 
@@ -254,7 +254,7 @@ def _remove(
     removed = 0
     reporter.begin("sizing files" if dry_run else "removing files", len(manifests) + len(paths), "files")
     counts = dict.fromkeys(_FOLDERS, 0)
-    # Manifests first: an interruption leaves files that nothing names, but no version without its files.
+    # Manifests first: an interruption may leave files without a version, but no version without its files.
     for path in [*manifests, *paths]:
         reporter.advance(1)
         try:

@@ -26,7 +26,7 @@ _NO_LIMIT: Final = 1 << 62
 
 @dataclasses.dataclass(frozen=True)
 class Extended:
-    """All fragments with their new data files, and the paths of these files, which no version names yet."""
+    """All fragments with their new data files, and the paths of these files, which are not committed yet."""
 
     fragments: tuple[Fragment, ...]
     paths: tuple[str, ...]
@@ -66,10 +66,10 @@ def write_columns(
     compute: Callable[[pa.RecordBatch], pa.RecordBatch],
     reporter: Reporter,
 ) -> list[DataFile]:
-    """Write the columns `added`, which `compute` makes from batches of the live rows with `columns`.
+    """Write the columns `added`, which `compute` creates from batches of the live rows with `columns`.
 
-    One data file per fragment, in their order. Deleted rows keep their places; they get the value of a
-    neighbour. When anything fails, no file is left.
+    There is one data file per fragment, in the same order. Deleted rows keep their positions; they get the
+    value of a neighbour. If anything fails, all files are removed.
     """
     files: list[DataFile] = []
     reporter.begin("writing columns", snapshot.physical_rows)
@@ -107,7 +107,7 @@ def _live_rows(
 
 
 def _physical_rows(batches: Iterator[_Placed], fragment: Fragment, added: Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with rows put in at the places of deleted ones."""
+    """The batches with values inserted at the positions of deleted rows."""
     position, total = 0, fragment.physical_rows
     last: pa.RecordBatch | None = None
     for offsets, batch in batches:
@@ -115,7 +115,7 @@ def _physical_rows(batches: Iterator[_Placed], fragment: Fragment, added: Schema
         if stop - position == len(offsets):
             yield batch
         else:
-            # For every position the previous row, the first one for positions before that.
+            # For every position the previous row, or the first one if there is none before.
             source = np.zeros(stop - position, dtype=np.int64)
             source[offsets - position] = np.arange(len(offsets))
             yield batch.take(pa.array(np.maximum.accumulate(source)))

@@ -1,4 +1,4 @@
-"""Compaction: small fragments joined, deleted rows removed permanently."""
+"""Compaction: merges small fragments, and removes deleted rows permanently."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.fragments import data_paths
 from lance_engine.write.options import WriteOptions
 
-#: Neighbouring fragments, and those that replace them.
+#: Neighbouring fragments, and the fragments that replace them.
 Rewritten: TypeAlias = tuple[Sequence[Fragment], list[Fragment]]
 
 
@@ -44,12 +44,12 @@ def compact(
     deleted_share: float = DELETED_SHARE,
     progress: ProgressOption = None,
 ) -> Snapshot:
-    """Join neighbouring fragments of fewer than `target_rows` rows and `target_bytes` to ones of that size.
+    """Merge neighbouring fragments of fewer than `target_rows` rows and `target_bytes` to that size.
 
-    Fragments of which more than `deleted_share` of the rows are deleted are rewritten without these, whatever
-    their size. Rows keep their order within what is rewritten, and their stable row ids; without stable row
-    ids their ids change; BTREE and BITMAP indices follow them, others no longer cover these rows. `snapshot`
-    itself if there is nothing to do.
+    Fragments whose share of deleted rows exceeds `deleted_share` are rewritten without these rows, whatever
+    their size. Rows keep their order within rewritten fragments, and their stable row ids; without stable row
+    ids, their ids change. BTREE and BITMAP indices are updated, other indices no longer cover these rows.
+    Returns `snapshot` itself if there is nothing to do.
     """
     if target_rows < 1 or target_bytes < 1:
         raise InvalidArgumentError("target_rows and target_bytes must be at least 1")
@@ -67,9 +67,9 @@ def compact(
 def plan(
     snapshot: Snapshot, target_rows: int, deleted_share: float, target_bytes: int = TARGET_BYTES
 ) -> list[list[Fragment]]:
-    """The groups of neighbouring fragments to be rewritten together.
+    """The groups of neighbouring fragments to rewrite together.
 
-    Where indices go on to cover rewritten rows, the fragments of a group are covered by the same ones.
+    If indices continue to cover rewritten rows, all fragments of a group are covered by the same indices.
     """
     runs: list[list[Fragment]] = [[]]
     lasting = _lasting_indices(snapshot)
@@ -85,7 +85,7 @@ def plan(
             runs[-1].append(fragment)
         else:
             runs.append([])
-    # A single fragment is not worth rewriting unless that drops rows.
+    # Rewriting a single fragment only pays if that removes rows.
     return [
         run
         for run in runs
@@ -104,7 +104,7 @@ def _bytes(fragment: Fragment) -> int:
 
 
 def _lasting_indices(snapshot: Snapshot) -> list[BitMap]:
-    """What the indices cover whose entries stay valid when rows move, or can be made to follow them."""
+    """The coverage of indices whose entries stay valid when rows move, or can be updated."""
     segments = parse_index_section(snapshot.index_section or b"")
     return [
         segment.fragment_ids
@@ -115,7 +115,7 @@ def _lasting_indices(snapshot: Snapshot) -> list[BitMap]:
 
 
 def rewrite_options(snapshot: Snapshot, target_rows: int, target_bytes: int) -> WriteOptions:
-    """How to write the files of compacted fragments."""
+    """Settings for writing the files of compacted fragments."""
     return dataclasses.replace(write_options(snapshot, target_rows), max_bytes_per_file=target_bytes)
 
 
@@ -135,15 +135,16 @@ def _rewrite(
 
 
 def commit_rewrite(snapshot: Snapshot, rewritten: Sequence[Rewritten], reporter: Reporter) -> Snapshot:
-    """Replace groups of old fragments by new ones that hold their live rows in order."""
+    """Replace groups of old fragments by new ones with their live rows in order."""
     with removed_on_failure(snapshot.store) as paths:
         groups = []
         for old, new in rewritten:
             paths += data_paths(new)
             placed = _with_lineage(snapshot, old, new) if snapshot.has_stable_row_ids else new
             groups.append(RewriteGroup(tuple(old), tuple(placed)))
-        # Entries of indices name the new fragments. Their ids are only reserved, which makes a version, when
-        # nothing can be cancelled any more: if others took those expected, the entries are moved once more.
+        # Index entries refer to the new fragments. Reserving their ids creates a version, so it is done last,
+        # when the operation cannot be cancelled any more: if other writers took the expected ids, the entries
+        # are moved once more.
         highest = snapshot.manifest.max_fragment_id
         expected = 0 if highest is None else highest + 1
         numbered = _numbered(groups, expected)
@@ -159,7 +160,7 @@ def commit_rewrite(snapshot: Snapshot, rewritten: Sequence[Rewritten], reporter:
 
 
 def _reserve(snapshot: Snapshot, groups: Sequence[RewriteGroup], expected: int) -> int:
-    """Set ids aside for the new fragments, which others may then no longer use; returns the first."""
+    """Reserve ids for the new fragments, so that other writers do not use them; returns the first."""
     count = sum(len(group.new_fragments) for group in groups)
     if not count:
         return expected
@@ -169,7 +170,7 @@ def _reserve(snapshot: Snapshot, groups: Sequence[RewriteGroup], expected: int) 
 
 
 def _numbered(groups: Sequence[RewriteGroup], first: int) -> list[RewriteGroup]:
-    """The groups with the ids of their new fragments, beginning with `first`."""
+    """The groups with the ids of their new fragments, starting with `first`."""
     ids = itertools.count(first)
     return [
         dataclasses.replace(

@@ -24,7 +24,7 @@ from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.splits import ScanSplit, split_rows
 from lance_engine.table.snapshot import Snapshot
 
-# Rows between two reports of how far the search for rows is.
+# Number of rows between two progress reports of the search.
 _REPORTED_ROWS: Final = 1 << 22
 
 
@@ -37,7 +37,7 @@ def delete(
 ) -> Snapshot:
     """Delete the rows that pass `where`, or those with these row ids.
 
-    Only the columns of the filter are read. A new version is made even if no row passes. RowNotFoundError
+    Only the columns of the filter are read. A new version is created even if no row passes. RowNotFoundError
     for row ids that do not exist.
     """
     if (where is None) == (row_ids is None):
@@ -75,7 +75,7 @@ def _matching(snapshot: Snapshot, where: Filter, reporter: Reporter) -> U64Array
 
 
 def delete_rows(snapshot: Snapshot, addresses: U64Array, predicate: str) -> Snapshot:
-    """Commit the deletion of rows at ascending, distinct addresses; `predicate` is for people."""
+    """Commit the deletion of rows at ascending, distinct addresses; `predicate` is only informational."""
     removal = take_out(snapshot, rows_by_fragment(snapshot, addresses))
     operation = Delete(removal.updated, removal.removed_ids, predicate)
     committed = commit_change(snapshot, operation, removal.paths(), taken=removal.taken)
@@ -84,7 +84,7 @@ def delete_rows(snapshot: Snapshot, addresses: U64Array, predicate: str) -> Snap
 
 
 def truncate(snapshot: Snapshot) -> Snapshot:
-    """Remove all rows; schema, metadata and earlier versions stay."""
+    """Remove all rows; schema, metadata and earlier versions are kept."""
 
     def once(snapshot: Snapshot) -> Snapshot:
         operation = Delete((), tuple(fragment.id for fragment in snapshot.fragments), "true")

@@ -1,12 +1,12 @@
-"""Which fragments compaction joins and rewrites by default."""
+"""Default limits for the fragments that compaction merges and rewrites."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Rows of a fragment that needs no more neighbours.
+#: Minimum rows of a fragment that is not merged.
 TARGET_ROWS: Final = 1 << 20
-#: Its bytes, whichever is reached first.
+#: Its minimum size in bytes; either is sufficient.
 TARGET_BYTES: Final = 90 << 30
 #: The share of deleted rows above which a fragment is rewritten.
 DELETED_SHARE: Final = 0.1

@@ -1,4 +1,4 @@
-"""Building segments of indices: from the rows of fragments, and from the entries of existing segments."""
+"""Builds segments of indices from the rows of fragments, and from the entries of existing segments."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lance_engine.progress import Reporter
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 from lance_engine.table.snapshot import Snapshot, U64Array
 
-#: Row ids or addresses in; the ids for the new segment out, and which of the entries to keep.
+#: Maps row ids or addresses to the ids for the new segment, and a mask of the entries to keep.
 Relocate = Callable[[U64Array], tuple[U64Array, npt.NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a segment is built for."""
+    """The parameters of a segment to build."""
 
     name: str
     kind: IndexKind
@@ -49,10 +49,10 @@ def build_segment(
     *,
     memory: int = SORT_BYTES,
 ) -> tuple[IndexSegment, list[str]]:
-    """A segment over the rows of `fragments` and over what the segments `carried` are asked for.
+    """A segment over the rows of `fragments` and over the remaining entries of the segments `carried`.
 
-    Returns it with the paths of its files, which nothing refers to yet. Sorting takes about `memory` bytes
-    and temporary files for what is more.
+    Returns it with the paths of its files, which are not committed yet. Sorting uses about `memory` bytes,
+    and temporary files beyond that.
     """
     with index_folder(snapshot, reporter) as folder:
         if isinstance(target.kind, RowFinderKind):
@@ -82,7 +82,7 @@ def rebuild_moved(
     covered: BitMap,
     reporter: Reporter,
 ) -> tuple[IndexSegment, list[str]]:
-    """The segment with its entries moved to other rows, as given by `relocate`; entries keep their order."""
+    """The segment with its entries moved to other rows by `relocate`; entries keep their order."""
     finder = cast(RowFinder, segment.open(kind))
     old = segment.segment
     with index_folder(snapshot, reporter) as folder:
@@ -166,7 +166,7 @@ def _relocated(entries: Iterable[pa.RecordBatch], relocate: Relocate) -> Iterato
 
 
 def _still_there(snapshot: Snapshot, kind: RowFinderKind, segment: CoveringSegment) -> Relocate:
-    """Keeps the rows that exist in the fragments that the segment is asked about, with their new ids."""
+    """Keeps the rows in the fragments for which the segment is used, with their new ids."""
     covered = np.array(segment.fragments, dtype=np.uint64)
     by_address = holds_addresses(snapshot, kind, segment.segment)
     to_address = not snapshot.has_stable_row_ids or kind.holds_addresses(new_version(snapshot, kind))

@@ -1,4 +1,4 @@
-"""Writing the files of a new segment of an index."""
+"""Writes the files of a new segment of an index."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lance_engine.tasks import Pool
 from lance_engine.write.data_file import DataFileWriter
 from lance_engine.write.options import WriteOptions
 
-# Small pages, since searches read a few rows here and there, and fast ones.
+# Small pages with a fast encoding, because searches read few rows at scattered positions.
 _OPTIONS: Final = WriteOptions(zone_maps=False, profile="speed", page_bytes=1 << 20)
 
 
 class IndexFolder:
-    """The folder of a new segment: `files` has the names and sizes of what is complete."""
+    """The folder of a new segment: `files` has the names and sizes of completed files."""
 
     def __init__(self, store: Store, pool: Pool, reporter: Reporter) -> None:
         self.uuid = uuid.uuid4()
@@ -47,14 +47,14 @@ class IndexFolder:
         return _IndexFile(self, sink, name, Schema.from_arrow(schema), self._pool)
 
     def complete(self, sink: Sink, name: str, size: int) -> None:
-        """A file is written: make it visible."""
+        """A file is complete: publish it."""
         sink.close()
         self._open.remove(sink)
         self.files.append((name, size))
         self._reporter.wrote(size)
 
     def discard(self) -> None:
-        """Drop what is not complete."""
+        """Discard incomplete files."""
         for sink in self._open:
             sink.discard()
         self._open = []
@@ -69,7 +69,7 @@ class IndexFolder:
         details: bytes,
         index_version: int,
     ) -> IndexSegment:
-        """The description of the segment whose files these are."""
+        """The description of the segment with these files."""
         return IndexSegment(
             uuid=self.uuid,
             name=name,
@@ -87,7 +87,7 @@ class IndexFolder:
 
 @contextmanager
 def index_folder(snapshot: Snapshot, reporter: Reporter) -> Iterator[IndexFolder]:
-    """A folder for the files of a segment, which are removed if writing them fails."""
+    """A folder for the files of a segment; they are removed if writing fails."""
     with Pool(2, "lance-encode") as pool:
         folder = IndexFolder(snapshot.store, pool, reporter)
         try:

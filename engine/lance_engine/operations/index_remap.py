@@ -1,4 +1,4 @@
-"""Indices that follow rows to other files: their entries get the new addresses of the rows."""
+"""Updates indices for rows that moved to other files: their entries get the new row addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lance_engine.table.snapshot import Snapshot, U64Array
 
 
 def follows_rows(snapshot: Snapshot, segment: IndexSegment) -> bool:
-    """Whether the entries of a segment are row addresses that can be changed to others."""
+    """Whether the entries of a segment are row addresses that can be updated."""
     if indices_of(segment) is not None:
         return segment.base_id is None and not snapshot.has_stable_row_ids
     kind = kind_of(segment.kind)
@@ -42,7 +42,7 @@ def remap_indices(
 ) -> tuple[tuple[RewrittenIndex, ...], list[str]]:
     """New segments for those whose rows were moved by a rewrite, and the paths of their files.
 
-    Of a group that a segment does not cover completely, it covers nothing afterwards.
+    If a segment does not cover a group completely, it covers none of it afterwards.
     """
     rewritten: list[RewrittenIndex] = []
     paths: list[str] = []
@@ -83,7 +83,7 @@ def remap_indices(
 
 
 def is_readable(segment: IndexSegment, kind: RowFinderKind, snapshot: Snapshot) -> bool:
-    """Whether the files of a segment are laid out as expected: those of old releases are not."""
+    """Whether the files of a segment have the expected layout: those of old releases do not."""
     try:
         kind.open(SegmentFiles(snapshot, segment))
     except UnsupportedFeatureError:
@@ -92,7 +92,7 @@ def is_readable(segment: IndexSegment, kind: RowFinderKind, snapshot: Snapshot) 
 
 
 def _moves(snapshot: Snapshot, groups: Sequence[RewriteGroup], old: BitMap, covered: BitMap) -> Relocate:
-    """From the addresses of rows to those after the rewriting; rows that are gone are not kept."""
+    """Maps addresses of rows to those after the rewrite; removed rows are dropped."""
     before, after = addresses_of(snapshot, groups)
     stays = np.array(covered - old, dtype=np.uint64)
 

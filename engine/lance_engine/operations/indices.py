@@ -1,4 +1,4 @@
-"""Creating, dropping and extending the indices of a table."""
+"""Creates, drops and extends the indices of a table."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from lance_engine.operations.vector_indices import create_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
 
-# New fragments make a separate segment while they have less than this share of the rows that are indexed,
-# and an index has no more segments than this. Otherwise everything is merged into one.
+# New fragments get a separate segment while they have less than this share of the indexed rows, and an index
+# has no more segments than this. Otherwise everything is merged into one.
 _DELTA_SHARE: Final = 1 / 4
 _MAX_SEGMENTS: Final = 8
 
@@ -53,12 +53,12 @@ def create_index(
     progress: ProgressOption = None,
     **options: Any,
 ) -> Snapshot:
-    """Build an index on a column, or with ``a.b`` on a field of a struct, over all rows of this version.
+    """Build an index on a column, or on a field of a struct, such as ``a.b``, over all rows of this version.
 
-    `kind` is btree, bitmap, zonemap, bloomfilter, ngram or label_list. `name` is ``<column>_idx`` unless
-    given; an index of this name is an error unless `replace` is set. Options: ``page_rows`` of a btree,
-    ``rows_per_zone`` of a zonemap or bloomfilter. UnsupportedTypeError if the values have no order, or no
-    hash.
+    `kind` is btree, bitmap, zonemap, bloomfilter, ngram or label_list. `name` is ``<column>_idx`` by default;
+    an existing index of this name is an error unless `replace` is set. Options: ``page_rows`` for btree,
+    ``rows_per_zone`` for zonemap and bloomfilter. UnsupportedTypeError if the index does not support the
+    type.
     """
     index_name = name or f"{column}_idx"
 
@@ -78,7 +78,7 @@ def create_index(
 
 
 def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **options: Any) -> Target:
-    """What to build for an index; the errors are those of `create_index`."""
+    """The parameters of an index to build; the errors are those of `create_index`."""
     chosen = KINDS.get(kind.lower())
     if chosen is None:
         raise UnsupportedFeatureError(
@@ -103,7 +103,7 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
 
 
 def replaced_segments(snapshot: Snapshot, name: str, replace: bool) -> tuple[IndexSegment, ...]:
-    """The segments that a new index of this name replaces; IndexExistsError unless it may."""
+    """The segments that a new index of this name replaces; IndexExistsError unless `replace` is set."""
     existing = tuple(segment for segment in all_segments(snapshot) if segment.name == name)
     if existing and not replace:
         raise _exists(snapshot, name)
@@ -111,7 +111,7 @@ def replaced_segments(snapshot: Snapshot, name: str, replace: bool) -> tuple[Ind
 
 
 def drop_index(snapshot: Snapshot, name: str) -> Snapshot:
-    """Remove an index of any kind; its files stay for older versions until a cleanup."""
+    """Remove an index of any kind; its files are kept for older versions until a cleanup."""
 
     def once(snapshot: Snapshot) -> Snapshot:
         existing = tuple(segment for segment in all_segments(snapshot) if segment.name == name)
@@ -123,9 +123,9 @@ def drop_index(snapshot: Snapshot, name: str) -> Snapshot:
 
 
 def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> Snapshot:
-    """Make indices cover the fragments that came after them, each index in its own commit.
+    """Extend indices to later fragments, each index in its own commit.
 
-    Indices of kinds that cannot be built are left alone. `snapshot` itself if all is covered.
+    Indices of kinds that cannot be built are not changed. Returns `snapshot` itself if all is covered.
     """
     reporter = Reporter(progress)
     for name in [index.name for index in known_indices(snapshot)]:
@@ -148,7 +148,7 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
     if isinstance(index.kind, RowFinderKind) and not all(
         is_readable(held.segment, index.kind, snapshot) for held in index.segments
     ):
-        # Of an old release: built again.
+        # From an old release: built again.
         whole = Target(
             name,
             index.kind,
@@ -184,7 +184,7 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
 
 
 def _all_of(snapshot: Snapshot, index: TableIndex) -> tuple[IndexSegment, ...]:
-    """The segments of an index, with those that no longer cover anything."""
+    """The segments of an index, including those that no longer cover any fragment."""
     return tuple(
         segment
         for segment in all_segments(snapshot)
@@ -195,8 +195,8 @@ def _all_of(snapshot: Snapshot, index: TableIndex) -> tuple[IndexSegment, ...]:
 def _takes_deltas(snapshot: Snapshot, kind: RowFinderKind, index: TableIndex) -> bool:
     """Whether new rows may get a separate segment.
 
-    Where entries are stable row ids, those of rows that were updated still find these rows: they have to go
-    when the rows come to be covered.
+    If entries are stable row ids, those of updated rows still find these rows: they must be removed when the
+    new rows are covered.
     """
     return len(index.segments) < _MAX_SEGMENTS and all(
         holds_addresses(snapshot, kind, segment.segment) for segment in index.segments

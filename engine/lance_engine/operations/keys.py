@@ -1,4 +1,4 @@
-"""Finding rows by the values of key columns."""
+"""Finds rows by the values of key columns."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from lance_engine.errors import UnsupportedTypeError
 
 I64Array = npt.NDArray[np.int64]
 
-# The widest range of whole numbers that are looked up in a table with a place for each; 4 bytes a place.
+# Maximum range of integers for a direct lookup table, with 4 bytes per value.
 _TABLE_PLACES: Final = 1 << 23
 
 
 class Keys:
     """The distinct keys of some rows, numbered from 0.
 
-    `numbers` is the number of each row's key, -1 for a key with a null: as in SQL it equals no other key.
+    `numbers` is the number of each row's key, -1 for a key with a null: as in SQL, it does not equal any key.
     """
 
     def __init__(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
-        # For each column its distinct values, and the distinct combinations with the columns before it.
+        # For each column, its distinct values, and their distinct combinations with the previous columns.
         self._steps: list[tuple[_Positions, I64Array | None]] = []
         self.numbers: I64Array = np.empty(0, dtype=np.int64)
         self.count = 0
@@ -73,7 +73,7 @@ class _Positions(Protocol):
 
 
 class _TablePositions:
-    """Whole numbers of a narrow range: a table from value to number."""
+    """Integers in a narrow range: a table from value to number."""
 
     def __init__(self, values: I64Array, low: int, high: int) -> None:
         self._low = low
@@ -81,7 +81,7 @@ class _TablePositions:
         self._present[values - low] = True
         distinct = np.flatnonzero(self._present)
         self.count = len(distinct)
-        # Places of other values are never looked at: memory that is not written costs nothing.
+        # Entries of other values are never read: memory that is not written costs nothing.
         self._table = np.empty(len(self._present), dtype=np.int32)
         self._table[distinct] = np.arange(self.count, dtype=np.int32)
 
@@ -96,7 +96,7 @@ class _TablePositions:
         offsets = values - np.int64(self._low)
         # What is below the range wraps around to far above it.
         inside = offsets.view(np.uint64) < np.uint64(len(self._present))
-        hits = np.take(self._present, offsets, mode="clip")  # the fastest way, where most values are inside
+        hits = np.take(self._present, offsets, mode="clip")  # the fastest way if most values are inside
         if not inside.all():
             hits &= inside
         if valid is not None:

@@ -1,4 +1,4 @@
-"""Merging a source into a dataset by key: what happens to which rows."""
+"""Merges a source into a dataset by key: the actions for matching and other rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Result = TypeVar("Result")
 
 
 class MergeBuilder(Generic[Result]):
-    """What to do with the rows of the source and of the dataset; nothing happens before `execute`.
+    """The actions for the rows of the source and of the dataset; nothing runs before `execute`.
 
     A row of the source matches the rows of the dataset with the same values in the key columns; a null
-    matches nothing. Among clauses for the same rows, the first whose condition is true applies.
-    Conditions and values are SQL: over ``source.x`` and ``target.x`` for rows that match, over ``source.x``
-    for rows to be inserted, and over the plain columns of the dataset for rows that no row of the source
-    matches.
+    matches nothing. Among clauses for the same rows, the first whose condition is true applies. Conditions
+    and values are SQL expressions: over ``source.x`` and ``target.x`` for matching rows, over ``source.x``
+    for inserted rows, and over the plain columns of the dataset for rows without a match in the source.
     """
 
     def __init__(
@@ -45,43 +44,43 @@ class MergeBuilder(Generic[Result]):
             raise InvalidArgumentError("merge needs at least one key column")
 
     def when_matched_update_all(self, where: str | None = None) -> Self:
-        """Give matched rows the values of the source, in all columns that it has.
+        """Update matching rows with the values of the source, in all columns that it has.
 
         `where` is a condition over both rows, for example ``source.changed_at > target.changed_at``.
         """
         return self._with("matched", Clause("update", where))
 
     def when_matched_update(self, values: Mapping[str, Value], where: str | None = None) -> Self:
-        """Give columns of matched rows new values: SQL over both rows, such as ``target.n + source.n``."""
+        """Update columns of matching rows: SQL over both rows, such as ``target.n + source.n``."""
         return self._with("matched", Clause("update", where, dict(values)))
 
     def when_matched_delete(self, where: str | None = None) -> Self:
-        """Delete the rows of the dataset that match."""
+        """Delete the matching rows of the dataset."""
         return self._with("matched", Clause("delete", where))
 
     def when_not_matched_insert_all(self, where: str | None = None) -> Self:
-        """Add the rows of the source that match nothing; columns that it lacks are null."""
+        """Insert the rows of the source without a match; missing columns are null."""
         return self._with("not_matched", Clause("insert", where))
 
     def when_not_matched_insert(self, values: Mapping[str, Value], where: str | None = None) -> Self:
-        """Add a row with these values for each row of the source that matches nothing, else null."""
+        """Insert a row with these values for each source row without a match; other columns are null."""
         return self._with("not_matched", Clause("insert", where, dict(values)))
 
     def when_not_matched_by_source_delete(self, where: Filter = None) -> Self:
-        """Delete the rows of the dataset that no row of the source matches, and that pass `where`."""
+        """Delete the rows of the dataset without a match in the source that pass `where`."""
         return self._with("by_source", Clause("delete", where))
 
     def when_not_matched_by_source_update(self, values: Mapping[str, Value], where: Filter = None) -> Self:
-        """Give columns of the rows that no row of the source matches new values: SQL over their columns."""
+        """Update columns of the rows without a match in the source: SQL over their columns."""
         return self._with("by_source", Clause("update", where, dict(values)))
 
     def execute(self, *, memory_bytes: int = MEMORY_BYTES, progress: ProgressOption = None) -> Result:
         """Commit the merge as one new version and return the dataset at that version.
 
-        The source is read once. Beyond `memory_bytes` it is put into a temporary file; its key columns, and
-        8 bytes for each of its rows and for each matched one, are held in memory. AmbiguousMergeError if
-        several of its rows match a row to update; SchemaMismatchError if it does not fit the
-        dataset.
+        The source is read once. If it is larger than `memory_bytes`, it is stored in a temporary file; its
+        key columns, and 8 bytes for each of its rows and for each match, are kept in memory.
+        AmbiguousMergeError if several of its rows match a row to update; SchemaMismatchError if it does not
+        match the dataset.
         """
         if self._clauses == Clauses():
             raise InvalidArgumentError(

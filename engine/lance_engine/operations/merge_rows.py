@@ -1,4 +1,4 @@
-"""Carrying out a merge: finding what matches, and writing the rows that change or are new."""
+"""Executes a merge: finds the matches, and writes the changed and new rows."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ from lance_engine.write.fragments import data_paths
 from lance_engine.write.inputs import open_source
 from lance_engine.write.source import check_compatible, conform
 
-# Rows that are combined at once.
+# Number of rows that are combined at once.
 _STEP_ROWS: Final = 1 << 14
-# Keys of so few rows are read sooner than threads are woken that do it.
+# Keys of fewer rows are read faster without other threads.
 _FEW_ROWS: Final = 1 << 21
-# Up to this many keys are looked for one by one in indices and zone maps, and more of them by their range.
+# Maximum number of keys that are looked up individually in indices and zone maps; more use their range.
 _FEW_KEYS: Final = 2000
 
 BoolArray = npt.NDArray[np.bool_]
@@ -62,7 +62,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """What happens with rows for which `where` holds. `values` None: those of the source."""
+    """The action for rows for which `where` is true. `values` None: those of the source."""
 
     action: Literal["update", "delete", "insert"]
     where: Filter = None
@@ -70,13 +70,13 @@ class Clause:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it takes the columns of the source as they are."""
+        """Whether it takes the columns of the source unchanged."""
         return self.values is None and self.action != "delete"
 
 
 @dataclasses.dataclass(frozen=True)
 class Clauses:
-    """What happens with rows that match, and with rows of the source and of the dataset that do not."""
+    """The actions for matching rows, and for rows of the source and of the dataset without a match."""
 
     matched: tuple[Clause, ...] = ()
     not_matched: tuple[Clause, ...] = ()
@@ -107,7 +107,7 @@ def merge(
 
 
 def _source_columns(schema: Schema, source: pa.Schema, on: list[str], clauses: Clauses) -> Schema:
-    """The columns of the source: with the types of the dataset where they go into it as they are."""
+    """The columns of the source, converted to the types of the dataset if they are used unchanged."""
     for name in on:
         schema.field(name)
         if name not in source.names or name not in schema.names:
@@ -119,7 +119,7 @@ def _source_columns(schema: Schema, source: pa.Schema, on: list[str], clauses: C
         check_whole_columns(schema, clause.values or ())
     if any(clause.takes_all for clause in every):
         present = Schema(tuple(field for field in schema.fields if field.name in source.names))
-        # Inserted rows are whole rows; others take what is missing from the row that they replace.
+        # Inserted rows are complete; others take missing columns from the row that they replace.
         inserted = any(clause.takes_all for clause in clauses.not_matched)
         check_compatible(source, (schema if inserted else present).to_arrow())
         return present
@@ -142,14 +142,14 @@ class _Matches:
 
 @dataclasses.dataclass(frozen=True)
 class _Moved:
-    """Rows that get another place, by ascending address, and how they look there."""
+    """Rows that are moved, by ascending address, with their new values."""
 
     addresses: U64Array
     batches: Iterator[pa.RecordBatch]
 
 
 class _Merge:
-    """One attempt at a merge on one version."""
+    """One attempt to merge into one version."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class _Merge:
     def run(self) -> Snapshot:
         snapshot, reporter = self._snapshot, self._reporter
         conditions = [_condition(clause, self._pairs) for clause in self._clauses.matched]
-        # Values that make no sense are refused before anything is read.
+        # Invalid values are rejected before anything is read.
         updates = [self._values(clause, self._pairs) for clause in self._clauses.matched]
         inserts = [self._values(clause, self._alone) for clause in self._clauses.not_matched]
         matches, seen = self._match(conditions)
@@ -240,14 +240,14 @@ class _Merge:
         return _Matches(joined(addresses), _joined(rows), _joined(clauses)), np.flatnonzero(seen)
 
     def _possible_matches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """All rows that may match, and some that do not: indices and zone maps leave out the rest."""
+        """All rows that may match, and some others; indices and zone maps exclude most of them."""
         filter = self._key_filter()
         fragments = None if filter is None else rows_that_may_pass(self._snapshot, filter, self._reader_for)
         rows = scan(self._snapshot, columns, splits=fragments, reader_for=self._reader_for)
         return rows.read_here() if self._snapshot.num_rows <= _FEW_ROWS else rows.to_batches()
 
     def _key_filter(self) -> Node | None:
-        """What every row that matches passes; None if that is not known."""
+        """A condition that every matching row passes; None if unknown."""
         if len(self._on) > 1 or not self._keys.count:
             return None
         column = self._source.column(self._on[0])
@@ -270,7 +270,7 @@ class _Merge:
         source_rows: I64Array,
         conditions: list[PairCondition | None],
     ) -> I64Array:
-        """The clause for each matched place of a batch."""
+        """The clause for each matched position of a batch."""
         if not conditions:
             return np.full(len(places), -1, dtype=np.int64)
 
@@ -291,7 +291,7 @@ class _Merge:
     # ---- new rows ----------------------------------------------------------------------------------------
 
     def _values(self, clause: Clause, sides: Sides) -> list[PairValues] | None:
-        """How the values of a clause are computed; None for those of the source as they are."""
+        """How the values of a clause are computed; None for those of the source unchanged."""
         if clause.values is None:
             return None
         return [
@@ -319,7 +319,7 @@ class _Merge:
             yield self._rows(columns, source.num_rows)
 
     def _others(self, matched: U64Array) -> Iterator[tuple[U64Array, Iterator[pa.RecordBatch] | None]]:
-        """The rows that nothing matches, by clause: their addresses, and their new values if they get any."""
+        """The rows without a match, by clause: their addresses, and their new values if any."""
         left: U64Array | None = None
         for clause in self._clauses.by_source:
             found = matching_addresses(self._snapshot, clause.where)
@@ -346,11 +346,11 @@ class _Merge:
     def _inserted(
         self, seen: I64Array, values: list[list[PairValues] | None]
     ) -> Iterator[tuple[I64Array, Iterator[pa.RecordBatch]]]:
-        """The rows of the source that match nothing, by clause, and the rows to be written for them."""
+        """The rows of the source without a match, by clause, and the rows to write for them."""
         if not values:
             return
         matched = np.zeros(self._keys.count + 1, dtype=np.bool_)
-        # The last element stands for keys with a null, which have the number -1.
+        # The last element is for keys with a null, which have the number -1.
         matched[seen] = True
         rows = np.flatnonzero(~matched[self._keys.numbers])
         conditions = [_condition(clause, self._alone) for clause in self._clauses.not_matched]
@@ -387,7 +387,7 @@ class _Merge:
         return pa.RecordBatch.from_arrays(arrays, names=self._schema.names)
 
     def _modified(self) -> list[str]:
-        """The columns that may have new values in rows that moved."""
+        """The columns that may have new values in moved rows."""
         names: set[str] = set()
         for clause in [*self._clauses.matched, *self._clauses.by_source]:
             if clause.action == "update":
@@ -404,7 +404,7 @@ def _condition(clause: Clause, sides: Sides) -> PairCondition | None:
 
 
 def _first_passing(count: int, conditions: list[PairCondition | None], test: Any) -> I64Array:
-    """For each of `count` rows the number of the first condition that holds, -1 if none does."""
+    """For each of `count` rows the number of the first condition that is true, -1 if none is."""
     chosen = np.full(count, -1, dtype=np.int64)
     for number, condition in enumerate(conditions):
         undecided = np.flatnonzero(chosen < 0)

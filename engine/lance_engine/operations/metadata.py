@@ -1,4 +1,4 @@
-"""Changing the key-value metadata of a dataset: configuration, table, schema and columns."""
+"""Changes the key-value metadata of a dataset: configuration, table, schema and columns."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SOURCE, TARGET = "source", "target"
 
 
 class Sides:
-    """The columns of both rows, as structs; without a target for rows of the source that match nothing."""
+    """The columns of both rows, as structs; without a target for rows of the source without a match."""
 
     def __init__(self, source: pa.Schema, target: pa.Schema | None, compiler: Compiler | None) -> None:
         self.compiler = compiler
@@ -28,7 +28,7 @@ class Sides:
         self.schema = self.restricted({name: columns.names for name, columns in self._columns.items()})
 
     def restricted(self, names: dict[str, list[str]]) -> pa.Schema:
-        """Structs with some of the columns; one without any is skipped."""
+        """Structs with some of the columns; empty ones are skipped."""
         return pa.schema(
             [
                 (side, pa.struct([columns.field(name) for name in names[side]]))
@@ -38,7 +38,7 @@ class Sides:
         )
 
     def named(self, node: Node | None) -> dict[str, list[str]]:
-        """The columns of each side that an expression needs; all if that is not known."""
+        """The columns of each side that an expression needs; all if unknown."""
         found: dict[str, set[str]] = {SOURCE: set(), TARGET: set()}
         for column in walk(node) if node is not None else ():
             if isinstance(column, Column):
@@ -55,7 +55,7 @@ class Sides:
 
 
 class _Expression:
-    """What values and conditions have in common: the columns that they read of both rows."""
+    """The common part of values and conditions: the columns that they read from both rows."""
 
     def __init__(self, sides: Sides, node: Node | None) -> None:
         names = sides.named(node)

@@ -1,4 +1,4 @@
-"""Giving whole columns new values, without moving a row."""
+"""Updates whole columns, without moving rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replace_columns(
     compiler: Compiler | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
-    """Give the columns named in `values` new values in all rows that this version has.
+    """Update the columns named in `values` in all rows of this version.
 
     A value is SQL text over the columns of the row as it was, or a function from a batch of live rows to an
     array. Only these columns are written, to their own data files. Row addresses and stable row ids stay;

@@ -1,4 +1,4 @@
-"""Going back to an earlier version."""
+"""Restores an earlier version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_engine.table.versions import open_snapshot
 
 
 def restore(snapshot: Snapshot, version: int) -> Snapshot:
-    """A new latest version with the content of an earlier one; VersionNotFoundError if that is gone."""
+    """Create a new version with the contents of an earlier one; VersionNotFoundError if it was removed."""
     # Opening it reports how it was removed, or why it can't be read.
     open_snapshot(snapshot.store, version, storage_options=snapshot.storage_options)
     # Regardless of later changes, the content of that version becomes the latest one.

@@ -1,4 +1,4 @@
-"""Redoing an operation on the latest version when another writer committed first."""
+"""Repeats an operation on the latest version if another writer committed first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FIRST_PAUSE: Final = 0.05
 
 
 def redo_on_conflict(snapshot: Snapshot, operation: Callable[[Snapshot], Snapshot]) -> Snapshot:
-    """The version that `operation` makes of `snapshot`, or else of the latest version.
+    """The result of `operation` for `snapshot`, or if there was a conflict, for the latest version.
 
-    CommitConflictError when others were faster every time.
+    CommitConflictError if other writers were faster every time.
     """
     for attempt in range(MAX_ATTEMPTS - 1):
         try:

@@ -1,4 +1,4 @@
-"""Reading rows of a version, and taking rows out of its fragments."""
+"""Reads rows of a version, and removes rows from its fragments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ U64Array = npt.NDArray[np.uint64]
 Filter: TypeAlias = "str | pc.Expression | Node | None"
 
 _OFFSET_BITS = np.uint64(32)
-# Rows between two ranges that are rather read than left out.
+# Maximum gap in rows between ranges that are read together.
 _JOINED_ROWS = 4096
 
 
@@ -40,7 +40,7 @@ ReaderFor: TypeAlias = Callable[[int], FragmentReader]
 
 
 def shared_readers(snapshot: Snapshot) -> ReaderFor:
-    """The reader of each fragment by its id; it is made once."""
+    """The reader of each fragment by its id; created once."""
     readers: dict[int, FragmentReader] = {}
 
     def reader(fragment_id: int) -> FragmentReader:
@@ -69,9 +69,9 @@ def scan(
 
 
 def rows_that_may_pass(snapshot: Snapshot, filter: Node, reader_for: ReaderFor) -> list[ScanSplit]:
-    """Ranges of rows, ascending, outside of which no row passes, according to indices and zone maps.
+    """Ascending ranges that contain all rows that pass, according to indices and zone maps.
 
-    Ranges that are close to each other are joined, since reading what is between them costs less.
+    Ranges with small gaps are merged, because reading the gap costs less.
     """
     plan = ScanPlan(snapshot, reader_for, FilterPlan(filter, snapshot), None)
     splits: list[ScanSplit] = []
@@ -132,9 +132,9 @@ def rows_by_fragment(snapshot: Snapshot, addresses: U64Array) -> TakenRows:
 
 @dataclasses.dataclass(frozen=True)
 class Removal:
-    """Fragments after rows were taken out: what goes into a Delete or an Update.
+    """Fragments after rows were removed: the contents of a Delete or an Update.
 
-    The deletion files exist already, but no version names them yet.
+    The deletion files already exist, but are not committed yet.
     """
 
     taken: TakenRows
@@ -142,7 +142,7 @@ class Removal:
     removed_ids: tuple[int, ...]
 
     def paths(self) -> list[str]:
-        """Where the deletion files are."""
+        """The locations of the deletion files."""
         return [
             deletion_path(fragment.id, fragment.deletion_file)
             for fragment in self.updated
@@ -151,11 +151,11 @@ class Removal:
 
 
 def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
-    """Write the deletion files for rows to be taken out; on failure, none of them remains.
+    """Write the deletion files for removed rows; on failure, all of them are deleted.
 
-    Of files that are not local, many at the same time.
+    Remote files are written concurrently.
     """
-    # As they are written, by whichever thread.
+    # In the order in which any thread writes them.
     written: deque[Fragment] = deque()
 
     def without_rows(fragment_id: int) -> Fragment | None:
@@ -184,7 +184,7 @@ def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
 
 
 def drop_unused(committed: Snapshot, removal: Removal) -> None:
-    """Remove the deletion files that were replaced when the commit met deletions of other writers."""
+    """Remove the deletion files that were replaced when the commit met concurrent deletions."""
     unused = [
         deletion_path(fragment.id, fragment.deletion_file)
         for fragment in removal.updated
@@ -216,7 +216,7 @@ class Lineage:
 
 
 def lineage(snapshot: Snapshot, addresses: U64Array) -> Lineage:
-    """What rows at ascending addresses keep when they are written to other places."""
+    """The lineage of rows at ascending addresses that are rewritten."""
     if not snapshot.has_stable_row_ids:
         return Lineage(None, None)
     taken = rows_by_fragment(snapshot, addresses)
@@ -240,7 +240,7 @@ def joined_lineage(snapshot: Snapshot, parts: Sequence[U64Array]) -> Lineage:
 
 
 def with_lineage(fragments: Iterable[Fragment], moved: Lineage) -> list[Fragment]:
-    """New fragments whose rows are the moved ones, in order, followed by rows that did not exist before."""
+    """New fragments with the moved rows, in order, followed by new rows."""
     if moved.row_ids is None:
         return list(fragments)
     start, total = 0, len(moved.row_ids)

@@ -1,4 +1,4 @@
-"""Extending the indices for searches, and moving them with their rows."""
+"""Extends search indices, and moves their entries with the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lance_engine.operations.index_build import Relocate
 from lance_engine.progress import Reporter
 from lance_engine.table.snapshot import Snapshot, U64Array
 
-# An index has no more segments than this: then they are merged into one.
+# Maximum number of segments of an index; more are merged into one.
 _MOST_SEGMENTS: Final = 8
 
 Segment = TypeVar("Segment", bound=Opened)
@@ -27,14 +27,14 @@ Carried = TypeVar("Carried", bound=Opened, contravariant=True)
 
 
 class SegmentWriter(Protocol[Carried]):
-    """Writes segments of an index in the same way as an existing one."""
+    """Writes segments of an index in the form of an existing one."""
 
     @property
     def takes_rows(self) -> bool:
         """Whether rows of the column can be added."""
 
     def carried(self, opened: Carried, fragments: BitMap) -> BitMap:
-        """The fragments of which the entries of a segment can be taken over as they are."""
+        """The fragments for which entries of a segment can be copied unchanged."""
 
     def build(
         self,
@@ -45,7 +45,7 @@ class SegmentWriter(Protocol[Carried]):
         """A segment over the rows of fragments and over entries of other segments; the paths of its files."""
 
 
-#: What writes more of the index of a segment; None if it is of a kind that is not written.
+#: Returns the writer for the index of a segment; None if its kind is read-only.
 WriterFor = Callable[[Snapshot, Covering[Segment], Reporter], SegmentWriter[Segment] | None]
 
 
@@ -56,10 +56,10 @@ class SearchedIndices(Generic[Segment]):
         self.kind, self._writer_for = kind, writer_for
 
     def optimize(self, snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
-        """Make an index cover the fragments that came after it; `snapshot` itself if it covers all.
+        """Extend an index to later fragments; returns `snapshot` itself if it covers all.
 
-        New rows get a separate segment, written as the newest one. Many segments are merged; those that
-        are written in another way are built again from the column.
+        New rows get a separate segment, in the form of the newest one. Many segments are merged; segments of
+        a different form are built again from the column.
         """
         index = self.kind.named(snapshot, name)
         if index is None or not index.segments:
@@ -69,7 +69,7 @@ class SearchedIndices(Generic[Segment]):
             return snapshot
         writer = self._writer_for(snapshot, index.segments[0], reporter)
         if writer is None or not writer.takes_rows:
-            return snapshot  # left alone
+            return snapshot  # not changed
         if len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
             segment, paths = writer.build(missing)
             return commit_change(snapshot, CreateIndex((segment,), ()), paths)
@@ -82,7 +82,7 @@ class SearchedIndices(Generic[Segment]):
         writer: SegmentWriter[Segment],
         missing: list[Fragment],
     ) -> Snapshot:
-        """Make one segment of all."""
+        """Merge all into one segment."""
         carried: list[tuple[Segment, Relocate]] = []
         fragments = BitMap()
         again = list(missing)
@@ -110,7 +110,7 @@ class SearchedIndices(Generic[Segment]):
         covered: BitMap,
         reporter: Reporter,
     ) -> tuple[IndexSegment, list[str]] | None:
-        """The segment with its rows elsewhere, as given by `relocate`; None if this kind is not written."""
+        """The segment with its entries moved by `relocate`; None if this kind is read-only."""
         covering = self.kind.covering(snapshot, segment, segment.fragment_ids)
         opened = covering.open()
         writer = self._writer_for(snapshot, covering, reporter)
@@ -125,7 +125,7 @@ class SearchedIndices(Generic[Segment]):
 
 
 def _still_there(snapshot: Snapshot, fragments: BitMap) -> Relocate:
-    """Keeps the rows that exist in the fragments that a segment is asked about."""
+    """Keeps the rows in the fragments for which a segment is used."""
     covered = np.array(fragments, dtype=np.uint64)
 
     def relocate(ids: U64Array) -> tuple[U64Array, np.ndarray[Any, np.dtype[np.bool_]]]:

@@ -1,4 +1,4 @@
-"""The rows of the source of a merge: in memory, or beyond a bound in a temporary file that is mapped."""
+"""The rows of the source of a merge: in memory, or in a mapped temporary file if they are large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-#: Bytes of a source that are held in memory; with more, all of it goes to a temporary file.
+#: Maximum size of a source in memory; larger ones are stored in a temporary file.
 MEMORY_BYTES: Final = 256 << 20
 # Rows of a batch, so that looking up a few rows maps few bytes.
 _BATCH_ROWS: Final = 1 << 16
@@ -20,7 +20,7 @@ I64Array = npt.NDArray[np.int64]
 
 
 class SourceRows:
-    """Batches that are read once and looked up by row number afterwards. Close it: that removes the file."""
+    """Batches that are read once, and then looked up by row number. Closing it removes the file."""
 
     def __init__(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], memory_bytes: int = MEMORY_BYTES
@@ -93,7 +93,7 @@ class SourceRows:
                     for piece in _pieces(batch):
                         writer.write_batch(piece)
             file.flush()
-            # The map outlives the name of the file.
+            # The mapping stays valid after the file name is removed.
             self._file = pa.memory_map(file.name)
         reader = pa.ipc.open_file(self._file)
         self._batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]

@@ -1,4 +1,4 @@
-"""Several operations on one dataset that become one version: staged one by one, committed together."""
+"""Several operations on a dataset that become one version: staged one by one, committed together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_ROWS: Final = TakenRows({}, {})
 
 @dataclasses.dataclass(frozen=True)
 class _Composed:
-    """One operation that does what several did, and the rows that it takes out."""
+    """A single operation equivalent to several ones, and the rows that it removes."""
 
     operation: Operation
     taken: TakenRows
@@ -49,8 +49,8 @@ class _Composed:
 class StagedChanges:
     """Operations on `base` that are invisible to others until `commit`.
 
-    Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` receives
-    of each that succeeded.
+    Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` is called
+    with the result of each successful operation.
     """
 
     def __init__(self, base: Snapshot) -> None:
@@ -73,7 +73,7 @@ class StagedChanges:
 
     @property
     def is_changed(self) -> bool:
-        """Whether an operation made a private version."""
+        """Whether an operation created a private version."""
         return self.snapshot.version != self.base.version
 
     def view(self) -> Snapshot:
@@ -85,7 +85,7 @@ class StagedChanges:
         self.snapshot = snapshot
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Discard all staged changes."""
         self._store.discard()
 
     def commit(
@@ -93,11 +93,11 @@ class StagedChanges:
         validate: Callable[[Snapshot, Others], None] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot:
-        """Commit what was staged as one version, and return it; `base` if nothing changed.
+        """Commit the staged changes as one version, and return it; returns `base` if nothing changed.
 
-        `validate` is called with the latest version, and with what others committed after `base`, before ours
-        is committed on top of theirs. Errors are those of `lance_engine.table.commit.commit`; then nothing of
-        the staged changes is left, unless it is unknown whether the commit took place.
+        `validate` is called with the latest version, and with the commits of others after `base`, before our
+        changes are committed on top of theirs. Errors are those of `lance_engine.table.commit.commit`; the
+        staged changes are then discarded, unless it is unknown whether the commit took place.
         """
         try:
             composed = self._composed() if self.is_changed else None
@@ -180,7 +180,7 @@ class StagedChanges:
         return _Composed(operation, taken, updated)
 
     def _taken(self, operations: Sequence[Operation]) -> tuple[TakenRows, tuple[Fragment, ...]]:
-        """The rows of `base` that are gone, and the new state of the fragments that keep some."""
+        """The removed rows of `base`, and the new state of the fragments that keep some rows."""
         numbers: set[int] = set()
         for operation in operations:
             if isinstance(operation, Delete | Update):
@@ -209,7 +209,7 @@ class StagedChanges:
         return -1 if last is None else last
 
     def _merged(self, operations: Sequence[Operation]) -> Merge:
-        """All fragments and the schema, where columns changed too: this conflicts with every other change."""
+        """All fragments and the schema, if columns changed too: this conflicts with every other change."""
         first, last = self.base.manifest, self.snapshot.manifest
         if first.config != last.config or first.table_metadata != last.table_metadata:
             raise UnsupportedFeatureError(
@@ -231,9 +231,9 @@ class StagedChanges:
         return Merge((*kept, *added), self.snapshot.schema, preserves_nullability=preserved)
 
     def _added(self) -> Iterator[Fragment]:
-        """The new fragments as a commit takes them: without deleted rows, and rows that moved first.
+        """The new fragments for a commit: without deleted rows, and with moved rows first.
 
-        The ids of rows that did not exist in `base` are given by the commit.
+        The commit assigns the ids of rows that are not in `base`.
         """
         for fragment in self.snapshot.fragments:
             if fragment.id <= self._last_id():

@@ -1,4 +1,4 @@
-"""Naming versions."""
+"""Names for versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_engine.table.tags import Tag, create_tag, delete_tag, list_tags, read
 
 
 class Tags:
-    """The tags of a dataset. Changes are visible at once and for every version; they are not versions."""
+    """The tags of a dataset. Changes take effect at once and do not create versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -30,7 +30,7 @@ class Tags:
         return read_tag(self._root, name)
 
     def create(self, name: str, version: int | None = None) -> Tag:
-        """Name a version of this branch, by default that of this dataset; TagExistsError if taken."""
+        """Tag a version of this branch, by default this version; TagExistsError if the name is taken."""
         return create_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def update(self, name: str, version: int | None = None) -> Tag:

@@ -1,4 +1,4 @@
-"""Building segments of inverted indices from the rows of fragments, and from existing segments."""
+"""Builds segments of inverted indices from the rows of fragments, and from existing segments."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from lance_engine.table.snapshot import Snapshot, U64Array
 
 # The version of the segments that are written.
 _VERSION: Final = 2
-# A partition is written when it takes more bytes than this in memory.
+# A partition is written when it exceeds this size in memory.
 _PARTITION_BYTES: Final = 256 << 20
-# So many bytes of different words are kept.
+# Maximum size of the distinct words that are kept.
 _WORD_BYTES: Final = 64 << 20
 
 
 class TextOptions(NamedTuple):
-    """What an index is built with."""
+    """The parameters of an index."""
 
     analysis: Analysis
     with_position: bool
@@ -61,9 +61,9 @@ def build_texts(
     *,
     partition_bytes: int = _PARTITION_BYTES,
 ) -> tuple[IndexSegment, list[str]]:
-    """A segment over the rows of `fragments`, and over rows of other segments that cut texts alike.
+    """A segment over the rows of `fragments`, and over rows of other segments with the same tokenization.
 
-    Returns it with the paths of its files, which nothing refers to yet.
+    Returns it with the paths of its files, which are not committed yet.
     """
     with index_folder(snapshot, reporter) as folder:
         parts = _Partitions(options, folder, partition_bytes)
@@ -89,7 +89,7 @@ def build_texts(
 
 
 class _Partitions:
-    """Partitions of a new segment: each thread fills one; those that are large are written at once."""
+    """Partitions of a new segment: each thread fills one; large ones are written immediately."""
 
     def __init__(self, options: TextOptions, folder: IndexFolder, limit: int) -> None:
         self.options, self._folder, self._limit = options, folder, limit
@@ -110,7 +110,7 @@ class _Partitions:
             self._idle.append(builder)
 
     def finish(self) -> None:
-        """Write what is left: in one partition as far as this is not too large."""
+        """Write the rest, in one partition unless it is too large."""
         left = list(self._idle)
         while left:
             whole = left.pop()
@@ -159,7 +159,7 @@ def _read(
 
 
 def _carry(segment: TextSegment, relocate: Relocate, parts: _Partitions) -> None:
-    """Add the documents of a segment that are still there."""
+    """Add the documents of a segment whose rows still exist."""
     positions = parts.options.with_position
     for number in segment.partitions:
         partition = segment.partition(number)

@@ -44,7 +44,7 @@ def create_inverted_index(
 
 
 def chosen_text_options(place: TextColumn, options: Mapping[str, Any]) -> TextOptions:
-    """The options of an index on a column, which has a say in how its texts are cut."""
+    """The options of an index on a column, whose type restricts the tokenization."""
     chosen = text_options(options)
     return chosen._replace(analysis=place.cut_by(chosen.analysis))
 
@@ -66,7 +66,7 @@ def text_options(options: Mapping[str, Any]) -> TextOptions:
 
 
 class _TextWriter:
-    """Writes segments that cut texts as one that exists does."""
+    """Writes segments with the tokenization of an existing one."""
 
     takes_rows = True
 
@@ -77,7 +77,7 @@ class _TextWriter:
         self._options = TextOptions(layout.analysis, layout.with_position)
 
     def carried(self, opened: TextSegment, fragments: BitMap) -> BitMap:
-        """The segments whose posting lists have the content that a new segment needs."""
+        """The segments whose posting lists can be used for a new segment."""
         options = self._options
         if opened.layout.analysis != options.analysis or (options.with_position and not opened.has_positions):
             return BitMap()

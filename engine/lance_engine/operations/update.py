@@ -1,4 +1,4 @@
-"""Changing values of rows: the rows are taken out of their fragments and rewritten to others."""
+"""Updates values of rows: the rows are removed from their fragments and rewritten to new ones."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def update(
     compiler: Compiler | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
-    """Give the columns named in `values` new values in the rows that pass `where`, None meaning all.
+    """Update the columns named in `values` in the rows that pass `where`; None means all rows.
 
-    A value is SQL text over the columns of the row as it was, or a function from the batch of these rows to
-    an array. Stable row ids stay; without them an updated row has a new id.
+    A value is SQL text over the old values of the row, or a function from the batch of these rows to an
+    array. Stable row ids are kept; otherwise an updated row has a new id.
     """
     if not isinstance(values, Mapping):
         raise InvalidArgumentError(
@@ -88,7 +88,7 @@ def write_updated(
     reporter: Reporter,
     splits: Sequence[ScanSplit] | None = None,
 ) -> tuple[U64Array, list[Fragment]]:
-    """Write the rows with their new values to new fragments; returns the addresses that they had, too.
+    """Write the rows with their new values to new fragments; also returns their old addresses.
 
     `splits` restricts this to some ranges of rows.
     """
@@ -120,11 +120,11 @@ def commit_moved(
     deleted: U64Array | None = None,
     inserts_keys: bool = False,
 ) -> Snapshot:
-    """Take rows out of where they are, now that `fragments` hold them with new values.
+    """Remove rows from their fragments, now that `fragments` contain them with new values.
 
-    `moved` are their addresses in the order in which they were written, ascending within each part; rows
-    that did not exist before come after them. `deleted` are addresses of rows that are taken out only.
-    `modified` names the columns that may have new values.
+    `moved` are their addresses in the order in which they were written, ascending within each part; new rows
+    come after them. `deleted` are addresses of rows that are only removed. `modified` names the columns that
+    may have new values.
     """
     schema = snapshot.schema
     with removed_on_failure(snapshot.store) as paths:
@@ -141,7 +141,7 @@ def commit_moved(
 
 
 def _changed(batch: pa.RecordBatch, computed: list[ColumnValues]) -> pa.RecordBatch:
-    """The batch with the new values; those are computed from the old ones throughout."""
+    """The batch with the new values, which are all computed from the old ones."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns |= {column.name: column.compute(batch) for column in computed}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

@@ -1,4 +1,4 @@
-"""New values of a column: computed from other columns by SQL text or by a function."""
+"""New values of a column, computed from other columns by SQL text or a function."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lance_engine.expr.value_types import value_type
 from lance_engine.schema_tree import Schema
 
 BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
-# What a caller may give for the values of a column.
+# The accepted types for the values of a column.
 Value: TypeAlias = "str | BatchFunction"
-# Turns SQL text that the filter language does not know into the columns that it needs and a function of
-# these, or raises a LanceError.
+# Compiles SQL text that filters do not support to its columns and a function of these, or raises a
+# LanceError.
 Compiler: TypeAlias = Callable[[str, pa.Schema], tuple[tuple[str, ...], BatchFunction]]
 
 
@@ -34,8 +34,8 @@ Compiler: TypeAlias = Callable[[str, pa.Schema], tuple[tuple[str, ...], BatchFun
 class ColumnValues:
     """How the values of the column `name` are computed.
 
-    `columns` are those that are read for it, None for all. `type` is the Arrow type of the result if that is
-    known before any row is read.
+    `columns` are the columns that are read for it, None for all. `type` is the Arrow type of the result if it
+    is known before any row is read.
     """
 
     name: str
@@ -77,8 +77,8 @@ def column_values(
 ) -> ColumnValues:
     """`value` over columns of `schema`, cast to `target` if given.
 
-    SQL text is computed here if it is built from what filters know: constants, columns, arithmetic, casts and
-    simple functions. Anything else is left to `compiler`; without one it is an InvalidFilterError.
+    SQL text is evaluated here if it only uses features of filters: constants, columns, arithmetic, casts and
+    simple functions. Other text is passed to `compiler`; without one it is an InvalidFilterError.
     """
     if callable(value):
         return ColumnValues(name, None, target, value)
@@ -113,7 +113,7 @@ def check_whole_columns(schema: Schema, names: Iterable[str]) -> None:
 
 
 def columns_read(computed: Iterable[ColumnValues], schema: Schema) -> list[str]:
-    """What has to be read to compute columns, in the order of the schema; everything for a function."""
+    """The columns to read for computing values, in schema order; all columns for a function."""
     wanted: set[str] = set()
     for column in computed:
         wanted.update(schema.names if column.columns is None else column.columns)

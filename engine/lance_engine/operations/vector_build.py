@@ -1,4 +1,4 @@
-"""Building segments of vector indices from the rows of fragments, and from existing segments."""
+"""Builds segments of vector indices from the rows of fragments, and from existing segments."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from lance_engine.table.snapshot import Snapshot, U64Array
 
 # The version of the segments that are written.
 _VERSION: Final = 1
-# A sample of more than this share of the rows is taken from a scan.
+# Larger shares of the rows are sampled with a scan.
 _SCANNED_SHARE: Final = 1 / 4
 # Rows of a sample that are looked up at once.
 _LOOKED_UP: Final = 8192
-# Lookups after which files are opened anew. As long as they are open, the pages of local files that were
+# Number of lookups after which files are reopened. While they are open, the touched pages of local files
+# count as memory of the process.
 # touched count as memory of the process.
 _LOOKUPS: Final = 4
-# Bytes of vectors in the files that are open at once, unless a single one has more.
+# Maximum size of the vectors in files that are open at once, unless a single one is larger.
 _OPEN_BYTES: Final = 256 << 20
 
 
@@ -56,7 +57,7 @@ def build_vectors(
 ) -> tuple[IndexSegment, list[str]]:
     """A segment over the rows of `fragments`, and over rows of other segments with the same codes.
 
-    Returns it with the paths of its files, which nothing refers to yet.
+    Returns it with the paths of its files, which are not committed yet.
     """
     options = encoder.options
     with EncodedRows(encoder.coder.width) as rows, index_folder(snapshot, reporter) as folder:
@@ -90,7 +91,7 @@ EncodedPartitions = Iterator[tuple[U64Array, npt.NDArray[np.uint8]]]
 def _vectors(
     snapshot: Snapshot, column: VectorColumn, fragments: Sequence[Fragment], options: VectorOptions
 ) -> Iterator[tuple[U64Array, npt.NDArray[Any], int]]:
-    """Row ids and vectors of the live rows that can be indexed, and how many rows were looked at."""
+    """Row ids and vectors of the live rows that can be indexed, and the number of rows that were read."""
     for group in _groups(fragments, _OPEN_BYTES // column.vector_bytes):
         for batch in scan(snapshot, [column.parts[0], ROW_ID], fragments=group).to_batches():
             values, valid = vectors_in(column.of(batch), column)
@@ -100,7 +101,7 @@ def _vectors(
 
 
 def _groups(fragments: Sequence[Fragment], rows: int) -> Iterator[list[Fragment]]:
-    """Fragments that are read together: at most so many rows, or a single fragment."""
+    """Fragments that are read together: up to this many rows, or a single fragment."""
     group: list[Fragment] = []
     held = 0
     for fragment in fragments:

@@ -44,7 +44,7 @@ def create_vector_index(
 
 
 class _VectorWriter:
-    """Writes segments with the partitions and codes of one that exists."""
+    """Writes segments with the partitions and codes of an existing one."""
 
     def __init__(
         self, snapshot: Snapshot, name: str, place: VectorColumn, encoder: Encoder, reporter: Reporter

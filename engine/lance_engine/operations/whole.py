@@ -1,4 +1,4 @@
-"""Removing and renaming whole datasets."""
+"""Removes and renames whole datasets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lance_engine.table.snapshot import DATA, Snapshot
 def drop_dataset(snapshot: Snapshot) -> None:
     """Remove the dataset with all its versions, branches and tags.
 
-    On a local disk it disappears at once; elsewhere its manifests go first, so that no reader finds a version
-    whose files are gone.
+    On a local disk it disappears at once; in other storage its manifests are removed first, so that no reader
+    finds a version without its files.
     """
     _refuse_branch(snapshot)
     store = root_store(snapshot)
@@ -39,7 +39,7 @@ def drop_dataset(snapshot: Snapshot) -> None:
 
 
 def rename_dataset(snapshot: Snapshot, name: str) -> None:
-    """Give the folder of a dataset on a local disk another name.
+    """Rename the folder of a dataset on a local disk.
 
     DatasetExistsError if there is something of that name; UnsupportedFeatureError on object stores, which
     cannot rename.
@@ -68,7 +68,7 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
 
 
 def _refuse_branch(snapshot: Snapshot) -> None:
-    """Refuse the path of a branch: what is meant is not the whole dataset."""
+    """Refuse the path of a branch: the operation is for whole datasets."""
     branch = snapshot.manifest.branch
     if branch is not None:
         raise UnsupportedFeatureError(
@@ -79,7 +79,7 @@ def _refuse_branch(snapshot: Snapshot) -> None:
 
 
 def _check_alone(folder: str) -> None:
-    """UnsupportedFeatureError if the folder is not that of a dataset and nothing else."""
+    """UnsupportedFeatureError if the folder contains anything besides a dataset."""
     if os.path.islink(folder):
         raise UnsupportedFeatureError(
             f"The path is a symbolic link to '{os.path.realpath(folder)}'",
