@@ -7,6 +7,7 @@ their calls in another thread, and waits in a way that a signal interrupts.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -37,7 +38,7 @@ class Interruptible:
         running = Task(call)
         try:
             if self._worker is None:
-                self._worker = _Worker()
+                self._worker = _Worker(self)
             self._worker.calls.put(running)
             return running.result()
         except BaseException:
@@ -70,17 +71,19 @@ class Interruptible:
 
 
 class _Worker:
-    """Runs calls one after the other, until it gets None.
+    """Runs calls one after the other, until it gets something else, or its owner is deleted.
 
     The process does not wait for this thread: an abandoned call may take long.
     """
 
-    def __init__(self) -> None:
-        self.calls: SimpleQueue[Task[Any] | None] = SimpleQueue()
+    def __init__(self, owner: Interruptible) -> None:
+        self.calls: SimpleQueue[Task[Any] | object] = SimpleQueue()
+        # Python code that runs when an object is deleted may lose a Ctrl-C: `put` is written in C.
+        self._owner = weakref.ref(owner, self.calls.put)
         self.ended = Task(self._run)
         start_thread(self.ended.run, "lance-sql statement")
 
     def _run(self) -> None:
-        while (call := self.calls.get()) is not None:
+        while isinstance(call := self.calls.get(), Task):
             call.run()
             del call  # and its rows

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.join_keys import JoinKeys
+from lance_sql.session.wrapped_query import WrappedQuery
 from lance_sql.text.joins import KeyPath, key_paths
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
 
 #: Smaller tables are read completely in the time that testing keys takes.
@@ -25,26 +25,15 @@ _SMALL_BYTES = 8 << 20
 _LARGER = 2
 
 
-class JoinedQuery:
+class JoinedQuery(WrappedQuery):
     """`query`, whose scans exchange keys; `begin` creates the keys of a run."""
 
     def __init__(self, query: Query, begin: Callable[[], JoinKeys]) -> None:
-        self._query = query
+        super().__init__(query)
         self._begin = begin
 
-    def schema(self) -> pa.Schema:
-        return self._query.schema()
-
-    def to_table(self, run: StatementRun) -> pa.Table:
+    def prepare(self, run: StatementRun) -> None:
         run.join_keys = self._begin()
-        return self._query.to_table(run)
-
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
-
-    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        run.join_keys = self._begin()
-        return self._query.stream(run)
 
 
 def join_keys(

@@ -9,18 +9,20 @@ and limits the result: rows with equal values are all included.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.scan.width import estimated_row_bytes
 
+from lance_sql.session.wrapped_query import WrappedQuery
+
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Node
 
-    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.limits import FirstRows, Limited
 
@@ -32,7 +34,7 @@ _SHARE = 20
 _MOST_ROWS = 100_000
 
 
-class FirstRowsQuery:
+class FirstRowsQuery(WrappedQuery):
     """`query`, for which `last_key` finds the value of a column in the last row.
 
     `name` is the name of the table in the engine.
@@ -47,24 +49,17 @@ class FirstRowsQuery:
         wanted: FirstRows,
         nulls_first: bool,
     ) -> None:
-        self._query = query
+        super().__init__(query)
         self._last_key = last_key
         self._name = name
         self._field = field
         self._wanted = wanted
         self._nulls_first = nulls_first
 
-    def schema(self) -> pa.Schema:
-        return self._query.schema()
-
-    def to_table(self, run: StatementRun) -> pa.Table:
+    def prepare(self, run: StatementRun) -> None:
         condition = self._condition(self._last_key.to_table(run))
         if condition is not None:
             run.only[self._name] = condition
-        return self._query.to_table(run)
-
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         rows = self.to_table(run)
@@ -93,29 +88,15 @@ class FirstRowsQuery:
         return build.disjunction([*parts, is_null] if self._nulls_first else parts)
 
 
-class LimitedQuery:
+class LimitedQuery(WrappedQuery):
     """`query`, which only needs some rows of the table that its engine calls `name`."""
 
     def __init__(self, query: Query, name: str, wanted: Limited) -> None:
-        self._query = query
+        super().__init__(query)
         self._name = name
         self._wanted = wanted
 
-    def schema(self) -> pa.Schema:
-        return self._query.schema()
-
-    def to_table(self, run: StatementRun) -> pa.Table:
-        self._tell(run)
-        return self._query.to_table(run)
-
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
-
-    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        self._tell(run)
-        return self._query.stream(run)
-
-    def _tell(self, run: StatementRun) -> None:
+    def prepare(self, run: StatementRun) -> None:
         # The engine may filter rows itself: the number that it reads is then unknown.
         told = run.expected if self._wanted.tested else run.limits
         told[self._name] = self._wanted.rows

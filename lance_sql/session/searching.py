@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.engines.base import Convert, Engine, Parameters, Query
+from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.searches.statement import Searches
+from lance_sql.session.wrapped_query import WrappedQuery
 
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
@@ -41,21 +42,20 @@ class SessionSearches:
             return self._engine.nulls_are_last(descending)
 
 
-class PreparedQuery:
+class PreparedQuery(WrappedQuery):
     """A query with searches: their inputs are read when it runs, not when it is planned."""
 
     def __init__(self, query: Query, searches: Searches) -> None:
-        self._query = query
+        super().__init__(query)
         self._searches = searches
 
-    def schema(self) -> pa.Schema:
-        return self._query.schema()
+    def prepare(self, run: StatementRun) -> None:
+        self._searches.prepare()
 
     def to_table(self, run: StatementRun) -> pa.Table:
         if self._searches.is_explained:
             return self._explained(self._query.to_table(run))
-        self._searches.prepare()
-        return self._query.to_table(run)
+        return super().to_table(run)
 
     def _explained(self, plan: pa.Table) -> pa.Table:
         """The plan of the engine, which is two columns of text, and descriptions of the searches."""
@@ -65,12 +65,8 @@ class PreparedQuery:
         columns = [pa.array(texts, pa.string()) for texts in zip(*told, strict=True)]
         return pa.concat_tables([plan, pa.table(columns, schema=plan.schema)])
 
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
-
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._searches.is_explained:
             plan = self.to_table(run)
             return plan.schema, iter(plan.to_batches())
-        self._searches.prepare()
-        return self._query.stream(run)
+        return super().stream(run)

@@ -20,7 +20,7 @@ from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name, conformed
-from lance_sql.statements.outcome import counted, returned
+from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of
@@ -43,6 +43,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     call_by_name(statement, table)
     where, using = statement.args.get("where"), statement.args.get("using")
     returning = statement.args.get("returning")
+    check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     if where is None and not using:
         rows = dataset.scan().to_table() if returning is not None else None
         count = dataset.count_rows()
@@ -91,6 +92,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         )
     where, others = statement.args.get("where"), statement.args.get("from_")
     returning = statement.args.get("returning")
+    check_returning(session, returning, schema.empty_table(), name_of(table))
     types = dict(zip(schema.names, duckdb_types(schema), strict=True))
     simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
     from_text = any(types[name] == "UUID" for name in values)  # which filters interpret as bytes

@@ -15,7 +15,7 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import default_row, fitted_query
-from lance_sql.statements.outcome import Counter, counted, returned
+from lance_sql.statements.outcome import Counter, check_returning, counted, returned
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.transactions import refuse_in_transaction
@@ -41,6 +41,8 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
                 "Datasets have no unique keys, so ON CONFLICT is not supported",
                 remedy="Use MERGE INTO or CREATE OR REPLACE TABLE",
             )
+    returning = statement.args.get("returning")
+    check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
     schema = dataset.storage_schema
     if statement.args.get("default"):
@@ -56,7 +58,6 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
             params=params,
             width=None if values is None else len(values.expressions[0].expressions),
         )
-    returning = statement.args.get("returning")
     counter = Counter(keep=returning is not None)
     append(session, dataset, counter.through(rows))
     if returning is None:

@@ -21,7 +21,7 @@ from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name, conformed
-from lance_sql.statements.outcome import counted, returned
+from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of
@@ -62,6 +62,12 @@ def merge(
         return None
     refuse_unsupported_clauses(statement)
     call_by_name(statement, statement.this)
+    returning = statement.args.get("returning")
+    if returning is not None:
+        nothing = _with_actions(dataset.storage_schema.empty_table(), [])
+        if nothing.num_columns > len(dataset.storage_schema):
+            _leave_out_actions(returning)
+        check_returning(session, returning, nothing, name_of(statement.this))
     clauses = _clauses(session, statement, dataset.storage_schema, params, by_name)
     text = _query(statement, dataset.storage_schema, clauses)
     schema = dataset.storage_schema
@@ -90,10 +96,7 @@ def merge(
         )
 
     session.catalog.renew(commit(session, dataset, rows_of))
-    returning = statement.args.get("returning")
     if returning is not None:
-        if kept[0].num_columns > len(schema):
-            _leave_out_actions(returning)
         return returned(session, returning, kept[0], name_of(statement.this))
     return counted(total[0])
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Convert
 from lance_sql.engines.statement_run import StatementRun
@@ -61,6 +62,29 @@ class Counter:
             if self._keep:
                 self.batches.append(batch)
             yield batch
+
+
+def check_returning(session: Session, returning: exp.Returning | None, rows: pa.Table, name: str) -> None:
+    """Raise an error for RETURNING that cannot be answered, before the statement changes anything.
+
+    `rows` has no rows, and the columns of those that are affected.
+    """
+    from sqlglot import exp
+
+    if returning is None:
+        return
+    for kind, what in ((exp.Query, "a subquery"), (exp.Window, "window functions"), (exp.Explode, "UNNEST")):
+        if returning.find(kind) is not None:
+            raise _not_in_returning(what)
+    if returned(session, returning, rows, name).num_rows:  # only aggregates make a row of none
+        raise _not_in_returning("aggregate functions")
+
+
+def _not_in_returning(what: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"RETURNING does not support {what}",
+        remedy="Return the columns, and compute with the rows of the result",
+    )
 
 
 def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> pa.Table:

@@ -175,3 +175,18 @@ def test_a_forked_process_queries_and_ends(path: str) -> None:
         sys.exit(status != 0)
     """
     assert subprocess.run([sys.executable, "-c", code], timeout=100).returncode == 0
+
+
+def test_sessions_leave_no_threads(path: str) -> None:
+    def run() -> None:
+        lance_sql.sql("SHOW TABLES").fetchall()
+        gc.collect()
+
+    run()
+    before = {thread.ident for thread in threading.enumerate()}
+    for _ in range(5):
+        run()
+    added = [thread for thread in threading.enumerate() if thread.ident not in before]
+    for thread in added[1:]:  # the last session may still be alive
+        thread.join(60)
+        assert not thread.is_alive()
