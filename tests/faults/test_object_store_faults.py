@@ -66,6 +66,21 @@ def test_reads_are_repeated_until_all_bytes_are_there(store: Store, proxy: S3Pro
         assert store.names("data") == ["a"]
 
 
+@pytest.mark.parametrize("fault", ["503", "reset", "stall"])
+def test_of_several_ranges_only_the_one_that_failed_is_requested_again(
+    store: Store, proxy: S3Proxy, fault: Fault
+) -> None:
+    """With each repetition of all of them another one would fail."""
+    content = bytes(range(256)) * 100
+    store.put("data/a", content)
+    ranges = [(number * 1000, 100) for number in range(8)]
+    proxy.fail(fault, times=1, method="GET")
+    before = len(proxy.requests)
+    found = store.read_ranges("data/a", ranges)
+    assert [bytes(data) for data in found] == [content[begin : begin + 100] for begin, _ in ranges]
+    assert len(proxy.requests) - before == 9
+
+
 @pytest.mark.parametrize("fault", ["503", "reset", "stall", "lost"])
 def test_a_dataset_is_written_once_whatever_is_lost(
     object_store: ObjectStore, options: dict[str, str], proxy: S3Proxy, fault: Fault

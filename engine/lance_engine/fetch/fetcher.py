@@ -134,7 +134,7 @@ class Fetcher:
     def _grouped(self, requests: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
         """Requests that follow each other together, if the store can do that: each call costs processor time.
 
-        Where one of a group fails, all of it is read again: a group has few bytes, or is one request.
+        Where one of a group fails for good, all of it is read again: it has few bytes, or is one request.
         """
         most = min(ranges_at_once(self._store), self.most // 4)
         if most < 2:

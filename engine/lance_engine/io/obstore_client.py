@@ -20,6 +20,7 @@ _HASTY: Final = (2.0, 2.0, 5.0)
 # Bytes that a slow line may need longer for than the first attempt takes.
 _LARGE_BODY: Final = 1 << 20
 _CREDENTIALS_FOR: Final = timedelta(minutes=5)
+_RETRIES_IN_GROUP: Final = 3
 _NO_RETRIES: Final = {"max_retries": 0}
 _BOTOCORE_FILES: Final = ("~/.aws/credentials", "~/.aws/config")
 
@@ -38,6 +39,11 @@ class Client:
         hasty = [timedelta(seconds=min(seconds, waiting.request)) for seconds in _HASTY]
         stores = {step: self._make({**times, "read_timeout": step}, _NO_RETRIES) for step in hasty}
         self._ladder = [*(stores[step] for step in hasty), self._make(times, _NO_RETRIES)]
+        # Each of several ranges is requested again on its own: with all of them, another one would fail.
+        self.grouped = self._make(
+            {**times, "read_timeout": hasty[0]},
+            {"max_retries": _RETRIES_IN_GROUP, "retry_timeout": timedelta(seconds=waiting.retry)},
+        )
         # Uploads in parts run inside the library, which retries by itself.
         self.uploading = self._make(
             times, {"max_retries": 10, "retry_timeout": timedelta(seconds=waiting.retry)}

@@ -173,11 +173,13 @@ class ObstoreStore:
         starts, lengths = [offset for offset, _ in wanted], [length for _, length in wanted]
 
         def attempt(here: Client, number: int) -> Sequence[Buffer]:
-            store = here.store(number)
             if len(wanted) == 1:
+                store = here.store(number)
                 answers = [here.library.get_range(store, key, start=starts[0], length=lengths[0])]
             else:
-                answers = here.library.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)
+                answers = here.library.get_ranges(
+                    here.grouped, key, starts=starts, lengths=lengths, coalesce=0
+                )
             for span, data in zip(wanted, answers, strict=True):
                 if len(data) != span[1]:
                     self._explain_short(here, number, path, *span)
