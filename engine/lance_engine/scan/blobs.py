@@ -1,4 +1,4 @@
-"""Blobs of the second kind: from descriptors to the bytes they lead to (format 2.2, blob v2)."""
+"""Reads the bytes of blobs from their descriptors (format 2.2, blob v2)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DESCRIPTOR: Final = pa.struct(
         pa.field("blob_uri", pa.string(), False),
     ]
 )
-# A batch of several rows has no more bytes of blobs.
+# Maximum size of the blobs in a batch of several rows.
 _BATCH_BYTES: Final = 64 << 20
 _ENDING: Final = ".lance"
 
 
 class BlobKind(IntEnum):
-    """Where the bytes of a blob are."""
+    """The location of the bytes of a blob."""
 
     INLINE = 0
     PACKED = 1
@@ -40,14 +40,14 @@ class BlobKind(IntEnum):
 
 
 class BlobReader:
-    """The blobs of one data file, in that file, in files next to it, or anywhere else."""
+    """The blobs of a data file: in that file, in files next to it, or anywhere else."""
 
     def __init__(self, snapshot: Snapshot, file: DataFile) -> None:
         self._snapshot = snapshot
         self._store, self._path = snapshot.data_file_location(file)
 
     def read(self, descriptors: pa.StructArray) -> pa.LargeBinaryArray:
-        """The bytes of each blob; null where the descriptor is.
+        """The bytes of each blob; null if the descriptor is null.
 
         `kernels.BatchTooLargeError` asks for fewer rows. CorruptFileError where a blob is outside its file.
         """
@@ -80,7 +80,7 @@ class BlobReader:
             return self._store, self._path
         if kind in (BlobKind.PACKED, BlobKind.DEDICATED):
             folder = self._path.removesuffix(_ENDING)
-            # File numbers count in the first digits of the name, which spreads files over key ranges.
+            # The first digits of the name are the file number, which spreads files over key ranges.
             return self._store, f"{folder}/{f'{number:032b}'[::-1]}.blob"
         if kind != BlobKind.EXTERNAL:
             raise UnsupportedFeatureError(f"Unknown blob kind {kind}", path=self._path)

@@ -1,4 +1,4 @@
-"""Reading the pieces of a plan: filter columns first, the others for the rows that passed."""
+"""Reads the pieces of a plan: filter columns first, other columns for the rows that passed."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from lance_engine.scan.filter import FilterSteps, Passing
     from lance_engine.scan.layout import Names
 
-# Values that decoders pick one by one from a chunk are cheaper so than with as many neighbours in between.
+# Maximum distance of values up to which decoding the range is cheaper than picking values from a chunk.
 PICKED_DISTANCE = 2
-# The same of numbers, of which decoding a chunk takes no longer than finding a few in it.
+# The same for numbers, for which decoding a chunk takes no longer than finding a few values in it.
 NUMBER_DISTANCE = 12
 
-# Rows are picked from so many bytes at once, as far as their width is known: both what they are picked from
-# and what is picked take memory.
+# Maximum size in bytes from which rows are picked at once, if their width is known: both the source and the
+# result take memory.
 _PICKED_BYTES = 8 << 20
 _FEWEST_PICKED = 1024
 
-# What says that a piece has to be read in smaller ones.
+# Errors which mean that a piece must be read in smaller ones.
 _TOO_MUCH = (kernels.BatchTooLargeError, GroupUnreadableError)
 
 
 class PieceReader:
-    """Reads pieces as batches of `schema`, which `columns` are read for, or counts their rows.
+    """Reads pieces as batches of `schema`, for which `columns` are read, or counts their rows.
 
-    Threads may share it.
+    Thread-safe.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PieceReader:
         self._columns = columns
         self._coded = coded
         self._steps = steps
-        #: what a filter reads of these need not be read again
+        #: columns that need not be read again after the filter
         self._wanted = frozenset(column for column in columns if isinstance(column, str))
         self._batch_rows = batch_rows
         self._batch_bytes = batch_bytes
@@ -73,7 +73,7 @@ class PieceReader:
         self._narrowed: frozenset[str] = frozenset()
 
     def narrowed(self, names: Collection[str]) -> PieceReader:
-        """One that gives the decimals of these columns in 64 bits."""
+        """A copy that returns the decimals of these columns in 64 bits."""
         found = copy.copy(self)
         found._schema = narrowed_schema(self._schema, names)
         found._narrowed = frozenset(names)
@@ -153,7 +153,7 @@ class PieceReader:
         return reader.projection(columns, self._coded).narrowed(self._narrowed)
 
     def _test(self, piece: Piece, metrics: ScanMetrics, wanted: frozenset[str]) -> Passing:
-        """The rows that pass, with those of the columns read on the way that are wanted."""
+        """The rows that pass, with the needed columns that were read on the way."""
         from lance_engine.scan.filter import Passing
 
         begin = time.perf_counter()
@@ -191,19 +191,19 @@ class PieceReader:
             self._materialised(piece, found.part(first, last), first, passing.columns)
             for first, last in found.parts(self._rows_at_once(found))
         ]
-        # An update lost between threads does not matter.
+        # Losing an update between threads does not matter.
         self._seen_rows += found.count
         self._seen_bytes += sum(batch.nbytes for batch in batches)
         metrics.add_time("read", time.perf_counter() - begin)
         return batches
 
     def _distance(self, piece: Piece, passing: Passing) -> int:
-        """How far apart rows that pass may be for all to be decoded."""
+        """The maximum distance of passing rows for which the whole range is decoded."""
         late = self._wanted.difference(passing.columns)
         return NUMBER_DISTANCE if late <= self._numbers and piece.reader.has_chunks else PICKED_DISTANCE
 
     def _filtered(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
-        """The rows of a range at which `mask` is true, of which there are many: all are decoded."""
+        """The rows of a range at which `mask` is true, if there are many: the whole range is decoded."""
         rows = passing.selection
         parts = (
             rows.part(first, min(first + self._batch_rows, rows.count))
@@ -217,7 +217,7 @@ class PieceReader:
         return batches
 
     def _rows_at_once(self, selection: Selection) -> int:
-        """How many rows of a selection to materialise as one batch."""
+        """Number of rows of a selection that are materialized as one batch."""
         if selection.is_range or not self._seen_bytes:
             return self._batch_rows
         most = max(_FEWEST_PICKED, _PICKED_BYTES * self._seen_rows // self._seen_bytes)
@@ -252,7 +252,7 @@ class PieceReader:
 
 @contextmanager
 def fetched(piece: Piece) -> Iterator[None]:
-    """A block that reads a piece from what was fetched ahead for it, and releases it at the end."""
+    """A context manager for reading a piece from prefetched data, which is released at the end."""
     ticket = piece.ticket
     if ticket is None:
         yield
@@ -265,7 +265,7 @@ def fetched(piece: Piece) -> Iterator[None]:
 
 
 def _smaller(piece: Piece, error: Exception) -> list[Piece]:
-    """What to read instead of a piece that cannot be read at once; LanceError for a single row."""
+    """Smaller pieces for one that cannot be read at once; LanceError for a single row."""
     if isinstance(error, GroupUnreadableError):
         return list(apart(piece))
     if piece.selection.count > 1:
@@ -276,14 +276,14 @@ def _smaller(piece: Piece, error: Exception) -> list[Piece]:
 
 
 def apart(piece: Piece) -> Iterator[Piece]:
-    """A piece of several fragments, fragment by fragment."""
+    """A piece of several fragments, divided by fragment."""
     assert isinstance(piece.reader, FragmentGroup)
     for reader, selection in piece.reader.apart(piece.selection):
         yield Piece(reader, selection, piece.tested)
 
 
 def read_rows(projection: Projection, selection: Selection, distance: int) -> pa.RecordBatch:
-    """Rows one by one, or with what is between them if they are at most `distance` apart on average."""
+    """Individual rows, or the range around them if they are at most `distance` apart on average."""
     cover, mask = selection.covering(distance)
     batch = projection.read(cover)
     return batch if mask is None else pc.filter(batch, of_numpy(mask))
@@ -328,7 +328,7 @@ def _bounded(batch: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
 
 
 def _plain(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """A column as the scan promises it; for its filter it may have been read as codes, or in full width."""
+    """A column in the type of the scan; for its filter it may have been read as codes, or in full width."""
     if at.is_dictionary(array.type) and not at.is_dictionary(arrow_type):
         return pc.take(array.dictionary, array.indices)
     return pc.cast(array, arrow_type) if at.is_decimal64(arrow_type) else array

@@ -1,4 +1,4 @@
-"""A description of a scan: what it reads and, after a run, what it did."""
+"""The description of a scan: what it reads and, after a run, its metrics."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 
-#: Between the counts of one line.
+#: Separator between the counts of a line.
 _COUNTS = re.compile(r", (?=[a-z ]+: )")
 
 
 class ScanText(str):
-    """Text of several lines that prompts and notebooks show as such, not as a quoted string."""
+    """Text of several lines that prompts and notebooks show as text, not as a quoted string."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class ScanText(str):
 def explain(
     scanner: Scanner, snapshot: Snapshot, steps: FilterSteps | None, metrics: ScanMetrics, *, analyze: bool
 ) -> ScanText:
-    """The plan that `metrics` counted; with `analyze`, also what running it took."""
+    """The plan that `metrics` counted; with `analyze`, also the cost of running it."""
     lines = [f"LanceScan {snapshot.uri} version {snapshot.version}"]
     names = scanner.columns
     lines.append(f"  columns: {', '.join(names) or '(none)'}")

@@ -1,4 +1,4 @@
-"""The minimum and maximum value of a column: from zone maps if they are exact, else from the rows."""
+"""The minimum and maximum value of a column: from zone maps if they are exact, otherwise from the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lance_engine.file.zone_map import ZoneMap
     from lance_engine.table.snapshot import Snapshot
 
-# Zone maps cut longer strings; a bound of fewer bytes is the value itself.
+# Zone maps truncate longer strings; a shorter bound is the value itself.
 _CUT_BYTES = 32
 
 
@@ -56,7 +56,7 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
             split = ScanSplit(fragment.id, start, start + rows)
             unsure.append((split, zone_map.minimum[zone], zone_map.maximum[zone]))
     found = _extremes(bounds, kind)
-    # What zones without exact bounds hold matters only where these reach beyond what is known.
+    # Zones without exact bounds only matter if they may exceed the known extremes.
     splits = [split for split, low, high in unsure if _may_extend(found, low, high)]
     if splits:
         scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
@@ -74,7 +74,7 @@ def _exact_zones(zone_map: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> n
     exact: npt.NDArray[np.bool_] = np.ones(zone_map.zones, dtype=np.bool_)
     kind = zone_map.minimum.type
     if not zone_map.nan_order_known:
-        # Written by others: whether strings were cut, and what NaN does to bounds, is not known.
+        # Written by others: it is unknown whether strings were truncated, and how NaN affects bounds.
         if is_text(kind) or is_bytes(kind) or pa.types.is_floating(kind):
             exact[:] = False
     elif is_text(kind) or is_bytes(kind):

@@ -1,4 +1,4 @@
-"""What a scan fetches of remote files ahead of its decoders: the pages of the rows that are left."""
+"""Prefetches the data of remote files that the decoders of a scan need: the pages of the remaining rows."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from lance_engine.scan.projection import Projection
     from lance_engine.schema_tree import Field
 
-# A page is fetched whole unless it is larger than this, or than its share of what may be read ahead.
+# Pages are fetched whole unless they are larger than this, or than their share of the read-ahead limit.
 _LEAST_UNIT: Final = 256 << 10
 _MOST_UNIT: Final = 16 << 20
-# Of every column there should be a unit being decoded and one in flight.
+# For every column, one unit should be decoded while another one is in flight.
 _UNITS_PER_COLUMN: Final = 2
 
 
-# Behind all rows.
+# Beyond all rows.
 _BEYOND: Final = 1 << 62
-# What follows the chunk index of a page: the first chunk, or most of it.
+# The data after the chunk index of a page that is fetched with it: the first chunk, or most of it.
 _PEEK: Final = 16 << 10
-# A limit for which not all rows may count is looked for in so many rows, then in twice as many.
+# Rows in which a limit is searched first if not all rows count; then twice as many.
 _FIRST_ROWS: Final = 1024
 
-#: What is left of a fragment.
+#: The remaining rows of a fragment.
 Planned = tuple[RowsReader, list[Part]]
 
 
 class Ticket:
-    """Some rows of a fragment that are being decoded, or will be next."""
+    """Rows of a fragment that are being decoded, or will be next."""
 
     __slots__ = ("begin", "fragment", "left")
 
@@ -51,7 +51,7 @@ class Ticket:
 
 
 class FragmentBuffers:
-    """What is fetched ahead for the rows of one reader, and kept until these were decoded."""
+    """The prefetched data for the rows of a reader, kept until they are decoded."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class FragmentBuffers:
         files: dict[FileContents, FileBuffers],
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """`ended` is called once all rows were decoded."""
+        """`ended` is called when all rows have been decoded."""
         self._read_ahead = read_ahead
         self._ended = ended
         self.files: Mapping[FileContents, FileBuffers] = files
@@ -70,7 +70,7 @@ class FragmentBuffers:
         self._begun = 0
 
     def begin(self, begin: int, end: int, rows: int) -> Ticket:
-        """Note that `rows` of the rows [begin, end) will be decoded; calls come in row order."""
+        """Record that `rows` of the rows [begin, end) will be decoded; calls are in row order."""
         ticket = Ticket(self, begin, rows)
         with self._lock:
             self._outstanding.append(ticket)
@@ -78,7 +78,7 @@ class FragmentBuffers:
         return ticket
 
     def finish(self, ticket: Ticket, rows: int) -> None:
-        """Note that `rows` rows of a ticket were decoded: what no later row needs is released."""
+        """Record that `rows` rows of a ticket were decoded, and release data that no later row needs."""
         with self._lock:
             ticket.left -= rows
             if ticket.left > 0:
@@ -92,7 +92,7 @@ class FragmentBuffers:
         self._let_go(done, is_last)
 
     def end(self) -> None:
-        """Note that no more rows will follow."""
+        """Record that there are no more rows."""
         with self._lock:
             self._begun = _BEYOND
             is_last = not self._outstanding
@@ -111,9 +111,9 @@ class FragmentBuffers:
 def fetched_ahead(
     read_ahead: ReadAhead, turn: int, wanted: Sequence[tuple[Projection, Part]], *, few: bool
 ) -> FragmentBuffers | None:
-    """Plan what columns of rows of one reader need; None if nothing of it has to be fetched.
+    """Plan the data for columns of rows of a reader; None if nothing has to be fetched.
 
-    `few` means that barely more rows than these will be needed: nothing is read for their neighbours.
+    `few` means that hardly more rows will be needed: no data for neighbouring rows is read.
     """
     spans: dict[FileContents, list[Span]] = {}
     leaves = max((sum(len(found) for _, found in projection.leaves) for projection, _ in wanted), default=1)
@@ -142,7 +142,7 @@ def fetched_ahead(
 def group_fetched_ahead(
     read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Sequence[str | Field]
 ) -> FragmentBuffers:
-    """Plan to fetch the files of a group with some columns, each as a whole."""
+    """Plan to fetch whole files of a group with some columns."""
     files = {}
     try:
         for file, start in group.contents(names, frozenset()):
@@ -157,9 +157,9 @@ def group_fetched_ahead(
 
 
 def first_rows(coming: Iterable[Planned], limit: int, *, is_certain: bool = True) -> Iterator[Planned]:
-    """As much of a plan as `limit` rows need: just that where all rows count, else little, then more.
+    """The part of a plan that `limit` rows need: exactly that if all rows count, otherwise increasing parts.
 
-    If the limit is not certain, all of the plan.
+    The whole plan if the limit is not certain.
     """
     rows = max(limit, _FIRST_ROWS)
     for reader, parts in coming:
@@ -201,10 +201,11 @@ def _spans(
     gap: int,
     peek: int,
 ) -> list[Span]:
-    """What rows of some columns of a file need: whole pages, or parts of those that are large or few of whose
-    rows are wanted.
+    """The data of a file that rows of some columns need.
 
-    `peek` bytes are fetched with what describes a page, after it: there its first rows are.
+    These are whole pages, or parts of pages that are large or of which few rows are needed.
+
+    `peek` bytes after the description of a page are fetched with it: they contain its first rows.
     """
     whole: list[Span] = []
     in_part: list[tuple[kernels.LeafColumn, I64Array, int]] = []
@@ -232,14 +233,14 @@ def _spans(
 
 
 def _part_spans(leaf: kernels.LeafColumn, ranges: I64Array, rows: int) -> Iterator[Span]:
-    """What ranges of rows of one page need, for at most `rows` rows at a time."""
+    """The data that ranges of rows of a page need, for at most `rows` rows at a time."""
     for low, high in ranges.tolist():
         for first in range(low, high, rows):
             last = min(first + rows, high)
             try:
                 found = leaf.data_ranges(np.array([[first, last]]))
             except kernels.NotResidentError:
-                return  # only the data say where the rest is, which is fetched when it is needed
+                return  # the position of the rest depends on the data; it is fetched when it is needed
             for offset, length in found:
                 yield Span(offset, length, first, last)
 

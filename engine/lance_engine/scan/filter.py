@@ -1,4 +1,4 @@
-"""A filter as steps: which columns to read first, and what each step leaves for the next."""
+"""A filter as steps: which columns to read first, and which rows remain for the next step."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ from lance_engine.scan.selection import Selection
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Schema
 
-# A step reads single rows once the earlier ones left less than this share.
+# A step reads individual rows if less than this share remains after earlier steps.
 _FEW_SHARE = 1 / 4
-# So many rows must have been tested for what passed to outweigh the guess.
+# Number of tested rows after which the observed share replaces the guess.
 _PRIOR_ROWS = 20_000
 # Relative cost per row of decoding and testing values.
 _STRING_COST, _NESTED_COST, _MATCH_COST = 10.0, 12.0, 8.0
-# What passes, as long as nothing is known.
+# The assumed share of passing rows before any row was tested.
 _PASSING = {"=": 0.02, "<>": 0.95, "in": 0.1, "null": 0.2, "match": 0.2}
 _PASSING_OTHERWISE = 0.4
 
 
 class Step:
-    """Conditions on the same columns, tested together, and how many rows passed so far.
+    """Conditions on the same columns, tested together, and the number of rows that passed so far.
 
-    Columns in `paths` are fields of structs, whose nulls only a reader knows.
+    Columns in `paths` are struct fields, whose nulls only a reader knows.
     """
 
     def __init__(self, nodes: Collection[Node], paths: AbstractSet[str]) -> None:
         self.node = conjunction(nodes)
         self.names = tuple(sorted(columns_of(self.node)))
         self.can_fail = any(_can_fail(node) for node in nodes)
-        #: the conditions as the kernels test them while decoding, if they can
+        #: the conditions in the form that kernels test while decoding, if possible
         self.native = native_tests(tuple(nodes)) if paths.isdisjoint(self.names) else None
         self._cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
 
     def count(self, tested: int, passed: int) -> None:
-        """Update the counts; an update lost between threads does not matter."""
+        """Update the counts; losing an update between threads does not matter."""
         self._tested += tested
         self._passed += passed
 
@@ -75,10 +75,10 @@ class Step:
 
 
 class FilterSteps:
-    """The conjuncts of a filter in the order of what they cost and exclude.
+    """The conjuncts of a filter, ordered by cost and selectivity.
 
-    Conditions that can fail, such as casts, come last and in the order in which they were written: others may
-    protect them. Fields of structs are columns of their own here, called by their paths.
+    Conditions that can fail, such as casts, come last and in their original order: earlier ones may protect
+    them. Struct fields are treated as separate columns, named by their paths.
     """
 
     def __init__(self, filter: Node, schema: Schema) -> None:
@@ -97,7 +97,7 @@ class FilterSteps:
 
     @property
     def are_native(self) -> bool:
-        """Whether the kernels can test everything, so that testing many rows at once takes no memory."""
+        """Whether kernels can test everything, so that testing many rows at once takes no memory."""
         return all(step.native is not None for step in (*self._steps, *self._fallible))
 
     def ordered(self) -> list[Step]:
@@ -110,7 +110,7 @@ class FilterSteps:
 class Passing:
     """The rows of a selection that passed so far, and the columns that were read for them.
 
-    While many pass, they are a mask over the selection; when few do, a separate selection.
+    While many rows pass, they are a mask over the selection; if few do, a separate selection.
     """
 
     def __init__(self, reader: RowsReader, selection: Selection, live: pa.BooleanArray | None) -> None:
@@ -122,7 +122,7 @@ class Passing:
         self.decoded = 0
 
     def test(self, step: Step, coded: Callable[[str], bool], wanted: Collection[str]) -> None:
-        """Keep the rows that pass `step` too; of the columns read, keep those that are `wanted`.
+        """Keep only the rows that pass `step`; of the columns read, keep those that are `wanted`.
 
         Columns for which `coded` is true are read as dictionaries.
         """
@@ -139,7 +139,7 @@ class Passing:
         step.count(tested, self.count)
 
     def _tested_natively(self, step: Step) -> pa.BooleanArray | None:
-        """The outcome of a step that the kernels test, unless its columns are available anyway."""
+        """The result of a step that kernels test, unless its columns are already available."""
         if step.native is None or all(name in self.columns for name in step.names):
             return None
         projection = step.native.projection(self.reader)
@@ -169,20 +169,20 @@ class Passing:
         return mask
 
     def dense_mask(self, distance: int) -> pa.BooleanArray | None:
-        """Which rows of a range pass, if these are on average at most `distance` apart; else None.
+        """The passing rows of a range, if they are at most `distance` apart on average; otherwise None.
 
-        Also None if they are one run, which `compress` makes the selection without a copy.
+        Also None if they are a single run, for which `compress` avoids a copy.
         """
         is_dense = self.selection.is_range and self.count * distance >= self.selection.count
         return self._mask if is_dense and self._run() is None else None
 
     def compress(self) -> None:
-        """Leave the rows that do not pass out of the selection and the columns; some row must pass."""
+        """Remove rows that do not pass from the selection and the columns; some row must pass."""
         run = self._run()
         mask, self._mask = self._mask, None
         if mask is None or self.count == self.selection.count:
             return
-        if run is not None and 2 * self.count >= self.selection.count:  # a slice keeps the whole array alive
+        if run is not None and 2 * self.count >= self.selection.count:  # a slice keeps the whole array
             self.columns = {name: array.slice(run[0], self.count) for name, array in self.columns.items()}
             self.selection = self.selection.part(*run)
             return
@@ -190,7 +190,7 @@ class Passing:
         self.selection = self.selection.where(mask)
 
     def _run(self) -> tuple[int, int] | None:
-        """Where the rows of a range that pass begin and end, if no other row is between them."""
+        """The begin and end of the passing rows of a range, if they are contiguous."""
         if self._mask is None or not self.selection.is_range:
             return None
         first = int(pc.index(self._mask, True).as_py())
@@ -199,7 +199,7 @@ class Passing:
 
 
 def _with_paths(filter: Node, schema: Schema) -> Node:
-    """The filter over fields of structs as columns that are read alone."""
+    """The filter with struct fields as columns that are read separately."""
 
     def as_column(node: Node) -> Node:
         if isinstance(node, Column) and len(node.parts) > 1:

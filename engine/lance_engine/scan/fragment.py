@@ -1,4 +1,4 @@
-"""Reading the rows of one fragment: finding its columns in its data files."""
+"""Reads the rows of a fragment: finds its columns in its data files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FragmentReader(RowsReader):
         self._forget_files()
 
     def meet(self) -> bool:
-        """Whether single rows were looked up before; records that they are now."""
+        """Whether single rows were looked up before; records that this has happened."""
         met, self._looked_up = self._looked_up, True
         return met
 
@@ -116,9 +116,9 @@ class FragmentReader(RowsReader):
         if self._layout.is_legacy(field):
             from lance_engine.file.legacy_fields import LegacyFieldBuilder
 
-            # Each file has what is around its own leaves, lists that later files hold again as well.
+            # Each file repeats the parents of its own leaves, including lists that later files also contain.
             return LegacyFieldBuilder(self._legacy_file(next(field.leaves())), self.rows)
-        # Where a file has more rows, the manifest says how many count; where it has fewer, those can be read.
+        # If a file has more rows, the manifest determines how many count; if it has fewer, those can be read.
         return FieldBuilder(self._place, self.rows, may_differ=True)
 
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
@@ -142,13 +142,13 @@ class FragmentReader(RowsReader):
         return file
 
     def holds(self, leaf: Field) -> bool:
-        """Whether the column of a leaf exists in the files; if not, all its values are null."""
+        """Whether the column of a leaf exists in the files; otherwise all its values are null."""
         return leaf.id in self._layout.places
 
     def zone_map(self, leaf: Field, name: str) -> ZoneMap | None:
         """The zone map of a stored leaf outside of lists, if it has one; `name` is its path, for errors."""
         if leaf.is_json:
-            return None  # the order of binary values is not that of their texts
+            return None  # binary values are ordered differently than their texts
         if leaf.id not in self._zone_maps:
             from lance_engine.file.zone_map import read_zone_map
 
@@ -158,7 +158,7 @@ class FragmentReader(RowsReader):
                 file, column = self._place(leaf)
                 found = read_zone_map(file, column, leaf, name)
                 if found is not None and found.rows != self.rows:
-                    found = None  # it describes rows that do not count, or not all that do
+                    found = None  # it covers rows that do not count, or not all that do
             self._zone_maps[leaf.id] = found
             if found is not None:
                 METADATA.grew(self, found.minimum.nbytes + found.maximum.nbytes + found.null_count.nbytes)

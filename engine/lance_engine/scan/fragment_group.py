@@ -1,6 +1,6 @@
-"""Several small fragments read as one: opening the files of each alone costs more than decoding its rows.
+"""Reads several small fragments as one: opening each of their files costs more than decoding its rows.
 
-Local files are mapped. Of remote ones those are read so that are fetched as a whole anyway.
+Local files are mapped. Remote files are included if they are fetched completely anyway.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 U32Array = npt.NDArray[np.uint32]
 I64Array = npt.NDArray[np.int64]
 
-# Versions whose files the kernels open.
+# Versions of files that kernels can open.
 _VERSIONS = frozenset([(2, 1), (2, 2)])
-# The first group has at most this many fragments, every other one four times as many as the one before.
+# Maximum number of fragments in the first group; each later group has up to four times as many.
 _FIRST_FRAGMENTS = 4
 
 
 class GroupUnreadableError(Exception):
-    """Something is damaged or unknown to the kernels: reading the fragments one by one shows what."""
+    """Something is damaged or unknown to the kernels: reading the fragments one by one reports it."""
 
 
 class FragmentGroup(RowsReader):
-    """Fragments of files with the same columns; their rows are numbered through."""
+    """Fragments of files with the same columns; their rows are numbered consecutively."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class FragmentGroup(RowsReader):
         return self._snapshot.is_local
 
     def contents(self, names: Sequence[str | Field], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
-        """The files that hold some columns, each with the first of its rows, of fragments that are not local.
+        """The remote files with some columns, each with its first row.
 
-        They are fetched as a whole when a column is first read.
+        They are fetched completely when a column is first read.
         """
         with self.placed():
             numbers = self._layout.projected(tuple(names), coded.intersection(names)).columns
@@ -147,7 +147,7 @@ class FragmentGroup(RowsReader):
     @staticmethod
     def _place_error(error: BaseException) -> GroupUnreadableError | None:
         if isinstance(error, StorageError):
-            return None  # it would only be requested again
+            return None  # it would only be fetched again
         known = (LanceError, kernels.CorruptDataError, kernels.UnsupportedError, RuntimeError, OSError)
         return GroupUnreadableError(str(error)) if isinstance(error, known) else None
 
@@ -179,7 +179,7 @@ class FragmentGroup(RowsReader):
         return FileGroup.mapped(places)
 
     def _opened(self, number: int) -> list[FileContents]:
-        """The remote files with this number of each fragment, of which nothing may have been fetched yet."""
+        """The remote files with this number of each fragment, if nothing of them was fetched yet."""
         found = self._contents.get(number)
         if found is None:
             files = [fragment.files[number] for fragment in self._fragments]
@@ -190,7 +190,7 @@ class FragmentGroup(RowsReader):
 
 
 class FragmentGrouping:
-    """Which neighbouring fragments of a snapshot are read as one."""
+    """Groups the neighbouring fragments of a snapshot that are read as one."""
 
     def __init__(
         self,
@@ -200,11 +200,11 @@ class FragmentGrouping:
         *,
         few: bool = False,
     ) -> None:
-        """For scans of the columns `names`, in batches of up to `most_rows` rows, of `few` rows in all."""
+        """For scans of the columns `names`, in batches of up to `most_rows` rows, of `few` rows in total."""
         self.snapshot = snapshot
         self._most_rows = most_rows
         fields = top_level_fields(snapshot.schema, names)
-        #: of what is not local no more should be fetched than few rows need
+        #: maximum remote data to fetch if few rows are needed
         self._fetches = not few and not snapshot.is_local
         self._possible = not any(node.is_blob_v2 for field in fields for node in field.walk())
         self._local: dict[int | None, bool] = {}
@@ -221,7 +221,7 @@ class FragmentGrouping:
         )
 
     def joins(self, group: Sequence[Fragment], rows: int, fragment: Fragment) -> bool:
-        """Whether a fragment can follow those of a group of `rows` rows."""
+        """Whether a fragment can be added to a group of `rows` rows."""
         first = group[0].files
         return (
             rows + fragment.physical_rows <= self._most_rows
@@ -233,7 +233,7 @@ class FragmentGrouping:
         )
 
     def give_up(self) -> None:
-        """Stop grouping: something about the files needs the interpreter."""
+        """Stop grouping: something about the files requires the interpreter."""
         self._possible = False
 
     def _is_read_whole(self, file: DataFile) -> bool:
@@ -246,7 +246,7 @@ class FragmentGrouping:
             try:
                 store = self.snapshot.store if base_id is None else self.snapshot.base_store(base_id)
                 self._local[base_id] = store.local_path("data") is not None
-            except LanceError:  # which is raised where the file is needed
+            except LanceError:  # the error is raised where the file is needed
                 self._local[base_id] = False
         return self._local[base_id]
 
@@ -257,10 +257,11 @@ def together(
     reader_for: Callable[[int], FragmentReader],
     limit: int | None,
 ) -> Iterator[tuple[RowsReader, list[Part]]]:
-    """What is left of fragments, neighbours of which all rows are left as one.
+    """The remaining rows of fragments, with completely remaining neighbours combined.
 
-    The first groups are small: callers that need few rows don't wait for many files. None extends past the
-    fragment in which `limit` rows are complete, if all of them are wanted: what follows is almost never read.
+    The first groups are small, so that callers who need few rows do not wait for many files. If all rows
+    count, no group extends beyond the fragment in which `limit` rows are complete: later rows are almost
+    never read.
     """
     group: list[Fragment] = []
     rows, most, tested = 0, _FIRST_FRAGMENTS, False

@@ -1,4 +1,4 @@
-"""What fragments share whose files hold the same columns: where fields are stored, and as which types."""
+"""What fragments with the same columns in their files share: where fields are, and their types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field, Schema
     from lance_engine.table.snapshot import Snapshot
 
-#: Columns by their names or paths, or as top-level fields of whose children some may be left out.
+#: Columns by name or path, or as top-level fields with only some of their children.
 Names = tuple["str | Field", ...]
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
@@ -40,7 +40,7 @@ class OutputColumn(NamedTuple):
 
 
 class ProjectedColumns(NamedTuple):
-    """Some columns, those of the system included, of every fragment of a layout."""
+    """Some columns, including system columns, of every fragment of a layout."""
 
     schema: pa.Schema
     """As the scan promises them."""
@@ -58,19 +58,20 @@ class ProjectedColumns(NamedTuple):
 
 
 class FragmentLayout:
-    """Immutable except for what it keeps of its answers; threads may share it."""
+    """Immutable except for its caches; thread-safe."""
 
     def __init__(self, schema: Schema, files: tuple[_FileColumns, ...]) -> None:
         self._schema = schema
         self._legacy = {number for number, (version, *_) in enumerate(files) if version == "0.1"}
-        #: field id -> (file, column); of two files that hold the same field the later one counts
+        #: field id -> (file, column); if two files contain the same field, the later one is used
         self.places = {
             field_id: (number, column)
             for number, file in enumerate(files)
             for field_id, column in _columns_of(*file)
             if field_id >= 0 and column >= 0
         }
-        # Files of version 2.0 hold structs apart from their fields; they are not null, even without any.
+        # Files of version 2.0 store structs separately from their fields; they are not null, even without
+        # fields.
         self._structs_2_0 = {
             field_id for field_id, (number, _) in self.places.items() if files[number][0] == "2.0"
         }
@@ -81,7 +82,7 @@ class FragmentLayout:
         return bool(self._legacy) and self.places[next(field.leaves()).id][0] in self._legacy
 
     def stored(self, field: Field) -> Field | None:
-        """The field as far as the files hold it: what it lacks, or all of it where None, reads as null."""
+        """The field as stored in the files: missing parts, or all of it if None, are read as null."""
         if field.is_leaf:
             return field if field.id in self.places else None
         children = tuple(part for child in field.children if (part := self.stored(child)) is not None)
@@ -90,13 +91,13 @@ class FragmentLayout:
         return field if children == field.children else replace(field, children=children)
 
     def _is_stored_struct(self, field: Field) -> bool:
-        """Whether a struct is stored itself, whatever is stored of its fields."""
+        """Whether a struct itself is stored, whatever fields are stored."""
         return field.logical_type == "struct" and field.id in self._structs_2_0
 
     def _by_file(self, field: Field) -> tuple[Field, ...]:
         """A stored field as one field for each file with some of its leaves.
 
-        Every leaf says which structs around it are null, and those of different files may disagree.
+        Every leaf stores which parent structs are null, and leaves in different files may disagree.
         """
         numbers = dict.fromkeys(self.places[leaf.id][0] for leaf in field.leaves())
         if len(numbers) == 1:
@@ -111,10 +112,9 @@ class FragmentLayout:
         return replace(field, children=held) if held else None
 
     def _stored_part(self, wanted: Field, full: Field) -> Field | None:
-        """`stored` of a field with some of the children of `full`.
+        """`stored` for a field with some of the children of `full`.
 
-        Where the files hold none of these, but others, there is one of the others, which says what structs
-        are null.
+        If the files contain only other children, one of these is included, to know which structs are null.
         """
         if wanted.is_leaf or wanted.children == full.children:
             return self.stored(wanted)
@@ -134,7 +134,7 @@ class FragmentLayout:
         return ()
 
     def columns(self, fields: Iterable[Field]) -> dict[int, list[int]]:
-        """The columns that hold fields and what is below them, by number of their file."""
+        """The columns that contain fields and their descendants, by file number."""
         found: dict[int, list[int]] = {}
         for top in fields:
             for field in top.walk():

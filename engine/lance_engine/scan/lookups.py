@@ -1,4 +1,4 @@
-"""Which reader looks up which of the rows that are requested by address."""
+"""Assigns the rows that are requested by address to readers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 U64Array = npt.NDArray[np.uint64]
 
-# So many fragments are read as one, if none has more rows than that: their rows are numbered by 32 bits.
+# Maximum number of fragments that are read as one, and rows of each: rows are numbered with 32 bits.
 _GROUP_FRAGMENTS, _MOST_FRAGMENTS = 4, 1024
 _MOST_ROWS = 1 << 15
 
 
 class Lookup(NamedTuple):
-    """Rows at ascending offsets of `reader`, and which of the sorted addresses they have."""
+    """Rows at ascending offsets of `reader`, and their positions in the sorted addresses."""
 
     reader: RowsReader
     offsets: npt.NDArray[np.uint32]
@@ -65,10 +65,10 @@ def lookups(
 
 
 class _Groups:
-    """Small fragments met for the first time, which are read together.
+    """Small fragments that are used for the first time and read together.
 
-    To open the files of each alone takes longer than reading a few rows. What is met again is opened by
-    itself, and kept.
+    Opening each of their files takes longer than reading a few rows. Fragments that are used again are opened
+    separately, and cached.
     """
 
     def __init__(self, snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], names: Names) -> None:
@@ -78,7 +78,7 @@ class _Groups:
         self._groups: list[tuple[list[Fragment], list[Lookup]]] = []
 
     def add(self, fragment: Fragment, lookup: Lookup) -> bool:
-        """Whether the rows of a fragment can be looked up with those of others."""
+        """Whether the rows of a fragment can be looked up together with others."""
         if not self._grouping.takes(fragment):
             return False
         group = self._groups[-1][0] if self._groups else []

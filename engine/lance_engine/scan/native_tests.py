@@ -1,8 +1,8 @@
-"""Conditions that the kernels test while they decode, so that the values never become arrays.
+"""Conditions that the kernels test while decoding, so that the values never become arrays.
 
-Those are comparisons of a top-level column, or of its remainder, with constants, lists of constants, and
-searches for text. Strings are tested as they are stored where that is possible: once per dictionary entry, or
-symbol by symbol.
+These are comparisons of a top-level column, or of its remainder, with constants and lists of constants, and
+text searches. Strings are tested in their encoded form if possible: once per dictionary entry, or symbol by
+symbol.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
 
-# More tests would read their columns too often.
+# With more tests, their columns would be read too often.
 _MOST_TESTS = 4
-# The automaton of a test has a state for every byte of what it looks for.
+# The automaton of a test has a state for every byte of its text.
 _LONGEST_TEXT = 240
 _RANGES = ("=", "<", "<=", ">", ">=")
 
@@ -51,7 +51,7 @@ class NativeTests:
     """By the name of such a column: the column that is tested, and how."""
 
     def projection(self, reader: RowsReader) -> Projection | None:
-        """What reads the truth values; None if the reader has no such columns or cannot test them."""
+        """A reader for the truth values; None if the columns are missing or cannot be tested."""
         return reader.tests(self, self.tests)
 
 
@@ -69,7 +69,7 @@ class _Compiler:
         self.tests: dict[str, tuple[str, kernels.ValueTest]] = {}
 
     def conjunction(self, nodes: Sequence[Node]) -> Node | None:
-        """Conditions that must all hold; those that bound one column become one range."""
+        """Conditions that must all be true; those that bound the same column become one range."""
         bounds: dict[Column, list[Comparison]] = {}
         compiled: list[Node | None] = []
         for node in nodes:
@@ -132,7 +132,7 @@ class _Compiler:
 
 
 def _is_single(column: Column) -> bool:
-    """Whether it is a top-level column stored as the values it has."""
+    """Whether it is a top-level column that is stored without conversion."""
     return (
         len(column.parts) == 1 and column.stored_type == column.type and column.parts[0] not in SYSTEM_FIELDS
     )
@@ -152,7 +152,7 @@ def _is_number(node: Comparison) -> bool:
 
 
 def _integer_bits(kind: pa.DataType) -> int | None:
-    """The width of values that compare as the integers they are stored as."""
+    """The width of values that can be compared as integers in their stored form."""
     if at.is_integer(kind) or at.is_temporal(kind) or at.is_decimal128(kind):
         return (
             int(kind.bit_width)
@@ -179,14 +179,14 @@ def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.Valu
         if op in ("=", "<=", "<"):
             high = min(high, number - (op == "<"))
     if low > high:
-        low, high = most, least  # nothing is in this range
+        low, high = most, least  # this range is empty
     first, last = (end.to_bytes(bits // 8, "little", signed=signed) for end in (low, high))
     return kernels.integer_range_test(bits, signed, first, last, False)
 
 
 def _remainder_test(op: str, kind: pa.DataType, divisor: pa.Scalar, constant: pa.Scalar) -> kernels.ValueTest:
     least, most, number = -(1 << 63), (1 << 63) - 1, constant.as_py()
-    # What is below or above a number is what is not from it on, or not up to it.
+    # Below or above a number is expressed as not from it on, or not up to it.
     negate = op in ("<>", "<", ">")
     low = number if op in ("=", "<>", ">=", "<") else least
     high = number if op in ("=", "<>", "<=", ">") else most
@@ -204,7 +204,7 @@ def _float_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.Valu
         if math.isnan(number):
             if bound.total:
                 return None
-            # Only NaN reaches up to NaN, and everything else stays below it.
+            # Only NaN is at or above NaN, and all other values are below it.
             if op in ("=", ">="):
                 low, high = math.inf, -math.inf
             elif op == ">":

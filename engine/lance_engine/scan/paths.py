@@ -1,4 +1,4 @@
-"""Which columns a scan or a lookup returns: top-level ones, or fields of structs by their paths."""
+"""The columns that a scan or lookup returns: top-level ones, or struct fields by path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def field_path(schema: Schema, path: str) -> tuple[Field, ...]:
-    """The fields from the top to the one that `path` names; ColumnNotFoundError suggests a name.
+    """The fields from the top level to the one with this `path`; ColumnNotFoundError suggests a name.
 
     ``s.b`` is field ``b`` of the struct ``s``. Backticks quote names with a dot in them.
     """
@@ -52,9 +52,9 @@ def path_text(schema: Schema, names: Sequence[str]) -> str | None:
 
 
 def narrowed(path: Sequence[Field]) -> Field:
-    """The first field of a path with only those below it that lead to the last one.
+    """The first field of a path, with only the descendants that lead to the last one.
 
-    A packed struct is stored as one, and remains whole.
+    A packed struct is stored as one column, and is not reduced.
     """
     below = path[-1]
     for field in reversed(path[:-1]):
@@ -73,7 +73,7 @@ def places_below(path: Sequence[Field]) -> tuple[int, ...]:
 
 
 def is_struct_path(path: Sequence[Field]) -> bool:
-    """Whether a path leads through structs only, so that a row has one value at its end."""
+    """Whether a path only leads through structs, so that a row has a single value."""
     return all(field.logical_type == "struct" for field in path[:-1])
 
 
@@ -92,7 +92,7 @@ def column_names(schema: Schema, columns: Any) -> tuple[Any, ...]:
 
 
 def arrow_field(schema: Schema, name: str) -> pa.Field:
-    """A column of a scan, called as it was requested; null where a struct around it is."""
+    """A column of a scan, under its requested name; null if a parent struct is null."""
     if name in SYSTEM_FIELDS:
         return SYSTEM_FIELDS[name]
     path = field_path(schema, name)
@@ -109,7 +109,7 @@ def arrow_field(schema: Schema, name: str) -> pa.Field:
 
 
 def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, ...]:
-    """Columns with what paths lead to below their top-level fields, which come once each.
+    """Columns whose top-level fields only contain the descendants on some paths; without duplicates.
 
     The fields of a struct are in the order of the schema.
     """
@@ -131,16 +131,16 @@ def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, .
 
 
 def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
-    """A struct with only the fields that some paths lead to; None where one leads to no field.
+    """A struct with only the fields on some paths; None if a path does not lead to a field.
 
-    The case of names does not matter, unless more than one field is called so.
+    Names are case-insensitive, unless several fields differ only in case.
     """
     ids: set[int] = set()
     for path in paths:
         reached = field
         for name in path:
             if reached.logical_type != "struct":
-                break  # what is left of the path is about the value
+                break  # the rest of the path refers to the value
             named = [child for child in reached.children if child.name.lower() == name.lower()]
             if len(named) != 1:
                 return None
@@ -150,14 +150,14 @@ def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
 
 
 def paths_below(field: Field) -> list[str]:
-    """The paths to what a struct has, through structs only."""
+    """The paths to the fields of a struct, only through structs."""
     if field.logical_type != "struct":
         return [field.name]
     return [f"{field.name}.{path}" for child in field.children for path in paths_below(child)]
 
 
 def top_level_fields(schema: Schema, names: Iterable[str | Field]) -> list[Field]:
-    """The top-level fields that columns are or are below of, without the columns of the system."""
+    """The top-level fields of columns, without system columns."""
     return [
         field_path(schema, name)[0] if isinstance(name, str) else name
         for name in names
@@ -166,7 +166,7 @@ def top_level_fields(schema: Schema, names: Iterable[str | Field]) -> list[Field
 
 
 def _with_only(field: Field, ids: set[int]) -> Field:
-    """A field with those below it that lead to some others; a packed struct remains whole."""
+    """A field with only the descendants that lead to some others; a packed struct is not reduced."""
     if field.id in ids or field.is_leaf:
         return field
     children = (

@@ -1,4 +1,4 @@
-"""Which rows a scan has to read: row ids, then indices, then zone maps narrow them down."""
+"""Determines which rows a scan has to read, from row ids, indices and zone maps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Rows of one reader that are read at once."""
+    """Rows of a reader that are read at once."""
 
     reader: RowsReader
     selection: Selection
@@ -69,7 +69,7 @@ class Piece(NamedTuple):
 
 
 class FilterPlan:
-    """A filter, and what row ids, indices and zone maps say about it: found once for all its scans."""
+    """A filter, with the results of row ids, indices and zone maps, which all its scans share."""
 
     def __init__(
         self,
@@ -80,13 +80,13 @@ class FilterPlan:
         indices: bool = True,
         parts: Sequence[FilterPlan] = (),
     ) -> None:
-        """`parts` are plans, made with the same options, of the conditions whose conjunction `filter` is.
+        """`parts` are plans, created with the same options, of the conditions whose conjunction is `filter`.
 
-        What they found is not sought again.
+        Their results are reused.
         """
         self.filter = filter
         self.lookup = _joined_lookup(parts) if parts else _lookup(snapshot, filter)
-        #: what has to be tested on rows, where neither an index nor a zone map makes that needless
+        #: the filter to test on rows for which neither an index nor a zone map makes that unnecessary
         self.tested = filter if self.lookup is None else self.lookup.residual
         self.indexed: IndexSearch | None = None
         if indices and self.tested is not None:
@@ -95,7 +95,7 @@ class FilterPlan:
 
 
 class ScanPlan:
-    """What a filter leaves of a snapshot, or of some splits of it."""
+    """The remaining rows of a snapshot, or of some splits of it, for a filter."""
 
     def __init__(
         self,
@@ -106,19 +106,19 @@ class ScanPlan:
         *,
         read_together: Callable[[Fragment], bool] = lambda _: False,
     ) -> None:
-        """`read_together` says about small fragments whether their files are opened with those of others."""
+        """`read_together` decides whether the files of small fragments are opened together."""
         self._snapshot = snapshot
         self._read_together = read_together
         self._reader_for = reader_for
         self._splits = splits
-        #: what has to be tested on rows, where neither an index nor a zone map makes that needless
+        #: the filter to test on rows for which neither an index nor a zone map makes that unnecessary
         self.filter = None if filter is None else filter.tested
         self._lookup = None if filter is None else filter.lookup
         self._indexed = None if filter is None else filter.indexed
         self._pruner = None if filter is None else filter.pruner
 
     def leaves_at_most(self, rows: int) -> bool:
-        """Whether row ids or an index say that no more rows are left, whatever else there is to test."""
+        """Whether row ids or an index exclude all rows."""
         if self._lookup is not None:
             ranges = self._lookup.addresses
             return int((ranges[:, 1] - ranges[:, 0]).sum()) <= rows
@@ -133,7 +133,7 @@ class ScanPlan:
     def fragments(
         self, least: int, metrics: ScanMetrics | None = None, first: int = MOST_AHEAD
     ) -> Iterator[tuple[Fragment, list[Part]]]:
-        """What is left of each fragment or split; those with nothing left are not among them.
+        """The remaining rows of each fragment or split; those without any are left out.
 
         Rows on which the filter need not be tested make a separate part from `least` rows on. Of
         fragments that are not local, `first` are looked at together to begin with.
@@ -172,16 +172,16 @@ class ScanPlan:
             yield fragment, parts
 
     def _extent(self) -> tuple[int, int]:
-        """How many fragments and rows there are to look at."""
+        """The total number of fragments and rows."""
         if self._splits is None:
             return len(self._snapshot.fragments), self._snapshot.physical_rows
         rows = sum(max(0, stop - start) for _, start, stop in self._clamped())
         return len({split.fragment_id for split in self._splits}), rows
 
     def _clamped(self) -> Iterator[tuple[Fragment, int, int]]:
-        """The ranges [start, stop) of rows of the splits, as far as there are rows.
+        """The ranges [start, stop) of rows of the splits, limited to existing rows.
 
-        Fragments are described one by one: callers that need few rows do not wait for all of them.
+        Fragments are described one by one, so that callers who need few rows do not wait for all of them.
         """
         if self._splits is None:
             for fragment in self._snapshot.fragments:
@@ -227,7 +227,7 @@ class ScanPlan:
         return parts
 
 
-# What narrows a filter down is imported with the first filter: scans of all rows do without it.
+# Imported with the first filter, because scans of all rows do not need it.
 
 
 def _lookup(snapshot: Snapshot, filter: Node) -> RowIdMatches | None:
@@ -245,7 +245,7 @@ def _search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
 
 
 def _joined_lookup(parts: Sequence[FilterPlan]) -> RowIdMatches | None:
-    """What the lookups of all parts leave, None if none of them has one."""
+    """The rows that the lookups of all parts allow, None if there are no lookups."""
     from lance_engine.expr.build import conjunction
 
     lookups = [part.lookup for part in parts if part.lookup is not None]
@@ -257,7 +257,7 @@ def _joined_lookup(parts: Sequence[FilterPlan]) -> RowIdMatches | None:
 
 
 def _joined_search(snapshot: Snapshot, parts: Sequence[FilterPlan]) -> IndexSearch | None:
-    """What indices found for all parts; those that did not help with single parts may help with several."""
+    """The index results for all parts; those that were not useful for single parts may be useful together."""
     from lance_engine.expr.build import conjunction
 
     found = [part.indexed for part in parts if part.indexed is not None]
@@ -287,7 +287,7 @@ def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, 
 
 
 def pieces(reader: RowsReader, part: Part, rows: int, borders: Sequence[int] | None) -> Iterator[Piece]:
-    """A part cut into pieces of at most `rows` rows; ranges end at `borders`, where these matter."""
+    """A part divided into pieces of at most `rows` rows; ranges end at `borders`, if these matter."""
     ranges = part.ranges
     if len(ranges) == 1:
         begin, end = int(ranges[0, 0]), int(ranges[0, 1])

@@ -1,4 +1,4 @@
-"""The threads that decode: results in order, read-ahead bounded."""
+"""The decoding threads: results in order, with limited read-ahead."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lance_engine.tasks import Pool, Task
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
-#: From so many rows on that are looked up in local files, several threads share the work: for fewer they only
-#: get in each other's way.
+#: Minimum number of rows looked up in local files for which several threads share the work: for fewer rows,
+#: they only slow each other down.
 PARALLEL_ROWS = 256
 
 
 def num_threads() -> int:
-    """Threads that decode at the same time: ``LANCE_SQL_THREADS``, else one per processor."""
+    """Number of decoding threads: ``LANCE_SQL_THREADS``, by default one per processor."""
     configured = os.environ.get("LANCE_SQL_THREADS", "")
     return max(1, int(configured)) if configured.isdigit() else processors()
 
@@ -32,15 +32,16 @@ def _pool(process: int) -> Pool:
 
 
 def ordered_map(work: Callable[[Work], Result], tasks: Iterator[Work], read_ahead: int) -> Iterator[Result]:
-    """`work` over `tasks` on the decoding threads, results in the order of the tasks.
+    """`work` for `tasks` on the decoding threads, with results in the order of the tasks.
 
-    At most `read_ahead` results wait or are being made. Closing the iterator cancels what has not begun.
+    At most `read_ahead` results are waiting or being computed. Closing the iterator cancels tasks that have
+    not started.
     """
     first = next(tasks, None)
     if first is None:
         return
     second = next(tasks, None)
-    if second is None:  # a hand-over to another thread would cost more than it gains
+    if second is None:  # using another thread would cost more than it gains
         yield work(first)
         return
     pool = _pool(os.getpid())

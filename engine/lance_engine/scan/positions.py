@@ -1,4 +1,4 @@
-"""Positions of rows among those that are not deleted, and the addresses that they stand for."""
+"""Converts positions of rows that are not deleted to addresses."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _REMEDY = {
     "positions": "Pass whole numbers from 0; take() reads rows by row id, to_table() reads columns by name",
 }
 
-#: for each fragment, how many live rows it and those before it have
+#: for each fragment, the number of live rows in it and in all earlier ones
 _ends: OwnedValues[Snapshot, npt.NDArray[np.uint64]] = OwnedValues()
 
 
 def row_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.uint64]:
-    """Row ids or positions, as `what` says, as unsigned numbers; InvalidArgumentError for anything else."""
+    """Row ids or positions (`what`) as unsigned numbers; InvalidArgumentError for invalid values."""
     try:
         found = np.asarray(values)
     except ValueError:  # such as lists of different lengths
@@ -84,7 +84,7 @@ def addresses_at(snapshot: Snapshot, positions: npt.NDArray[np.uint64]) -> npt.N
         offsets = positions[here] - begin
         deleted = snapshot.deleted_rows(fragments[place])
         if deleted is not None:
-            # So many live rows are before each deleted one: each that is passed moves an offset by one.
+            # The number of live rows before each deleted one: each deleted row shifts an offset by one.
             before = deleted.astype(np.int64) - np.arange(len(deleted))
             offsets += np.searchsorted(before, offsets.astype(np.int64), side="right").astype(np.uint64)
         addresses[here] = (np.uint64(fragments[place].id) << np.uint64(32)) | offsets

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from lance_engine.scan.layout import OutputColumn, ProjectedColumns
     from lance_engine.scan.reader import RowsReader
 
-# Bytes from which on it matters whether a value is copied.
+# Minimum size in bytes at which copying a value matters.
 _WIDE_VALUE = 128
 
 U32Array = npt.NDArray[np.uint32]
 
 
 class BuiltField(NamedTuple):
-    """A decoder, and per file the leaves whose bytes can be fetched ahead."""
+    """A decoder, and per file the leaves whose bytes can be prefetched."""
 
     decoder: kernels.Field
     leaves: dict[LeafSource, list[kernels.LeafColumn]]
@@ -40,7 +40,7 @@ class BuiltField(NamedTuple):
 
 
 class Decoders:
-    """What decodes some columns, or tests of columns, in a fixed order. Immutable."""
+    """Decodes some columns, or tests of columns, in a fixed order. Immutable."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Decoders:
             self.schema, self.decoded = columns.schema, columns.decoded
             self.outputs, self.required = columns.outputs, columns.required
             self.is_plain = columns.is_plain
-        #: the column with the fewest rows, where one has too few
+        #: the column with the fewest rows, if one has too few
         self.short = min((built.short for built in fields if built.short is not None), default=None)
         leaves: dict[LeafSource, list[kernels.LeafColumn]] = {}
         for built in fields:
@@ -69,7 +69,7 @@ class Decoders:
         self.is_local = all(file.is_local for file in leaves)
         #: name, first row of each page and then the number of rows, of leaves with an item per row
         self.pages = [(leaf.name, leaf.page_starts) for _, found in self.leaves for leaf in found]
-        #: rows at which a batch of wide values should end: within a page these need not be copied
+        #: rows at which a batch of wide values should end: values within a page need not be copied
         self.borders = sorted(
             {
                 start
@@ -82,7 +82,7 @@ class Decoders:
         )
 
     def narrowed(self, names: Collection[str]) -> Decoders:
-        """The same, with the decimals of these columns in 64 bits."""
+        """A copy with the decimals of these columns in 64 bits."""
         indices = [index for index, name in enumerate(self.decoded.names) if name in names]
         if not indices:
             return self
@@ -107,7 +107,7 @@ class Projection:
 
     @property
     def required(self) -> list[int]:
-        """Which of the decoded columns must not hold nulls."""
+        """Which of the decoded columns must not contain nulls."""
         return self._decoders.required
 
     @property
@@ -122,7 +122,7 @@ class Projection:
         return found.columns if found.is_plain and found.is_local and found.short is None else None
 
     def narrowed(self, names: Collection[str]) -> Projection:
-        """The same, with the decimals of these columns in 64 bits, if decoding is all that is needed."""
+        """A copy with the decimals of these columns in 64 bits, if only decoding is needed."""
         if not names or not self._decoders.is_plain:
             return self
         return Projection(self._reader, self._decoders.narrowed(names))
@@ -134,7 +134,7 @@ class Projection:
 
     @property
     def page_map(self) -> PageMap:
-        """Where the pages of the columns are; keeps nothing of the files."""
+        """The positions of the pages of the columns, without references to the files."""
         return PageMap(self._reader.fragment_rows, self._decoders.pages)
 
     def read(self, selection: Selection) -> pa.RecordBatch:
@@ -202,7 +202,7 @@ class Projection:
     def _decode(
         self, ranges: Callable[[], npt.NDArray[np.int64]], decode: Callable[[Overlays], kernels.DecodedBatch]
     ) -> pa.RecordBatch:
-        """Fetch what `ranges` of rows need, where files are not local, and decode."""
+        """Fetch the data for `ranges` of rows, if files are remote, and decode it."""
         return self._import(decode_fetched(self._decoders.leaves, ranges, decode))
 
     def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
@@ -220,7 +220,7 @@ class Projection:
     def _complete(
         self, batch: pa.RecordBatch, offsets: Callable[[], U32Array], system: Any
     ) -> pa.RecordBatch:
-        """Add the columns that are not stored, in their places, and restore dictionary types."""
+        """Add the columns that are not stored, and restore dictionary types."""
         if not self._decoders.outputs:
             return batch
         arrays = []
@@ -237,7 +237,7 @@ class Projection:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _without_deleted(self, held: Sequence[pa.Array], offsets: U32Array) -> Sequence[pa.Array]:
-        """Parts of a column from several files with nulls for deleted rows: these may disagree."""
+        """Parts of a column from several files with nulls for deleted rows, which may differ."""
         deleted = self._reader.deleted()
         if deleted is None:
             return held
