@@ -13,6 +13,7 @@
  */
 package lancesql.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -80,7 +81,7 @@ final class PushedFilter {
       return pair("And", and.left(), and.right());
     }
     if (filter instanceof Or or) {
-      return pair("Or", or.left(), or.right());
+      return pair("Or", or.left(), or.right()).map(PushedFilter::ordered);
     }
     if (filter instanceof Not not) {
       return tree(not.child()).map(child -> JSON.objectNode().put("kind", "Not").set("child", child));
@@ -142,6 +143,17 @@ final class PushedFilter {
     node.set("left", first.get());
     node.set("right", second.get());
     return Optional.of(node);
+  }
+
+  /** Sides in one order whichever way round they were written: scans of equal filters are equal to Spark. */
+  private static ObjectNode ordered(ObjectNode pair) {
+    JsonNode left = pair.get("left");
+    JsonNode right = pair.get("right");
+    if (left.toString().compareTo(right.toString()) > 0) {
+      pair.set("left", right);
+      pair.set("right", left);
+    }
+    return pair;
   }
 
   private static Optional<ObjectNode> leaf(String kind, String attribute, ArrayNode value) {
