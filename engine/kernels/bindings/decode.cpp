@@ -376,6 +376,13 @@ void bind_columns(nb::module_& m) {
           "rows"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership);
 }
 
+nb::bytes expand_lz4(const nb::bytes& block, bool short_matches) {
+  const Span input{static_cast<const uint8_t*>(block.data()), block.size()};
+  Bytes out;
+  decompress(Compression::kLz4, input, out, kMostDecompressed, kMostDecompressed, short_matches);
+  return nb::bytes(out.data(), out.size());
+}
+
 template <typename T>
 nb::bytes unpack_bytes(const UnpackTable& table, const nb::bytes& packed, unsigned width) {
   if (width > sizeof(T) * 8 || packed.size() < width * kBlockValues / 8)
@@ -386,6 +393,7 @@ nb::bytes unpack_bytes(const UnpackTable& table, const nb::bytes& packed, unsign
 }
 
 void bind_unpack(nb::module_& m) {
+  m.def("expand_lz4", &expand_lz4, "block"_a, "short_matches"_a);
   m.def(
       "unpack_block",
       [](const nb::bytes& packed, unsigned bits, unsigned width, const std::string& level) {

@@ -40,6 +40,8 @@ class Flat : public ValueDecoder {
     }
   }
 
+  bool short_matches() const override { return bits_ == 64 || bits_ == 128; }
+
   uint64_t prefix_bytes(const Chunk&, uint64_t last) const override {
     return bits_ == 1 ? bytes_for_bits(last + 1) : (last + 1) * (bits_ / 8);
   }

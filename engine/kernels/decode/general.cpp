@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "decode/short_matches.hpp"
 #include "decode/value_decoder.hpp"
 
 namespace lance {
@@ -48,7 +49,7 @@ void decompress_zstd(Span input, Bytes& out, uint64_t most) {
   check(!ZSTD_isError(size) && size == declared, "a zstd frame is damaged");
 }
 
-void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted) {
+void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted, bool short_matches) {
   uint64_t declared = input.at<uint32_t>(0);
   input = input.from(4);
   check(declared <= most, "a compressed buffer claims more bytes than its values can have");
@@ -56,7 +57,9 @@ void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted) {
         "a compressed buffer claims more bytes than it can hold");
   wanted = std::min(wanted, declared);
   auto* from = reinterpret_cast<const char*>(input.data);
-  auto* to = reinterpret_cast<char*>(out.extend(wanted));
+  uint8_t* bytes = out.extend(wanted);
+  if (short_matches && wanted == declared && expand_short_matches(input, bytes, declared)) return;
+  auto* to = reinterpret_cast<char*>(bytes);
   int size = wanted == declared
                  ? LZ4_decompress_safe(from, to, static_cast<int>(input.size), static_cast<int>(declared))
                  : LZ4_decompress_safe_partial(from, to, static_cast<int>(input.size),
@@ -93,7 +96,8 @@ class General : public ValueDecoder {
   Chunk expand(const Chunk& chunk, Scratch& scratch, uint64_t last) const {
     uint64_t wanted = last + 1 < chunk.num_values ? inner_->prefix_bytes(chunk, last) : kMostDecompressed;
     scratch.decompressed.clear();
-    decompress(scheme_, chunk.buffers[0], scratch.decompressed, inner_->most_bytes(chunk.num_values), wanted);
+    decompress(scheme_, chunk.buffers[0], scratch.decompressed, inner_->most_bytes(chunk.num_values), wanted,
+               inner_->short_matches());
     Chunk expanded = chunk;
     expanded.buffers[0] = {scratch.decompressed.data(), scratch.decompressed.size()};
     return expanded;
@@ -105,12 +109,13 @@ class General : public ValueDecoder {
 
 }  // namespace
 
-void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted) {
+void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted,
+                bool short_matches) {
   most = std::min(most, kMostDecompressed);
   if (scheme == Compression::kZstd)
     decompress_zstd(input, out, most);
   else
-    decompress_lz4(input, out, most, wanted);
+    decompress_lz4(input, out, most, wanted, short_matches);
 }
 
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner) {

@@ -60,6 +60,9 @@ class ValueDecoder {
                     Scratch&) const {
     return false;
   }
+  // Whether its first buffer holds numbers of 8 or 16 bytes, which in an LZ4 block mostly share some bytes
+  // with one of those before.
+  virtual bool short_matches() const { return false; }
   // So many bytes of the first buffer, from its start, hold all values up to position `last`; there may be
   // fewer.
   virtual uint64_t prefix_bytes(const Chunk&, uint64_t /*last*/) const { return kMostDecompressed; }
@@ -111,8 +114,9 @@ enum class Compression : uint8_t { kNone, kLz4, kZstd };
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner);
 
 // Appends what a length-prefixed LZ4 block or zstd frame holds (format 2.1, general compression): at most
-// `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many.
+// `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many. `short_matches`:
+// they are mostly numbers, see `ValueDecoder`.
 void decompress(Compression scheme, Span input, Bytes& out, uint64_t most = kMostDecompressed,
-                uint64_t wanted = kMostDecompressed);
+                uint64_t wanted = kMostDecompressed, bool short_matches = false);
 
 }  // namespace lance
