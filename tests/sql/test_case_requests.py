@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.fetch import TransferModel, fetcher, requests_in_flight
-from s3_proxy import Request, S3Proxy, s3_proxy
+from s3_proxy import Request, S3Proxy, new_bucket, s3_proxy
 
 import lance_sql
 
@@ -64,16 +63,7 @@ class Tables(NamedTuple):
 @pytest.fixture(scope="module")
 def tables(object_store_endpoint: str) -> Iterator[Tables]:
     with s3_proxy(object_store_endpoint) as proxy:
-        options = {
-            "aws_endpoint": proxy.endpoint,
-            "allow_http": "true",
-            "aws_access_key_id": "test",
-            "aws_secret_access_key": "test",
-            "aws_region": "us-east-1",
-        }
-        urllib.request.urlopen(
-            urllib.request.Request(f"{object_store_endpoint}/case-requests", method="PUT"), timeout=30
-        ).close()
+        options = new_bucket(proxy, "case-requests")
         made = Tables(proxy, options, "s3://case-requests")
         lance_sql.write(lineitem(), made.uri("lineitem"), storage_options=options)
         orders = pa.table({"key": range(ROWS // 4), "segment": [row % 5 for row in range(ROWS // 4)]})

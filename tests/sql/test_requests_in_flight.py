@@ -6,7 +6,6 @@ requests are made one after the other.
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,7 +14,8 @@ import pyarrow as pa
 import pytest
 from lance_engine.fetch import TransferModel, fetcher, requests_in_flight, set_requests_in_flight
 from lance_engine.file.lasting import LASTING
-from s3_proxy import Request, S3Proxy, s3_proxy
+from lance_engine.io.object_upload import PART_BYTES
+from s3_proxy import Request, S3Proxy, new_bucket, s3_proxy
 
 import lance_sql
 
@@ -40,7 +40,7 @@ class Tables(NamedTuple):
     def open(self, name: str) -> lance_sql.Dataset:
         return lance_sql.open(self.uri(name), storage_options=self.options)
 
-    def write(self, rows: pa.Table, name: str, **options: Any) -> lance_sql.Dataset:
+    def write(self, rows: pa.Table | pa.RecordBatchReader, name: str, **options: Any) -> lance_sql.Dataset:
         return lance_sql.write(
             rows, self.uri(name), mode="overwrite", storage_options=self.options, **options
         )
@@ -52,18 +52,8 @@ class Tables(NamedTuple):
 @pytest.fixture(scope="module")
 def tables(object_store_endpoint: str) -> Iterator[Tables]:
     with s3_proxy(object_store_endpoint) as proxy:
-        options = {
-            "aws_endpoint": proxy.endpoint,
-            "allow_http": "true",
-            "aws_access_key_id": "test",
-            "aws_secret_access_key": "test",
-            "aws_region": "us-east-1",
-            # Nothing is asked for again while it is held.
-            "request_timeout": "200s",
-            "retry_timeout": "400s",
-        }
-        bucket = urllib.request.Request(f"{object_store_endpoint}/{BUCKET}", method="PUT")
-        urllib.request.urlopen(bucket, timeout=30).close()
+        # Nothing is requested again while it is held.
+        options = {**new_bucket(proxy, BUCKET), "request_timeout": "200s", "retry_timeout": "400s"}
         made = Tables(proxy, options)
         made.write(numbers(ROWS), "one")
         made.write(numbers(FRAGMENTS * 100), "many", max_rows_per_file=100)
@@ -79,6 +69,14 @@ def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_read(request: Request) -> bool:
     return request.method == "GET" and "/data/" in request.path
+
+
+def is_part(request: Request) -> bool:
+    return request.method == "PUT" and "partNumber=" in request.path
+
+
+def is_new_file(request: Request) -> bool:
+    return request.method == "PUT" and "/data/" in request.path
 
 
 def is_deletion_file(request: Request) -> bool:
@@ -132,6 +130,14 @@ def deleting(tables: Tables) -> Callable[[], object]:
     return delete
 
 
+def writing(rows: int, **options: Any) -> Callable[[Tables], Callable[[], object]]:
+    def prepare(tables: Tables) -> Callable[[], object]:
+        source = pa.table({"number": numbers(rows)["c0"]})
+        return lambda: tables.write(source, "written", **options)
+
+    return prepare
+
+
 class Case(NamedTuple):
     """What is counted, and how many of it are in flight together at least."""
 
@@ -149,6 +155,8 @@ CASES = {
     "DuckDB": Case(query("duckdb"), is_read, 4),
     "DataFusion": Case(query("datafusion"), is_read, 4),
     "delete": Case(deleting, is_deletion_file, FRAGMENTS - 1),
+    "parts of a file": Case(writing(5 * PART_BYTES // 8, max_rows_per_file=PART_BYTES), is_part, 4),
+    "files": Case(writing(1000, max_rows_per_file=100), is_new_file, 3),
 }
 
 
@@ -172,3 +180,23 @@ def test_no_more_requests_than_allowed(tables: Tables, name: str) -> None:
     finally:
         set_requests_in_flight(None)
     assert 1 <= gathering.most <= 5
+
+
+def test_a_writer_waits_for_its_uploads(tables: Tables) -> None:
+    """Rows are taken from their source only as far as there is room for them in memory."""
+    batch = numbers(PART_BYTES // 8).select(["c0"]).to_batches()[0]
+    parts, taken_while_held = 28, 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal taken_while_held
+        for _ in range(parts):
+            taken_while_held += gathering.is_holding
+            yield batch
+
+    with tables.proxy.gather(parts, is_part, seconds=3) as gathering:
+        reader = pa.RecordBatchReader.from_batches(batch.schema, batches())
+        written = tables.write(reader, "large", max_rows_per_file=parts * batch.num_rows)
+    assert written.count_rows() == parts * batch.num_rows
+    # Four parts are in flight, one waits, one is being filled; others are pages that are being encoded.
+    assert gathering.most == 4
+    assert taken_while_held < parts * 3 // 4

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -49,6 +50,11 @@ class Gathering:
         self._open: Counter[Request] = Counter()
         self._lock = threading.Lock()
         self._released = threading.Event()
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether no request of the kind has been answered yet."""
+        return not self._released.is_set()
 
     @contextmanager
     def held(self, request: Request) -> Iterator[None]:
@@ -118,6 +124,19 @@ class S3Proxy:
             return None
 
         self.fault = next_fault
+
+
+def new_bucket(proxy: S3Proxy, name: str) -> dict[str, str]:
+    """Create a bucket behind the proxy; returns the storage options for it."""
+    request = urllib.request.Request(f"{proxy.endpoint}/{name}", method="PUT")
+    urllib.request.urlopen(request, timeout=30).close()
+    return {
+        "aws_endpoint": proxy.endpoint,
+        "allow_http": "true",
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+        "aws_region": "us-east-1",
+    }
 
 
 class _Handler(BaseHTTPRequestHandler):
