@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
 #: Number of rows in a sample, from places spread over the dataset.
 _SAMPLED_ROWS = 4096
+#: Number of places, and the number if there are fewer fragments: reading at a place costs more than its rows.
+_PLACES, _FEW_PLACES = 64, 16
 
 
-def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int = 64) -> float:
+def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int | None = None) -> float:
     """The estimated share of rows of a dataset that pass a filter, from rows at some places."""
+    if places is None:
+        places = _FEW_PLACES if len(dataset.snapshot.fragments) <= _FEW_PLACES else _PLACES
     splits = dataset.splits(places)  # more where there are more fragments than places
     sample = [
         ScanSplit(split.fragment_id, split.start, min(split.start + _SAMPLED_ROWS // places, split.stop))
