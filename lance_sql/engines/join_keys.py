@@ -40,7 +40,7 @@ _REMOTE_SHARE = 1 / 64
 _PASSING_SHARE = 1 / 12
 #: The same for keys of tables that are not this many times smaller, whose scans take as long; engines that
 #: filter joins gain less.
-_FEW_PASSING_SHARE, _FEW_PASSING_SHARE_FILTERED = 1 / 32, 1 / 128
+_FEW_PASSING_SHARE, _FEW_PASSING_SHARE_FILTERED = 1 / 32, 1 / 64
 _MUCH_LARGER = 8
 #: Number of keys after which to check for the first time whether there will be too many.
 _FIRST_LOOK = 1 << 14
