@@ -1,4 +1,4 @@
-"""How deep and how wide schemas may be: what is written can be read, and what is read costs little."""
+"""Limits for the depth and width of schemas, so that written schemas can be read at low cost."""
 
 from __future__ import annotations
 

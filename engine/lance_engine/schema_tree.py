@@ -1,8 +1,8 @@
 """The schema tree of a dataset.
 
-A schema is a tree of `Field` nodes. Each node carries a number that data files use to say which of their
-columns holds it, and a textual *logical type* such as ``int64``, ``timestamp:us:UTC`` or ``list.struct``.
-Arrow types are derived from the logical type and the children.
+A schema is a tree of `Field` nodes. Each node has a number that data files use to identify its column, and a
+textual *logical type* such as ``int64``, ``timestamp:us:UTC`` or ``list.struct``. Arrow types are derived
+from the logical type and the children.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _SHARED_SCHEMAS: Final = 8
 class Field:
     """One node of the schema tree.
 
-    `id` is unique in the schema and survives renames; `parent_id` is -1 at the top level. `uninterpreted`
-    holds the part of the stored message that nothing here reads, serialised; rewriting a manifest keeps it.
+    `id` is unique in the schema and does not change when a field is renamed; `parent_id` is -1 at the top
+    level. `uninterpreted` keeps the serialized parts of the stored message that are not used here.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Field:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The Arrow (storage) type; UnsupportedFeatureError where the logical type is unknown.
+        """The Arrow (storage) type; UnsupportedFeatureError if the logical type is unknown.
 
-        Blobs of either kind are large_binary and JSON is text, whatever is stored for them.
+        Blobs are large_binary and JSON is text, regardless of their stored form.
         """
         if self.is_blob_v2:
             return pa.large_binary()
@@ -68,7 +68,7 @@ class Field:
 
     @property
     def column_type(self) -> pa.DataType:
-        """What a column of a data file holds: `arrow_type`, but binary values for JSON."""
+        """The stored type of a column: `arrow_type`, but binary values for JSON."""
         return pa.large_binary() if self.is_json else self.arrow_type
 
     def to_arrow(self) -> pa.Field:
@@ -84,12 +84,12 @@ class Field:
 
     @property
     def is_blob(self) -> bool:
-        """Whether values may be outside the pages, found through descriptors."""
+        """Whether values may be stored outside of pages, with descriptors."""
         return self.logical_type == "blob" or self.metadata.get(BLOB_ENCODING) == "true" or self.is_blob_v2
 
     @property
     def is_blob_v2(self) -> bool:
-        """Whether this is a blob of the second kind, whose descriptors also lead to other files."""
+        """Whether this is a blob of format 2.2, whose descriptors may refer to other files."""
         return self.metadata.get(EXTENSION_NAME) == BLOB_V2_EXTENSION
 
     @property

@@ -1,4 +1,4 @@
-"""Storage that refuses access: its answer, and the credentials of the request."""
+"""Access errors of storage: the response, and the credentials that were used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_engine.errors import LanceError, StorageAccessError
 
 
 class _Cloud(NamedTuple):
-    """Where the clients of a cloud look for credentials, and how to pass them instead."""
+    """Where cloud clients look for credentials, and how to pass others."""
 
     variables: str
     files: tuple[str, ...]
@@ -42,7 +42,7 @@ _CLOUDS: Final = {
     **dict.fromkeys(("gs", "gcs"), _GOOGLE),
     **dict.fromkeys(("az", "abfs", "abfss", "adl"), _AZURE),
 }
-# Errors of clients without credentials, and answers that refuse the credentials.
+# Errors for missing credentials, and responses that reject credentials.
 _NOTHING_FOUND: Final = frozenset(
     {
         "ClientAuthenticationError",
@@ -76,7 +76,7 @@ _REFUSED: Final = frozenset(
 
 @contextmanager
 def access_explained(uri: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """Turn the refusal of a storage client into a StorageAccessError that names what was tried."""
+    """Convert an access error of a storage client to a StorageAccessError that lists what was tried."""
     try:
         yield
     except (LanceError, FileNotFoundError, FileExistsError):
@@ -114,7 +114,7 @@ def _is_refusal(error: BaseException) -> bool:
 
 
 def refused(uri: str, options: Mapping[str, Any], reason: str) -> StorageAccessError:
-    """The error for storage that gave `reason` for refusing access."""
+    """The error for storage that denied access because of `reason`."""
     cloud = _CLOUDS.get(uri.partition("://")[0].lower())
     if cloud is None:
         return StorageAccessError(f"Access to storage denied: {reason}", path=uri)
@@ -130,5 +130,5 @@ def refused(uri: str, options: Mapping[str, Any], reason: str) -> StorageAccessE
 
 
 def _listed(names: list[str]) -> str:
-    # Names only: values are secrets.
+    # Only names, because values are secrets.
     return ", ".join(names) if names else "(none)"

@@ -1,4 +1,4 @@
-"""A store whose files that never change are kept in the cache on disk."""
+"""A store that caches immutable files on disk."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lance_engine.io.store import (
 )
 from lance_engine.metrics import count_cached
 
-# The folders of a dataset or branch, and whether their files never change: names of manifests and tags are
-# given again when a dataset is rewritten.
+# The folders of a dataset or branch, and whether their files are immutable: names of manifests and tags can
+# be reused when a dataset is rewritten.
 _FOLDERS: Final = {
     "data": True,
     "_deletions": True,
@@ -32,13 +32,13 @@ _FOLDERS: Final = {
 
 
 def cached(store: Store, location: str) -> Store:
-    """`store` with the cache on disk, if there is one; `location` says what it reaches from others."""
+    """`store` with the disk cache, if there is one; `location` distinguishes it from other stores."""
     cache = disk_cache()
     return store if cache is None else CachedStore(store, location, cache)
 
 
 class CachedStore:
-    """Reads from `cache` what it holds, and keeps there what it does not. It is pickled without the cache."""
+    """Reads cached data from `cache`, and adds other data to it. It is pickled without the cache."""
 
     def __init__(self, store: Store, location: str, cache: DiskCache) -> None:
         self._store = store
@@ -51,17 +51,17 @@ class CachedStore:
 
     @property
     def identity(self) -> Hashable:
-        """For the same files."""
+        """A copy for the same files."""
         return identity_of(self._store)
 
     @property
     def max_in_flight(self) -> int | None:
-        """As of the files."""
+        """Same as the store of the files."""
         return max_in_flight_of(self._store)
 
     @property
     def ranges_at_once(self) -> int:
-        """As of the files."""
+        """Same as the store of the files."""
         return ranges_at_once(self._store)
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class CachedStore:
         return [found[span] for span in ranges]
 
     def _read_rest(self, path: str, offset: int, size: int | None) -> bytes:
-        # A whole file brings its size along: its name, which is given once, is enough to find it again.
+        # A whole file includes its size: the unique name is sufficient to find it again.
         if size is not None:
             return self.read(path, offset, size - offset)
         if offset:
@@ -204,6 +204,6 @@ _SIZE_BYTES: Final = 8
 
 
 def _never_changes(path: str) -> bool:
-    """Whether the file has a name that is never reused: of branches the folder counts, not the name."""
+    """Whether the name of the file is never reused; for branches, the folder counts instead."""
     folders = path.split("/")[:-1]
     return next((_FOLDERS[name] for name in reversed(folders) if name in _FOLDERS), False)

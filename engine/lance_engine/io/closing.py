@@ -9,14 +9,14 @@ from typing import Final, Self
 from lance_engine.io.store import Sink, Store
 from lance_engine.tasks import Pool, Task
 
-# Files on their way; of each at most a few parts are in memory.
+# Maximum number of files being uploaded, each of which has at most a few parts in memory.
 _AT_ONCE: Final = 4
 
 
 class Closing:
-    """Creates files in `store` that are closed in the background where that takes a request.
+    """Creates files in `store`, and closes them in the background if that takes a request.
 
-    As a context manager it waits for all of them; a block that succeeds fails if one of them does.
+    The context manager waits for all of them; a successful block fails if one of them does.
     """
 
     def __init__(self, store: Store) -> None:
@@ -31,7 +31,7 @@ class Closing:
         return sink if self._pool is None else _BackgroundSink(sink, self)
 
     def close(self, sink: Sink) -> None:
-        """Close in the background; waits while too many files are on their way."""
+        """Close in the background; waits if too many files are being uploaded."""
         assert self._pool is not None
         try:
             while len(self._pending) >= _AT_ONCE:
@@ -49,7 +49,7 @@ class Closing:
     ) -> None:
         if self._pool is None:
             return
-        # Removing what was written must not run before the writes end.
+        # Written files must not be removed before the writes have ended.
         self._pool.close(cancels=False)
         if error is None:
             for task in self._pending:

@@ -1,4 +1,4 @@
-"""Storage options as the configuration of obstore: who we are, where the store is, how long to wait."""
+"""Converts storage options to the configuration of obstore: credentials, location, and time-outs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.storage_options import fsspec_options, is_true, option
 
-# What fsspec calls an option -> what obstore calls it.
+# fsspec option name -> obstore option name.
 _S3: Final = {
     "key": "access_key_id",
     "secret": "secret_access_key",
@@ -28,7 +28,7 @@ _S3: Final = {
     "region_name": "region",
 }
 _AZURE: Final = {"anon": "skip_signature", "sas_token": "sas_key"}
-# What obstore knows besides; also with the prefix of the cloud.
+# Other obstore options, which may also have the prefix of the cloud.
 _MORE: Final = {
     "s3": frozenset(
         {
@@ -54,7 +54,7 @@ _MORE: Final = {
     ),
 }
 _PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_", "azure_"), "http": ()}
-# Options of fsspec whose values are objects or settings of another client: then that client is used.
+# fsspec options with objects or settings of another client as values: that client is then used.
 _ONLY_FSSPEC: Final = frozenset({"session", "credential", "config_kwargs", "client_kwargs", "use_ssl"})
 _CLIENT: Final = ("user_agent", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "root_certificate")
 _CLOUDS: Final = {
@@ -69,26 +69,26 @@ _CLOUDS: Final = {
 class Waiting:
     """How long a request may take, in seconds."""
 
-    #: until a connection is there
+    #: connection time-out
     connect: float = 2.0
-    #: all of one attempt
+    #: time-out of a single attempt
     request: float = 30.0
-    #: after which no further attempt begins
+    #: no further attempt starts after this time
     retry: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class CloudConfig:
-    """A bucket, container or server, and how to reach it. It can be compared: equal ones share a client."""
+    """A bucket, container or server, and its configuration. Equal configurations share a client."""
 
     cloud: str
     #: of a server its address
     bucket: str
-    #: (name, value) as obstore knows them, sorted
+    #: (name, value) with obstore's names, sorted
     config: tuple[tuple[str, str | bool], ...]
     client: tuple[tuple[str, str | bool], ...]
     waiting: Waiting
-    #: of the configuration files of the cloud's tools
+    #: profile in the configuration files of the cloud's tools
     profile: str | None = None
 
     def __repr__(self) -> str:
@@ -97,12 +97,12 @@ class CloudConfig:
 
 
 def cloud_of(scheme: str) -> str | None:
-    """Which of the clouds a URI with this scheme means, None for other storage."""
+    """The cloud of a URI with this scheme, None for other storage."""
     return _CLOUDS.get(scheme)
 
 
 def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudConfig | None:
-    """How to reach a bucket, None if the options ask for something that only the fsspec client can do."""
+    """The configuration for a bucket, None if the options require the fsspec client."""
     cloud = _CLOUDS[scheme]
     given = fsspec_options(scheme, options)
     insecure = [option(given, "allow_invalid_certificates")]

@@ -1,10 +1,9 @@
-"""A cache on disk: ranges of files that never change, shared by processes.
+"""A disk cache: ranges of immutable files, shared between processes.
 
-Each file has a folder, named by a hash of where it is, its path and its size. Each range is a file in it,
-named ``<offset>-<length>``, that holds the bytes and then one CRC-32 per block. A range appears by a rename,
-complete; checksums say what a machine that lost power left of it. A process tests each block when it first
-reads it; from then on it maps long ranges into memory. The time at which a file of the cache was last
-modified is when it was last used.
+Each file has a folder, named by a hash of its location, path and size. Each range is a file in it, named
+``<offset>-<length>``, with the bytes and then one CRC-32 per block. A range is published by an atomic rename;
+checksums detect damage after a power failure. A process checks each block when it first reads it; after that
+it maps long ranges into memory. The modification time of a cache file is the time of its last use.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from lance_engine import kernels
 from lance_engine.errors import UnsupportedFeatureError
 
 DEFAULT_BYTES: Final = 10 << 30
-# The folder of this layout: another one gets another name.
+# The folder of this layout version.
 _LAYOUT: Final = "lance-ranges-1"
 _BLOCK: Final = 64 << 10
 _LONG: Final = 256 << 10
-# Of so many ranges a process knows which blocks it has tested.
+# Maximum number of ranges for which a process remembers the checked blocks.
 _TESTED_RANGES: Final = 1 << 16
-# What a small file takes on disk.
+# Disk usage of a small file.
 _LEAST: Final = 4 << 10
-# After how many new bytes, as a part of the limit, the folder is looked through, and what is left then.
+# Share of the limit in new bytes after which the folder is scanned, and the share that is kept then.
 _LOOK_AFTER: Final = 16
 _LEFT: Final = 7 / 8
-# In seconds: the precision of times of use, and the age of unfinished files of processes that died.
+# In seconds: the precision of usage times, and the age of incomplete files of dead processes.
 _USED_AGAIN: Final = 60.0
 _ABANDONED: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class DiskCacheStatistics:
-    """What this process found in the cache, and what it put into it."""
+    """What this process read from the cache, and added to it."""
 
     hits: int = 0
     hit_bytes: int = 0
@@ -60,7 +59,7 @@ class DiskCache:
         self.limit = limit
         self._root = os.path.join(self.directory, _LAYOUT)
         try:
-            # What is in a bucket is no other writer's business.
+            # Data from buckets is private to this user.
             os.makedirs(self._root, mode=0o700, exist_ok=True)
         except OSError as error:
             raise UnsupportedFeatureError(
@@ -78,11 +77,11 @@ class DiskCache:
 
     @property
     def statistics(self) -> DiskCacheStatistics:
-        """Counts of this process."""
+        """Statistics of this process."""
         return self._counts
 
     def read(self, file: str, offset: int, length: int) -> memoryview | None:
-        """A range of a file, combined from what is there; None if some of it is not.
+        """A range of a file, combined from cached ranges; None if some of it is missing.
 
         `file` identifies the file and its content.
         """
@@ -97,7 +96,7 @@ class DiskCache:
         return found
 
     def add(self, file: str, offset: int, data: bytes | memoryview) -> None:
-        """Keep a range of a file. A full or broken disk is not an error."""
+        """Cache a range of a file. A full or broken disk is not an error."""
         size = max(_LEAST, len(data))
         if not data or size > self.limit // _LOOK_AFTER:
             return
@@ -135,7 +134,7 @@ class DiskCache:
         end = offset + length
         ranges = self._ranges(folder)
         while offset < end:
-            # The range that begins earlier and extends furthest.
+            # The range with an earlier start that extends furthest.
             best = max(
                 ((start + size, start) for start, size in ranges if start <= offset < start + size),
                 default=None,
@@ -160,7 +159,7 @@ class DiskCache:
         except OSError:
             return []
         if time.time_ns() - changed > 1_000_000_000:
-            # Changes in the same tick of the clock would not be seen.
+            # Changes in the same clock tick would not be noticed.
             self._known[folder] = (changed, ranges)
         return ranges
 
@@ -188,7 +187,7 @@ class DiskCache:
             low, high = (
                 (begin - start, end - start) if is_tested else (first * _BLOCK, min(last * _BLOCK, size))
             )
-            # Long ranges go into memory that is used again.
+            # Long ranges use recycled memory.
             data = (
                 kernels.new_buffer(high - low).data
                 if high - low >= _LONG
@@ -208,7 +207,7 @@ class DiskCache:
         return data[begin - start - low : end - start - low]
 
     def _blocks_tested(self, path: str, inode: int, blocks: int) -> bytearray:
-        """For each block of a range whether this process has found its checksum right; to be written to."""
+        """For each block of a range, whether this process has verified its checksum; modifiable."""
         known = self._tested.get(path)
         if known is None or known[0] != inode:
             if len(self._tested) >= _TESTED_RANGES:
@@ -224,7 +223,7 @@ class DiskCache:
             self._counts = _plus(self._counts, damaged=1)
 
     def _make_room(self) -> None:
-        """Remove what was not used for the longest time, if there is too much."""
+        """Remove the least recently used data if the limit is exceeded."""
         used: list[tuple[float, int, str]] = []
         now = time.time()
         for folder, _, names in os.walk(self._root):
@@ -250,7 +249,7 @@ class DiskCache:
 
 
 def _mapped(descriptor: int, offset: int, length: int) -> memoryview:
-    """Bytes of a file without a copy. Files of the cache are removed or replaced, but never change."""
+    """Bytes of a file without a copy. Cache files are removed or replaced, but never modified."""
     begin = offset - offset % mmap.ALLOCATIONGRANULARITY
     flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
     mapping = mmap.mmap(descriptor, offset + length - begin, flags=flags, prot=mmap.PROT_READ, offset=begin)
@@ -277,11 +276,10 @@ _asked_environment = False
 
 
 def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYTES) -> None:
-    """Keep what is read of object stores in a local folder, up to a number of bytes; None: no longer.
+    """Cache data of object stores in a local folder, up to a number of bytes; None turns the cache off.
 
-    It holds for datasets that are opened from now on. Processes may share a folder. Without a call the
-    environment variable ``LANCE_SQL_CACHE_DIR`` names the folder, if it is set, and ``LANCE_SQL_CACHE_BYTES``
-    the bytes.
+    It applies to datasets that are opened from now on. Processes may share a folder. By default, the
+    environment variable ``LANCE_SQL_CACHE_DIR`` sets the folder, and ``LANCE_SQL_CACHE_BYTES`` the limit.
     """
     global _cache, _asked_environment
     if bytes < 1:

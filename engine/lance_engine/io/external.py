@@ -1,9 +1,9 @@
-"""Datasets whose versions are decided by a database: for storage that cannot create a file atomically.
+"""Datasets whose versions are recorded in a database, for storage without atomic file creation.
 
 A commit has four steps. (1) The manifest is written under a staging name, ``<final name>-<uuid>``. (2) The
-database takes it as the version, unless it has that version already: this is the commit. (3) The file is
-copied to its final name. (4) The database is updated, and the staging file is removed. A process that dies
-between (2) and (4) leaves a version that is committed but staged: the next reader continues at (3).
+database records it as the version, unless that version exists: this is the commit. (3) The file is copied to
+its final name. (4) The database is updated, and the staging file is removed. If a process dies between (2)
+and (4), the version is committed but staged: the next reader continues at (3).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lance_engine.io.store import (
 class ManifestEntry:
     """The database record of a version.
 
-    `path` includes that of the dataset. `size` in bytes and `e_tag` are None where they are not recorded.
+    `path` includes that of the dataset. `size` in bytes and `e_tag` are None if they are not recorded.
     """
 
     version: int
@@ -48,10 +48,10 @@ class ManifestEntry:
 
 
 class ManifestStore(Protocol):
-    """A database of versions. `dataset` identifies the dataset, or the branch, that a version is of."""
+    """A database of versions. `dataset` identifies the dataset or branch of a version."""
 
     def latest(self, dataset: str) -> ManifestEntry | None:
-        """The highest version; what others have committed before is seen."""
+        """The highest version, including all earlier commits of others."""
         ...
 
     def get(self, dataset: str, version: int) -> ManifestEntry | None:
@@ -72,10 +72,10 @@ class ManifestStore(Protocol):
 
 
 class ExternallyCommittedStore:
-    """`files`, except manifests, which become visible by an entry in `manifests`.
+    """`files`, except that manifests become visible through an entry in `manifests`.
 
-    `key` is the name of the dataset in the database, `uri` what `open_store` makes this store of. Entries
-    of versions that were cleaned up stay: they keep a writer that was asleep from committing one again.
+    `key` is the name of the dataset in the database, `uri` the URI for `open_store`. Entries of removed
+    versions are kept, so that a delayed writer cannot commit one again.
     """
 
     def __init__(self, files: Store, manifests: ManifestStore, key: str, uri: str) -> None:
@@ -86,7 +86,7 @@ class ExternallyCommittedStore:
 
     @property
     def files(self) -> Store:
-        """Where the files are."""
+        """The location of the files."""
         return self._files
 
     @property
@@ -188,11 +188,11 @@ class ExternallyCommittedStore:
             self._manifests.add(dataset, entry)
         except FileExistsError:
             taken = self._manifests.get(dataset, version)
-            # A request that was repeated after a lost answer meets itself.
+            # A request that was repeated after a lost response finds its own entry.
             if taken is None or taken.path != entry.path:
                 delete_quietly(self._files, [staging])
                 raise
-        # It is committed: if anything fails now, the next reader finishes it.
+        # The version is committed: if anything fails now, the next reader completes it.
         with contextlib.suppress(Exception):
             self._finish(dataset, entry)
 
@@ -201,7 +201,7 @@ class ExternallyCommittedStore:
         if version is not None:
             dataset = self._dataset(path)
             latest = self._manifests.latest(dataset)
-            # Cleaning up keeps the latest version: deleting it means deleting the whole dataset or branch.
+            # Cleanup keeps the latest version: deleting it means deleting the whole dataset or branch.
             if latest is not None and latest.version == version:
                 self._manifests.forget(dataset)
         self._files.delete(path)
@@ -216,11 +216,11 @@ class ExternallyCommittedStore:
             self._files.put(path, data)
 
     def _finish_latest(self, folder: str) -> None:
-        """Before a folder of versions is listed."""
+        """Called before a folder of versions is listed."""
         if folder.rpartition("/")[2] == VERSIONS:
             dataset = self._dataset(folder + "/")
             latest = self._manifests.latest(dataset)
-            # Only the latest can be staged: a writer finishes it before it commits the next one.
+            # Only the latest can be staged: a writer completes it before it commits the next one.
             if latest is not None and not latest.is_final:
                 self._finish(dataset, latest)
 
@@ -236,7 +236,7 @@ class ExternallyCommittedStore:
         return entry
 
     def _finish(self, dataset: str, entry: ManifestEntry) -> None:
-        """Give a committed manifest its final name, if no other process has done so in the meantime."""
+        """Give a committed manifest its final name, unless another process has already done so."""
         name = self._name(entry)
         # "18446744073709551614.manifest-<uuid>": the scheme of the final name is kept.
         parsed = parse_manifest_name(name.partition(ENDING)[0] + ENDING)

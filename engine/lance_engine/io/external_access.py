@@ -1,7 +1,8 @@
-"""What a dataset may reach outside of its own root: a dataset may come from an untrusted source.
+"""What a dataset may access outside of its own root, since it may come from an untrusted source.
 
-Manifests name other places (base paths, as shallow clones do), blobs may be at any URI, and a folder may be
-a symbolic link. None of this is believed: the caller says with ``allow_external`` what may be reached.
+Manifests refer to other locations (base paths, for example of shallow clones), blobs may have any URI, and a
+folder may be a symbolic link. None of this is trusted: the caller decides with ``allow_external`` what may be
+accessed.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from urllib.parse import unquote, urlsplit
 from lance_engine.errors import CorruptFileError, ExternalAccessError
 from lance_engine.legible import without_secrets
 
-#: The storage option that holds the choice, so that it applies wherever a dataset is opened again.
+#: The storage option with the setting, so that it applies wherever a dataset is opened again.
 ALLOW_EXTERNAL: Final = "allow_external"
 _NONE, _SAME_STORE, _ALL = "none", "same-store", "all"
 _SCHEMES: Final = {"s3a": "s3", "s3+ddb": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "adl": "az"}
 
 
-#: ``"none"``, ``"same-store"``, ``"all"``, places, or places with their own storage options.
+#: ``"none"``, ``"same-store"``, ``"all"``, locations, or locations with their own storage options.
 AllowExternal = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
 
 def with_external_access(
     options: Mapping[str, Any] | None, allowed: AllowExternal | None
 ) -> Mapping[str, Any] | None:
-    """The storage options with the choice `allowed`; as they are if that is None."""
+    """The storage options with the setting `allowed`; unchanged if that is None."""
     if allowed is None:
         return options
     _parse(allowed)
@@ -37,13 +38,13 @@ def with_external_access(
 
 
 def external_access(options: Mapping[str, Any] | None) -> ExternalAccess:
-    """What these storage options allow."""
+    """The setting in these storage options."""
     allowed = (options or {}).get(ALLOW_EXTERNAL)
     return _DEFAULT if allowed is None else _parse(allowed)
 
 
 def without_external_access(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The options that are of the store itself."""
+    """The options for the store itself."""
     if options is None:
         return {}
     return {name: value for name, value in options.items() if name != ALLOW_EXTERNAL}
@@ -51,7 +52,7 @@ def without_external_access(options: Mapping[str, Any] | None) -> Mapping[str, A
 
 @dataclass(frozen=True, slots=True)
 class ExternalAccess:
-    """One choice. `prefixes` are places below which everything may be reached, with their own options."""
+    """The parsed setting. `prefixes` are locations whose contents may be accessed, with their own options."""
 
     same_store: bool = False
     everything: bool = False
@@ -60,10 +61,10 @@ class ExternalAccess:
     def options_for(
         self, root: str, place: str, options: Mapping[str, Any] | None, *, blob: bool = False
     ) -> Mapping[str, Any]:
-        """The storage options for `place`, which the dataset at `root` names; ExternalAccessError if refused.
+        """The storage options for `place`, used by the dataset at `root`; ExternalAccessError if refused.
 
-        Credentials only go to the store that they were given for. Base paths in the same store
-        are allowed by default; places of a `blob` hold a file of any kind, and must be allowed by name.
+        Credentials are only sent to the store that they were given for. Base paths in the same store are
+        allowed by default; locations of a `blob` may be files of any kind, and must be allowed by name.
         """
         if "\0" in place:
             raise CorruptFileError(f"{place!r} is not a valid file location", path=root)
@@ -78,7 +79,7 @@ class ExternalAccess:
         return {**kept, ALLOW_EXTERNAL: (options or {}).get(ALLOW_EXTERNAL)}
 
     def allows_link(self, target: str) -> bool:
-        """Whether a local file may be reached through a symbolic link that leads out of the dataset."""
+        """Whether a local file may be accessed through a symbolic link out of the dataset."""
         return self.everything or any(is_below(prefix, target) for prefix in self.prefixes)
 
 
@@ -96,7 +97,7 @@ def refused(root: str, what: str, place: str) -> ExternalAccessError:
 
 
 def is_below(root: str, place: str) -> bool:
-    """Whether a place is `root` or is in it; symbolic links of a local disk are followed before."""
+    """Whether a location is `root` or below it; symbolic links of a local disk are resolved first."""
     inner, outer = local_folder(place), local_folder(root)
     if (inner is None) != (outer is None):
         return False
@@ -118,7 +119,7 @@ def same_store(root: str, place: str) -> bool:
 
 
 def local_folder(uri: str) -> str | None:
-    """The path of what is on the local disk, None for everything else."""
+    """The path of a local file, None for other locations."""
     scheme, separator, _ = uri.partition("://")
     if not separator:
         return os.path.abspath(os.path.expanduser(uri))
@@ -134,7 +135,7 @@ def _prefix_of(place: str) -> str:
 
 
 def _is_plain(uri: str) -> bool:
-    """Whether a URI means what it says: no chain of file systems, no way up, no name and password."""
+    """Whether a URI is unambiguous: no chained file systems, no parent directories, no user and password."""
     return not any(part in ("..", ".") for part in unquote(uri).replace("\\", "/").split("/")) and not (
         "::" in uri or "\\" in uri or "\0" in uri
     )

@@ -33,7 +33,7 @@ class RowRange(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What is left of a range of rows: the ranges to read, and how many zones were looked at and kept."""
+    """The remaining part of a range of rows: the ranges to read, and the number of zones checked and kept."""
 
     ranges: list[RowRange]
     zones: int
@@ -54,11 +54,11 @@ class Pruner:
 
     @property
     def is_of_use(self) -> bool:
-        """Whether the filter can be decided for any zone: ``a % 7 = 0`` cannot."""
+        """Whether zones can decide the filter at all: for ``a % 7 = 0`` they cannot."""
         return bool(self._fields or self._addresses)
 
     def prune(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
-        """What the filter can match of rows [begin, end).
+        """The rows of [begin, end) that the filter may match.
 
         Rows on which the filter need not be tested make a separate range from `least` rows on.
         """
@@ -90,7 +90,7 @@ class Pruner:
 
 
 def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:
-    """The leaf that the parts of a path lead to through structs; None for anything else."""
+    """The leaf that a path leads to through structs; None for other paths."""
     siblings = snapshot.schema.fields
     found: Field | None = None
     for part in parts:
@@ -129,7 +129,7 @@ def _addresses(fragment: int, starts: I64Array, stops: I64Array) -> ColumnStatis
 def _ranges(
     edges: I64Array, may: npt.NDArray[np.bool_], must: npt.NDArray[np.bool_], least: int
 ) -> list[RowRange]:
-    """Neighbouring zones of the same kind as ranges; few rows that need no test join those that do."""
+    """Neighbouring zones of the same kind as ranges; a few untested rows join tested ones."""
     ranges: list[RowRange] = []
     tested = may & ~must
     changes = np.flatnonzero((may[1:] != may[:-1]) | (tested[1:] != tested[:-1])) + 1

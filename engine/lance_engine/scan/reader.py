@@ -1,4 +1,4 @@
-"""Reading columns of rows that are numbered from 0: those of a fragment, or of several in a row."""
+"""Reads columns of consecutively numbered rows: those of one fragment, or of several in sequence."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
 
-# What a page's description takes in memory, apart from its chunk index and dictionary.
+# Memory of a page description, without its chunk index and dictionary.
 _PAGE_BYTES = 1024
 
 U32Array = npt.NDArray[np.uint32]
 
 
 class RowsReader(ABC):
-    """Files are opened when a projection first needs them; threads may share a reader.
+    """Files are opened when a projection first needs them; thread-safe.
 
-    Of what it has read it keeps decoders, which do not know it: nothing refers to a reader but its users.
+    It caches decoders, which do not refer to it: only its users keep a reader alive.
     """
 
     def __init__(self, snapshot: Snapshot, layout: FragmentLayout) -> None:
@@ -47,7 +47,7 @@ class RowsReader(ABC):
         self._tests: OwnedValues[object, Decoders | None] = OwnedValues()
 
     def evict(self) -> None:
-        """Drop all that was read from the files; projections handed out stay usable."""
+        """Drop all cached file data; existing projections stay usable."""
         self._built, self._decoders, self._tests = {}, {}, OwnedValues()
 
     @property
@@ -58,12 +58,12 @@ class RowsReader(ABC):
     @property
     @abstractmethod
     def fragment_rows(self) -> FragmentRows:
-        """The fragments whose rows these are."""
+        """The fragments of the rows."""
 
     @property
     @abstractmethod
     def has_chunks(self) -> bool:
-        """Whether values are stored in small chunks (from format 2.1 on), of which few are picked fast."""
+        """Whether values are stored in small chunks (since format 2.1), from which picking a few is fast."""
 
     @abstractmethod
     def deleted(self) -> U32Array | None:
@@ -79,22 +79,22 @@ class RowsReader(ABC):
 
     @abstractmethod
     def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:
-        """The bytes that blobs of a field lead to."""
+        """The bytes of the blobs of a field."""
 
     @abstractmethod
     def placed(self) -> Placed:
-        """A block that adds to errors where they happened, and makes those of the kernels ours."""
+        """A context manager that adds the place to errors, and converts kernel errors."""
 
     @abstractmethod
     def _builder(self, field: Field) -> FieldBuilder | LegacyFieldBuilder:
-        """What makes the decoder of a field."""
+        """Creates the decoder of a field."""
 
     @abstractmethod
     def _fetch_metadata(self, columns: Mapping[int, Sequence[int]]) -> None:
-        """Fetch what files say about some of their columns, all columns of a file together."""
+        """Load the metadata of some columns, all columns of a file together."""
 
     def row_too_large(self, error: kernels.BatchTooLargeError) -> LanceError:
-        """The error for a single row that no batch can hold."""
+        """The error for a single row that is too large for a batch."""
         try:
             with self.placed():
                 raise UnsupportedFeatureError(
@@ -113,7 +113,7 @@ class RowsReader(ABC):
         return bool(first < last)
 
     def projection(self, names: Names, coded: frozenset[str] = frozenset()) -> Projection:
-        """The decoders of these columns, system columns included; those in `coded` give dictionaries."""
+        """The decoders of these columns, including system columns; those in `coded` return dictionaries."""
         key = (names, coded.intersection(names) if coded else coded)
         found = self._decoders.get(key)
         if found is None:
@@ -130,9 +130,9 @@ class RowsReader(ABC):
         return self._snapshot.schema.field(name)
 
     def built(self, field: Field, coded: bool = False) -> BuiltField:
-        """The decoder of a top-level field, as codes if requested; projections share it.
+        """The decoder of a top-level field, as codes if requested; shared by projections.
 
-        Children that the files lack are missing from the field.
+        Children without stored columns are missing in the field.
         """
         found = self._built.get((field, coded))
         if found is None:
@@ -143,9 +143,9 @@ class RowsReader(ABC):
         return found
 
     def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
-        """What reads, by name, the truth of a test of each value of a column; None if one is impossible.
+        """Readers, by name, for the result of a test on each value of a column; None if one is impossible.
 
-        Kept for `key`, as long as that exists.
+        Cached for `key`, as long as it exists.
         """
         if key not in self._tests:
             with self.placed():
@@ -157,7 +157,7 @@ class RowsReader(ABC):
         fields = []
         for column, test in tests.values():
             field = self.field(column)
-            # The kernels would test binary JSON and not its text.
+            # The kernels would test binary JSON instead of its text.
             if not self.is_stored(field) or field.is_json:
                 return None
             built = self.built(field)
@@ -190,6 +190,6 @@ class RowsReader(ABC):
 
 
 def _metadata_bytes(leaf: kernels.LeafColumn) -> int:
-    """About the memory that the metadata of a column take: what its pages keep, and the pages themselves."""
+    """The approximate memory for the metadata of a column: its pages and their cached data."""
     kept = sum(length for _, length in leaf.metadata_ranges(np.array([[0, leaf.rows]])))
     return kept + _PAGE_BYTES * len(leaf.page_starts)

@@ -1,4 +1,4 @@
-"""Conditions on `_rowid` and `_rowaddr`: looked up instead of tested."""
+"""Conditions on `_rowid` and `_rowaddr`, which are looked up instead of tested."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 I64Array = npt.NDArray[np.int64]
 
 _OFFSET_BITS = 32
-# No row has an address or an id beyond this: fragments have 31-bit ids, and ids are counted from zero.
+# Maximum row address and row id: fragments have 31-bit ids, and ids are counted from zero.
 _LIMIT = 2**63 - 1
 
 
 class RowIdMatches(NamedTuple):
-    """What the conditions on row ids of a filter leave."""
+    """The rows that the conditions on row ids of a filter allow."""
 
     addresses: I64Array
     """Ascending disjoint ranges of row addresses, shape (n, 2). Rows in them may be deleted or not exist."""
@@ -41,7 +41,7 @@ class RowIdMatches(NamedTuple):
 
 
 def match_row_ids(filter: Node, snapshot: Snapshot) -> RowIdMatches | None:
-    """The rows that the conditions on row ids among the conjuncts of `filter` allow; None without such."""
+    """The rows that the conditions on row ids in the conjunction `filter` allow; None without any."""
     found: list[I64Array] = []
     residual: list[Node] = []
     for conjunct in conjuncts(filter):
@@ -56,7 +56,7 @@ def match_row_ids(filter: Node, snapshot: Snapshot) -> RowIdMatches | None:
 
 
 def _matches(node: Node, snapshot: Snapshot) -> I64Array | None:
-    """The addresses for which `node` is true; None if it is not about row ids alone."""
+    """The addresses for which `node` is true; None if it depends on other columns."""
     match node:
         case And(operands) | Or(operands):
             parts = [_matches(operand, snapshot) for operand in operands]
@@ -90,7 +90,7 @@ def _between(name: str, low: int, high: int, snapshot: Snapshot) -> I64Array:
 
 
 def _merged(ranges: I64Array) -> I64Array:
-    """Any ranges as ascending disjoint ones."""
+    """Arbitrary ranges as ascending disjoint ones."""
     ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
     if len(ranges) < 2:
         return ranges

@@ -41,7 +41,7 @@ from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
 
-# What filters need is imported with the first filter: a count of all rows does without it.
+# Imported with the first filter, because a count of all rows does not need it.
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
 DEFAULT_BATCH_ROWS = 122_880
 TARGET_BATCH_BYTES = 32 << 20
-# Rows that the kernels test at once where they keep no more of them than a bit.
+# Number of rows that kernels test at once if they only keep a bit per row.
 _TESTED_ROWS = 1 << 19
-# Rows that are tested at once where columns are decoded for it: enough for what a step costs by itself.
+# Number of rows tested at once if columns are decoded for it: enough to outweigh the cost of a step.
 _EVALUATED_ROWS = 1 << 16
 # Threads for filtered scans of files that are not local.
 _WAITING_THREADS = 4
-# Filters that were read from text, and selections of columns, kept per schema: versions share it as a rule.
+# Number of parsed filters and column selections that are cached per schema, which versions usually share.
 _KEPT_FILTERS = 64
 _KEPT_SELECTIONS = 64
 _parsed: OwnedValues[Schema, dict[str, Node]] = OwnedValues()
@@ -69,7 +69,7 @@ _selected: OwnedValues[Schema, dict[tuple[Names, frozenset[str]], tuple[pa.Schem
 
 
 class Scanner:
-    """Rows of a snapshot in the order of their addresses. Every call of a result method scans again."""
+    """Rows of a snapshot, ordered by address. Every call of a result method scans again."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class Scanner:
         self.offset = offset or 0
         self._is_local = snapshot.is_local
         ahead = read_ahead if read_ahead is not None else read_ahead_bytes() * (1 if self._is_local else 2)
-        #: bytes of decoded batches that may wait for their consumer
+        #: maximum size of decoded batches waiting for their consumer
         self.read_ahead = ahead if self._is_local else ahead // 4
-        # Bytes of files that are in flight or wait to be decoded: the blocks of memory for them are larger.
+        # Maximum size of file data in flight or waiting to be decoded: its memory blocks are larger.
         self._fetch_ahead = (ahead - self.read_ahead) * 3 // 4
         self._splits = splits
         self._batch_bytes = batch_bytes
@@ -137,7 +137,7 @@ class Scanner:
         tested = self._plan.filter
         self._steps = _filter_steps(tested, snapshot) if tested is not None else None
         self.reader = PieceReader(self.schema, names, self._coded, self._steps, self.batch_rows, batch_bytes)
-        # Threads read many rows at a time of what was fetched for them, and hand them on in batches.
+        # Threads read many rows at a time of the data fetched for them, and return them in batches.
         few = self._is_local or limit is not None
         self._decoded_rows = self.batch_rows if few else max(self.batch_rows, most_rows)
         self._tested_rows = self.batch_rows if limit is not None else max(self.batch_rows, self._many_rows())
@@ -148,7 +148,7 @@ class Scanner:
         self._decodes_here = False
 
     def _many_rows(self) -> int:
-        """How many rows to test at once: more where that takes no memory."""
+        """Number of rows to test at once: more if that takes no memory."""
         if self._steps is None:
             return 0
         if self._steps.are_native:
@@ -158,14 +158,14 @@ class Scanner:
 
     @property
     def columns(self) -> list[str]:
-        """What is read: columns, and the fields of structs that are read in part."""
+        """The columns to read, and struct fields that are read in part."""
         return [
             path for name in self._names for path in ([name] if isinstance(name, str) else paths_below(name))
         ]
 
     @property
     def metrics(self) -> ScanMetrics | None:
-        """What the last run of the scan did; None before the first. Complete once all rows were taken."""
+        """Metrics of the last run of the scan; None before the first. Complete after all rows were read."""
         if self._metrics is not None:
             self._metrics.count_pages()
         return self._metrics
@@ -175,9 +175,9 @@ class Scanner:
         return ScanStream(self).batches()
 
     def read_here(self) -> Iterator[pa.RecordBatch]:
-        """As `to_batches`, on the calling thread: for scans that take less than waking others.
+        """Like `to_batches`, but on the calling thread: for short scans.
 
-        Of scans without `limit` and `offset`.
+        Only for scans without `limit` and `offset`.
         """
         self._require_no_limit()
         metrics = self.start()
@@ -186,9 +186,9 @@ class Scanner:
                 yield from self.reader.read(part, metrics)
 
     def reduce(self, work: Callable[[pa.RecordBatch], None]) -> None:
-        """Call `work` with every batch, on the threads that decode; at most a few batches are in memory.
+        """Call `work` with every batch, on the decoding threads; at most a few batches are in memory.
 
-        Of scans without `limit` and `offset`.
+        Only for scans without `limit` and `offset`.
         """
         self._require_no_limit()
         metrics = self.start()
@@ -207,9 +207,9 @@ class Scanner:
             pass
 
     def expect(self, rows: int) -> None:
-        """Note that the caller will probably take no more than `rows` rows.
+        """A hint that the caller will probably read no more than `rows` rows.
 
-        Of files that are not local little is read at first then, and more and more later.
+        For remote files, little is then read at first, and increasingly more later.
         """
         self._expected = rows
 
@@ -219,9 +219,9 @@ class Scanner:
 
     @property
     def threads(self) -> int:
-        """How many threads read; none but the one that takes the batches where few rows are looked up."""
+        """Number of reading threads; only the consumer's if few rows are looked up."""
         if not self._is_local and self._steps is not None:
-            # Some wait for what the rows that passed need.
+            # Some threads wait for the other columns of rows that passed.
             return max(num_threads(), _WAITING_THREADS) if self.limit is None else 2
         here = self._is_local and (self._decodes_here or self._plan.leaves_at_most(PARALLEL_ROWS))
         return 0 if here else num_threads()
@@ -235,13 +235,13 @@ class Scanner:
         return ScanStream(self).table()
 
     def with_metadata(self, table: pa.Table) -> pa.Table:
-        """A table with the metadata of the dataset's schema, such as the index that pandas left."""
+        """A table with the metadata of the dataset's schema, such as the pandas index."""
         metadata = self._snapshot.schema.to_arrow().metadata
-        # A table without columns would lose the number of its rows.
+        # A table without columns would lose its row count.
         return table.replace_schema_metadata(metadata) if metadata and table.num_columns else table
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream, whose errors are those of pyarrow with the text of ours."""
+        """The rows as a stream, which raises pyarrow errors with the text of ours."""
         return ScanStream(self).reader()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -250,7 +250,7 @@ class Scanner:
         return native_stream(self)
 
     def count(self) -> int:
-        """How many rows there are, from metadata if possible: only rows that are tested are read."""
+        """The number of rows, from metadata if possible: only rows that are tested are read."""
         metrics = self.start()
         begin = time.perf_counter()
         if self.filter is None and self._splits is None:
@@ -268,9 +268,9 @@ class Scanner:
         return rows
 
     def addresses(self) -> Iterator[npt.NDArray[np.uint64]]:
-        """The addresses of the rows, ascending, in parts; nothing is read but columns of the filter.
+        """The addresses of the rows, ascending, in parts; only columns of the filter are read.
 
-        Of scans without `limit` and `offset`.
+        Only for scans without `limit` and `offset`.
         """
         self._require_no_limit()
         metrics = self.start()
@@ -301,9 +301,9 @@ class Scanner:
     def explain(self, analyze: bool = False, *, html: Literal[True]) -> PlanPicture: ...
 
     def explain(self, analyze: bool = False, *, html: bool = False) -> ScanText | PlanPicture:
-        """What the scan reads, as text; with `analyze` it runs, and the text says what it read.
+        """A description of what the scan reads; with `analyze` it runs, and metrics are included.
 
-        With `html` it is a picture, which notebooks show: HTML that can be written to a file.
+        With `html` it is a picture for notebooks: HTML that can also be written to a file.
         """
         if analyze:
             for _ in self.to_batches():
@@ -320,14 +320,14 @@ class Scanner:
         return text.picture() if html else text
 
     def look_ahead(self) -> ScanMetrics:
-        """Find what indices and zone maps leave of the rows; none of these is read."""
+        """Compute which rows remain after indices and zone maps, without reading any row."""
         metrics = self.start()
         for _ in self._plan.fragments(self.batch_rows // 4, metrics):
             pass
         return metrics
 
     def start(self) -> ScanMetrics:
-        """Start a run, whose numbers go to what is returned."""
+        """Start a run; its metrics are added to the result."""
         metrics = self._metrics = ScanMetrics()
         metrics.add_time("plan", self._plan_seconds)
         if self.filter is not None:
@@ -373,7 +373,7 @@ class Scanner:
     def _fetched_pieces(
         self, coming: Iterator[Planned], metrics: ScanMetrics, counted: bool
     ) -> Iterator[Piece]:
-        """As `pieces`: files are opened, and what is planned of them is fetched, before its turn comes."""
+        """Like `pieces`, but files are opened, and planned data is fetched, in advance."""
         read_ahead = self._fetching = ReadAhead(self._fetch_ahead, metrics)
 
         def prepare(task: tuple[int, Planned]) -> FragmentBuffers | None:
@@ -397,7 +397,7 @@ class Scanner:
                 buffers.end()
 
     def _group_names(self, parts: Sequence[Part], counted: bool) -> Names:
-        """The columns that are read of all rows of a group."""
+        """The columns that are read for all rows of a group."""
         if parts[0].tested:
             assert self._steps is not None
             return self._steps.names
@@ -406,7 +406,7 @@ class Scanner:
     def _wanted(
         self, reader: RowsReader, parts: Sequence[Part], counted: bool
     ) -> Iterator[tuple[Projection, Part]]:
-        """The columns that are read of all rows of parts."""
+        """The columns that are read for all rows of parts."""
         for part in parts:
             if part.tested:
                 assert self._steps is not None
@@ -428,7 +428,7 @@ class Scanner:
                 yield from pieces(reader, part, self._tested_rows, None)
             elif counted:
                 yield from pieces(reader, part, 1 << 32, None)
-            elif is_fetched:  # who decodes waits for the files
+            elif is_fetched:  # the decoding thread waits for the files
                 yield from pieces(reader, part, self.batch_rows, None)
             else:
                 projection = reader.projection(names, self._coded)
@@ -438,7 +438,7 @@ class Scanner:
                     yield piece._replace(projection=projection) if native else piece
 
     def _only_decodes(self, projection: Projection, reader: RowsReader, rows: Part | Piece) -> bool:
-        """Whether rows come out of the decoders as the scan promises them."""
+        """Whether the decoders return rows in the types of the scan."""
         ranges = rows.ranges if isinstance(rows, Part) else rows.selection.ranges
         return (
             projection.native is not None
@@ -451,7 +451,7 @@ class Scanner:
 def projected_schema(
     snapshot: Snapshot, names: Sequence[str | Field], coded: Collection[str] = ()
 ) -> pa.Schema:
-    """The Arrow schema of some columns, system columns included; ColumnNotFoundError names a wrong one.
+    """The Arrow schema of some columns, including system columns; ColumnNotFoundError for unknown ones.
 
     Columns in `coded`, which must be strings, get a dictionary type.
     """
@@ -470,7 +470,7 @@ def projected_schema(
 
 
 def _selection(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
-    """The schema of some columns, and about how many bytes a row of them takes."""
+    """The schema of some columns, and the approximate size of a row in bytes."""
     for name in names:
         if not isinstance(name, (str, Field)):
             raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
@@ -497,7 +497,7 @@ def _filter_steps(filter: Node, snapshot: Snapshot) -> FilterSteps:
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
-    """The filter tree of any form of filter over the columns of a snapshot and the system columns."""
+    """The filter tree for any kind of filter over the columns of a snapshot and the system columns."""
     if filter is None:
         return None
     from lance_engine.expr.from_arrow import from_arrow

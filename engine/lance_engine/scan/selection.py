@@ -17,7 +17,7 @@ I64Array = npt.NDArray[np.int64]
 U32Array = npt.NDArray[np.uint32]
 Bools = npt.NDArray[np.bool_]
 
-#: Rows that are on average nearer to each other than this are decoded as a range and filtered.
+#: Maximum average distance of rows that are decoded as a range and then filtered.
 SPARSE_DISTANCE = 16
 # A mask with fewer bits set than one in so many is searched word by word.
 _SPARSE_BITS = 256
@@ -27,7 +27,7 @@ _RANGE_ROWS = 32
 
 
 class Selection:
-    """Ascending physical rows, each at most once. Immutable; what can be derived is derived when needed."""
+    """Ascending distinct physical rows. Immutable; derived data is computed on demand."""
 
     __slots__ = ("_offsets", "_ranges", "begin", "count", "end")
 
@@ -56,7 +56,7 @@ class Selection:
 
     @classmethod
     def of_offsets(cls, offsets: U32Array) -> Selection:
-        """Certain rows, at least one, ascending."""
+        """Individual rows, at least one, ascending."""
         return cls(None, offsets)
 
     @property
@@ -82,7 +82,7 @@ class Selection:
 
     @property
     def prefers_rows(self) -> bool:
-        """Whether there are too many, too short ranges to decode range by range."""
+        """Whether there are too many short ranges to decode them one by one."""
         if self._ranges is None:
             return not self.is_range
         return self.count < len(self._ranges) * _RANGE_ROWS and len(self._ranges) > 1
@@ -131,7 +131,7 @@ class Selection:
         return Selection.of_offsets(self.offsets[first:last] - np.uint32(begin)) if first < last else None
 
     def covering(self, distance: int = SPARSE_DISTANCE) -> tuple[Selection, Bools | None]:
-        """A cheaper selection to decode that holds all rows, and which of its rows are these (None: all).
+        """A larger selection that is cheaper to decode, and the positions of the rows in it (None: all).
 
         Decoding a range costs a fraction per row of what decoding single rows costs, so that rows that are on
         average at most `distance` apart are better decoded with what is between them.

@@ -12,7 +12,7 @@ from lance_engine.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
 
-# Borders fall on multiples of this, so that few mini-block chunks are decoded twice.
+# Boundaries are multiples of this, so that few mini-block chunks are decoded twice.
 _ALIGNMENT = 8192
 
 

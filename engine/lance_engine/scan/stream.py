@@ -1,8 +1,8 @@
-"""Scans as Arrow C streams: decoded ahead by native threads, taken without the interpreter.
+"""Scans as Arrow C streams: decoded ahead by native threads, and read without the interpreter.
 
-A stream holds at most `Scanner.read_ahead` bytes of batches beyond the one that its consumer waits for. Rows
-that only need decoding never meet the interpreter; rows to be filtered, of columns that are computed, or of
-files that are not local are read by the scanner, called from the same threads.
+A stream holds at most `Scanner.read_ahead` bytes of batches in addition to the next one. Rows that only need
+decoding are processed without the interpreter; filtered rows, computed columns and remote files are read by
+the scanner, called from the same threads.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from lance_engine.scan.plan import Piece
     from lance_engine.scan.scanner import Scanner
 
-# Threads must not ask for the interpreter once it is going away.
+# Threads must not acquire the GIL when the interpreter is about to exit.
 atexit.register(kernels.stop_streams)
 
 Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
 _Task = tuple[int, int, int, kernels.Columns | None, bool, Sequence[int]]
 
-#: Pieces requested at first, twice as many the next time: a small limit should not open many files.
+#: Number of pieces requested at first, which then doubles: a small limit should not open many files.
 _FIRST_PIECES = 2
 _MOST_PIECES = 64
 
@@ -39,8 +39,8 @@ _MOST_PIECES = 64
 def native_stream(scanner: Scanner) -> object:
     """The rows of a scan as a capsule of an Arrow C stream, in row order; every call scans again.
 
-    Nothing is read before the first batch is requested. Releasing the stream ends the decoding within the
-    batches in progress. Errors carry the text of our errors.
+    Nothing is read before the first batch is requested. Releasing the stream stops decoding after the current
+    batches. Errors have the text of our errors.
     """
     return ScanStream(scanner).capsule()
 
@@ -48,7 +48,7 @@ def native_stream(scanner: Scanner) -> object:
 class ScanStream:
     """One run of a scan, as the native stream sees it.
 
-    `convert`, which gives every batch the types of `schema`, takes all batches through the interpreter.
+    `convert`, which converts every batch to the types of `schema`, needs the interpreter for all batches.
     Decimals of the columns `narrowed` are 64 bits wide in `schema`; `convert` does not get these. Of the
     strings of the columns `numbered`, which the scan reads as dictionaries, it has the places among these
     values.
@@ -67,9 +67,9 @@ class ScanStream:
         self.schema = scanner.schema if schema is None else schema
         #: the error that ended the stream
         self.failure: Exception | None = None
-        #: what ended the stream and is not an error, such as Ctrl-C; set by the native side
+        #: what ended the stream without an error, such as Ctrl-C; set by the native side
         self.interruption: BaseException | None = None
-        #: whether an outside consumer takes the batches, and only sees the text of errors
+        #: whether an external consumer reads the batches, and only sees the text of errors
         self.handed_over = True
         self._failed = failed
         self._scanner = scanner
@@ -105,7 +105,7 @@ class ScanStream:
 
     @contextmanager
     def _read(self) -> Iterator[pa.RecordBatchReader]:
-        """The stream for ourselves; what ends it is raised as it is."""
+        """The stream for internal use; exceptions are raised unchanged."""
         self.handed_over = False
         try:
             with self.reader() as reader:
@@ -116,7 +116,7 @@ class ScanStream:
             raise self.interruption
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, with our errors as they were raised."""
+        """The batches; our errors are raised unchanged."""
         with self._read() as reader:
             while True:
                 try:
@@ -126,11 +126,11 @@ class ScanStream:
                 yield batch
 
     def table(self) -> pa.Table:
-        """All batches, with our errors as they were raised."""
+        """All batches; our errors are raised unchanged."""
         with self._read() as reader:
             return self._scanner.with_metadata(reader.read_all())
 
-    # What the native side calls, one call at a time for `more`, any number for `read`.
+    # Called by the native side: `more` one call at a time, `read` concurrently.
 
     def more(self) -> tuple[list[_Task], bool]:
         """The next pieces, and whether there are more after them.
@@ -158,7 +158,7 @@ class ScanStream:
             if not tasks:
                 self._fail(error)
                 raise
-            self._stopped_by = error  # what is before it may be all that is wanted
+            self._stopped_by = error  # earlier pieces may be sufficient
             return tasks, True
         left = len(tasks) == self._wanted
         self._wanted = min(2 * self._wanted, _MOST_PIECES)
@@ -177,7 +177,7 @@ class ScanStream:
             piece = piece._replace(selection=Selection.of_range(begin, end))
         try:
             batches: list[pa.RecordBatch] = []
-            # What was to be decoded natively is larger than a batch.
+            # A piece that was to be decoded natively is larger than a batch.
             for part in piece.cut(self._scanner.batch_rows) if piece.projection else [piece]:
                 batches += self._reader.read(part, self._metrics)
             if self._numbered:

@@ -11,7 +11,7 @@ ROW_ADDRESS: Final = "_rowaddr"
 ROW_CREATED_AT: Final = "_row_created_at_version"
 ROW_LAST_UPDATED_AT: Final = "_row_last_updated_at_version"
 
-#: Those that number the rows; the others are the version of the dataset that made or last changed a row.
+#: Those that number the rows; the others are the versions that created or last changed a row.
 ROW_NUMBERS: Final = frozenset({ROW_ID, ROW_ADDRESS})
 
 SYSTEM_FIELDS: Final = {

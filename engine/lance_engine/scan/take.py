@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Schema
     from lance_engine.table.snapshot import Snapshot
 
-# So many selections of columns are kept per snapshot.
+# Maximum number of column selections cached per snapshot.
 _KEPT_COLUMNS = 64
 
 
@@ -56,10 +56,10 @@ def take(
     missing: Literal["error", "skip"] = "error",
     metrics: ScanMetrics | None = None,
 ) -> pa.Table:
-    """The rows with these ids, in this order, repetitions included; what that takes is added to `metrics`.
+    """The rows with these ids, in this order, including duplicates; metrics are added to `metrics`.
 
-    The path of a field of a struct gives the struct with this field only, and those that other paths name.
-    RowNotFoundError lists ids that do not exist or were deleted, unless `missing` says to skip them.
+    The path of a struct field returns the struct with this field only, and those of other paths.
+    RowNotFoundError lists ids that do not exist or were deleted, unless `missing` is "skip".
     """
     if metrics is not None:
         with metrics.phase("total"), counting(metrics):
@@ -81,9 +81,9 @@ def take_positions(
     *,
     metrics: ScanMetrics | None = None,
 ) -> pa.Table:
-    """The rows at these positions among the live rows, in scan order; otherwise as `take`.
+    """The rows at these positions among the live rows, in scan order; otherwise like `take`.
 
-    PositionOutOfRangeError names a position that is not below the number of rows.
+    PositionOutOfRangeError for a position that is not less than the number of rows.
     """
     if metrics is not None:
         with metrics.phase("total"), counting(metrics):
@@ -140,7 +140,7 @@ def _read(lookup: Lookup, names: Names, metrics: ScanMetrics | None) -> list[pa.
 def _batches(
     reader: RowsReader, projection: Projection, rows: npt.NDArray[np.uint32]
 ) -> list[pa.RecordBatch]:
-    """Rows in as few batches as they fit."""
+    """Rows in as few batches as possible."""
     try:
         return [projection.read_rows(rows)]
     except kernels.BatchTooLargeError as error:

@@ -1,4 +1,4 @@
-"""Which pages of which files a selection of rows reads, for the statistics of a scan."""
+"""The pages that a selection of rows reads, for the statistics of a scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_engine.scan.selection import I64Array, Selection
 
 
 class FragmentRows(NamedTuple):
-    """Fragments whose rows follow each other: their ids, and the first row of each."""
+    """Fragments with consecutive rows: their ids, and the first row of each."""
 
     ids: Sequence[int]
     starts: I64Array

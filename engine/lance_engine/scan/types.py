@@ -1,4 +1,4 @@
-"""Types that are stored in another form: dictionaries, JSON, and blobs as what leads to them."""
+"""Types that are stored in another form: dictionaries, JSON, and blobs as descriptors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lance_engine.logical_types import to_arrow_type
 from lance_engine.scan.blobs import DESCRIPTOR
 from lance_engine.schema_tree import Field
 
-#: Values as they are stored, and the field that they are: maybe without some of its children.
+#: Stored values, and their field, which may lack some of its children.
 Part = tuple[pa.Array, Field]
 ReadBlobs = Callable[[Field, pa.StructArray], pa.Array]
 
@@ -53,12 +53,12 @@ def stored_type(field: Field) -> pa.DataType:
 
 
 def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Array:
-    """The values of `wanted`, of which the arrays hold what is stored: all of it but some fields of structs.
+    """The values of `wanted` from arrays with the stored data: everything except some struct fields.
 
-    These are null. A struct is null where it is in every part. `blobs` reads what descriptors lead to.
-    `kernels.InvalidJsonError` where a JSON value is damaged. `kernels.BatchTooLargeError` asks for fewer
-    rows: the codes are too narrow for the values, which may come from pages with their own dictionaries.
-    `kernels.CorruptDataError` where lists differ in length between parts.
+    Missing fields are null. A struct is null if it is null in every part. `blobs` reads the data of
+    descriptors. `kernels.InvalidJsonError` if a JSON value is damaged. `kernels.BatchTooLargeError` requests
+    fewer rows: the codes are too narrow for the values, which may come from pages with different
+    dictionaries. `kernels.CorruptDataError` if lists differ in length between parts.
     """
     array = parts[0][0]
     if wanted.is_blob_v2:
@@ -103,7 +103,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
 def _aligned_items(parts: Sequence[pa.Array], name: str) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
     """The lengths of lists in several parts, and for each part as many items: null where it has none.
 
-    Where a part has null, at a deleted row for instance, another part has the length.
+    If a part is null, for example at a deleted row, another part has the length.
     """
     own = [pc.fill_null(pc.list_value_length(part), 0).to_numpy(zero_copy_only=False) for part in parts]
     valid = [part.is_valid().to_numpy(zero_copy_only=False) for part in parts]

@@ -1,10 +1,10 @@
-"""How many bytes a row takes in memory, roughly, before anything is read."""
+"""Estimates the size of a row in memory before anything is read."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-# Guesses for what only the data can say.
+# Guesses for variable-width types.
 _STRING_BYTES = 32
 _ITEMS_PER_LIST = 4
 
