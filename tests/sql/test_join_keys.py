@@ -251,7 +251,7 @@ def test_engines_that_filter_joins_take_fewer_keys_of_large_tables(shop, monkeyp
     monkeypatch.setattr(join_filters, "_SMALL_BYTES", 0)
     with lance_sql.connect(shop, engine=engine) as connection:
         lance_sql.write(
-            {"part": np.arange(16_000) % 4000, "price": range(16_000), "note": ["sold"] * 16_000},
+            {"part": np.arange(8_000) % 4000, "price": range(8_000), "note": ["sold"] * 8_000},
             shop / "few_sales.lance",
             mode="overwrite",
         )
