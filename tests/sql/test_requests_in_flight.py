@@ -71,6 +71,11 @@ def is_read(request: Request) -> bool:
     return request.method == "GET" and "/data/" in request.path
 
 
+def is_combined_deletion_file(request: Request) -> bool:
+    """Of rows that several writers deleted; the others hold few rows, as lists."""
+    return is_deletion_file(request) and request.path.endswith(".bin")
+
+
 def is_part(request: Request) -> bool:
     return request.method == "PUT" and "partNumber=" in request.path
 
@@ -138,6 +143,18 @@ def writing(rows: int, **options: Any) -> Callable[[Tables], Callable[[], object
     return prepare
 
 
+def deleting_beside_another(tables: Tables) -> Callable[[], object]:
+    dataset = tables.write(numbers(FRAGMENTS * 100), "shared", max_rows_per_file=100)
+    tables.open("shared").delete("number % 100 = 3")
+
+    def delete() -> None:
+        left = dataset.delete("number % 100 = 7")
+        assert left.count_rows() == FRAGMENTS * 98
+        assert not left.scan(filter="number % 100 IN (3, 7)").to_table().num_rows
+
+    return delete
+
+
 class Case(NamedTuple):
     """What is counted, and how many of it are in flight together at least."""
 
@@ -155,6 +172,7 @@ CASES = {
     "DuckDB": Case(query("duckdb"), is_read, 4),
     "DataFusion": Case(query("datafusion"), is_read, 4),
     "delete": Case(deleting, is_deletion_file, FRAGMENTS - 1),
+    "delete beside another": Case(deleting_beside_another, is_combined_deletion_file, FRAGMENTS),
     "parts of a file": Case(writing(5 * PART_BYTES // 8, max_rows_per_file=PART_BYTES), is_part, 4),
     "files": Case(writing(1000, max_rows_per_file=100), is_new_file, 3),
 }

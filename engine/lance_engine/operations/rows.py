@@ -14,7 +14,6 @@ import pyarrow as pa
 from lance_engine.arrow_compute import pc
 from lance_engine.distinct import union
 from lance_engine.expr.tree import Node
-from lance_engine.fetch import requests_in_flight
 from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
 from lance_engine.io import delete_quietly
@@ -22,10 +21,9 @@ from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.plan import FilterPlan, ScanPlan
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
-from lance_engine.table.deletions import deletion_path, write_deletions
+from lance_engine.table.deletions import deletion_path, of_fragments, write_deletions
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.tasks import Pool
 
 U32Array = npt.NDArray[np.uint32]
 U64Array = npt.NDArray[np.uint64]
@@ -170,11 +168,7 @@ def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
         return changed
 
     try:
-        if snapshot.is_local or len(taken.offsets) < 2:
-            left = [without_rows(fragment_id) for fragment_id in taken.offsets]
-        else:
-            with Pool(min(len(taken.offsets), requests_in_flight()), "lance-delete") as pool:
-                left = list(pool.map(without_rows, taken.offsets))
+        left = of_fragments(without_rows, taken.offsets, is_local=snapshot.is_local)
     except BaseException:
         delete_quietly(snapshot.store, Removal(taken, tuple(written), ()).paths())
         raise

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import CorruptFileError, LanceError
+from lance_engine.fetch import requests_in_flight
 from lance_engine.format.deletion import DeletedOffsets, decode_deletions, encode_deletions, preferred_kind
 from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
 from lance_engine.io import Store
 from lance_engine.metrics import count_read
+from lance_engine.tasks import Pool
 
 DELETIONS: Final = "_deletions"
+
+Result = TypeVar("Result")
 
 
 def read_deletions(store: Store, path: str, fragment: Fragment, deletion: DeletionFile) -> DeletedOffsets:
@@ -53,3 +58,13 @@ def write_deletions(
 def deletion_path(fragment_id: int, deletion: DeletionFile) -> str:
     """Where a deletion file is below the root of its dataset."""
     return f"{DELETIONS}/{deletion.file_name(fragment_id)}"
+
+
+def of_fragments(
+    work: Callable[[int], Result], fragment_ids: Collection[int], *, is_local: bool
+) -> list[Result]:
+    """Read and write the deletion files of fragments: those of a remote dataset concurrently."""
+    if is_local or len(fragment_ids) < 2:
+        return list(map(work, fragment_ids))
+    with Pool(min(len(fragment_ids), requests_in_flight()), "lance-delete") as pool:
+        return list(pool.map(work, fragment_ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +14,7 @@ from lance_engine.errors import CommitConflictError
 from lance_engine.format.fragment import DeletionKind, Fragment
 from lance_engine.format.operations import Delete, Update
 from lance_engine.io import delete_quietly
-from lance_engine.table.deletions import deletion_path, write_deletions
+from lance_engine.table.deletions import deletion_path, of_fragments, write_deletions
 from lance_engine.table.snapshot import Snapshot
 
 U32Array = npt.NDArray[np.uint32]
@@ -46,37 +47,38 @@ def rebase(operation: Delete | Update, rows: TakenRows, latest: Snapshot) -> Reb
     behind then.
     """
     own = {fragment.id: fragment for fragment in operation.updated_fragments}
-    updated: list[Fragment] = []
-    removed: list[int] = []
-    written: list[str] = []
+    # In the order in which any thread writes them.
+    written: deque[str] = deque()
+
+    def fitted(fragment_id: int) -> Fragment | None:
+        """The fragment as it will be; None if all of its rows are gone."""
+        read, offsets = rows.fragments[fragment_id], rows.offsets[fragment_id]
+        current = _current(latest, read)
+        if current.deletion_file == read.deletion_file:
+            if fragment_id not in own:
+                return None
+            return dataclasses.replace(current, deletion_file=own[fragment_id].deletion_file)
+        theirs = latest.deleted_rows(current)
+        if theirs is None or len(np.intersect1d(theirs, offsets, assume_unique=True)):
+            raise CommitConflictError("Another writer changed or deleted the same rows")
+        both = union(theirs, offsets)
+        if len(both) == current.physical_rows:
+            return None
+        deletion = write_deletions(latest.store, fragment_id, both, latest.version, kind=DeletionKind.BITMAP)
+        written.append(deletion_path(fragment_id, deletion))
+        return dataclasses.replace(current, deletion_file=deletion)
+
     try:
-        for fragment_id, offsets in rows.offsets.items():
-            read = rows.fragments[fragment_id]
-            current = _current(latest, read)
-            if current.deletion_file == read.deletion_file:
-                if fragment_id in own:
-                    deletion = own[fragment_id].deletion_file
-                    updated.append(dataclasses.replace(current, deletion_file=deletion))
-                else:
-                    removed.append(fragment_id)
-                continue
-            theirs = latest.deleted_rows(current)
-            if theirs is None or len(np.intersect1d(theirs, offsets, assume_unique=True)):
-                raise CommitConflictError("Another writer changed or deleted the same rows")
-            both = union(theirs, offsets)
-            if len(both) == current.physical_rows:
-                removed.append(fragment_id)
-                continue
-            deletion = write_deletions(
-                latest.store, fragment_id, both, latest.version, kind=DeletionKind.BITMAP
-            )
-            written.append(deletion_path(fragment_id, deletion))
-            updated.append(dataclasses.replace(current, deletion_file=deletion))
+        left = of_fragments(fitted, rows.offsets, is_local=latest.is_local)
     except BaseException:
         delete_quietly(latest.store, written)
         raise
     changed = dataclasses.replace(
-        operation, updated_fragments=tuple(updated), removed_fragment_ids=tuple(removed)
+        operation,
+        updated_fragments=tuple(fragment for fragment in left if fragment is not None),
+        removed_fragment_ids=tuple(
+            found for found, fragment in zip(rows.offsets, left, strict=True) if fragment is None
+        ),
     )
     return Rebased(changed, tuple(written))
 
