@@ -79,3 +79,29 @@ def test_what_is_declined() -> None:
             from_duckdb(node, TABLE.schema)
     with pytest.raises(ColumnNotFoundError):
         from_duckdb(nodes.Binary("=", nodes.Col(("nope",)), constant), TABLE.schema)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.int8(), pa.uint8(), pa.int32(), pa.int64(), pa.uint64(), pa.string(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("values", [[7, 5, 7], [300, 5, -1], [None, 5], [5], [1 << 63, 3], []])
+def test_lists_of_like_constants_become_the_tree_of_single_ones(
+    kind: pa.DataType, values: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lance_engine.expr import from_duckdb as module
+
+    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
+        values = [None if value is None else str(value) for value in values]
+    schema = pa.schema([pa.field("a", kind)])
+    operand = type("Col", (), {"parts": ("a",)})()
+    literals = [type("Lit", (), {"value": value, "type": "BIGINT"})() for value in values]
+    node = type("In", (), {"operand": operand, "values": literals})()
+    found = module.from_duckdb(node, schema)
+    monkeypatch.setattr(module, "_alike", lambda *_: None)
+    expected = module.from_duckdb(node, schema)
+    assert found == expected
+    assert str(found) == str(expected)

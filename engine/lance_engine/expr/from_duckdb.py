@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as at
 
-from lance_engine.arrow_values import scalar
+from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
 from lance_engine.expr.constants import integer_scalar, python_scalar
@@ -34,7 +35,9 @@ def from_duckdb(node: Any, schema: pa.Schema) -> Node:
     if kind == "Postfix" and node.op in ("IS NULL", "IS NOT NULL"):
         return build.is_null(_column(node.operand, schema), negated=node.op == "IS NOT NULL")
     if kind == "In":
-        return build.member(_column(node.operand, schema), [_constant(value) for value in node.values])
+        column = _column(node.operand, schema)
+        values = _alike(node.values, column)
+        return build.member(column, [_constant(value) for value in node.values] if values is None else values)
     if kind == "Binary" and node.op in _COMPARISONS:
         return build.compare(
             _COMPARISONS[node.op], _column(node.left, schema), Literal(_constant(node.right))
@@ -62,6 +65,21 @@ def _column(node: Any, schema: pa.Schema) -> Column:
             "DuckDB compares an expression that is not a column", remedy="Decline the predicate"
         )
     return build.column(schema, list(node.parts))
+
+
+def _alike(nodes: list[Any], column: Column) -> pa.Array | None:
+    """Constants that the column stores as they are, integers or texts: lists may have thousands of them."""
+    stored = column.stored_type
+    kind = stored.value_type if at.is_dictionary(stored) else stored
+    wanted: type | None = int if at.is_integer(kind) else str if at.is_string(kind) else None
+    if wanted is None or any(
+        type(node).__name__ != "Lit" or type(node.value) is not wanted for node in nodes
+    ):
+        return None
+    try:
+        return array([node.value for node in nodes], kind)
+    except (pa.ArrowInvalid, OverflowError):  # some are beyond the range of the type
+        return None
 
 
 def _constant(node: Any) -> pa.Scalar:

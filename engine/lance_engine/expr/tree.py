@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.types as at
 
 from lance_engine.arrow_compute import pc
 from lance_engine.expr import render
@@ -141,7 +142,8 @@ class In(Node):
         return hash((self.operand, len(self.values), self.has_null, tuple(map(render.literal, head))))
 
     def list_text(self) -> str:
-        items = [render.literal(value) for value in self.values]
+        plain = at.is_integer(self.values.type)  # and thus written as Python does
+        items = list(map(str, self.values.to_pylist())) if plain else list(map(render.literal, self.values))
         return f"({', '.join([*items, 'NULL'] if self.has_null else items)})"
 
     def __str__(self) -> str:
