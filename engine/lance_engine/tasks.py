@@ -1,8 +1,8 @@
-"""Work on other threads; Ctrl-C interrupts the main thread while it waits.
+"""Running work on other threads; Ctrl-C interrupts the main thread while it waits.
 
-`threading` and `concurrent.futures` keep their state in Python code, which a signal may end halfway: a lock
-stays held, or a wait ends with "release unlocked lock". Here each step of a thread that submits work or waits
-for it is one call of a lock or a queue that is written in C.
+`threading` and `concurrent.futures` keep their state in Python code, which a signal may interrupt halfway: a
+lock stays locked, or a wait ends with "release unlocked lock". Here each step of a thread that submits work
+or waits for it is one call of a lock or queue that is implemented in C.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 T = TypeVar("T")
 S = TypeVar("S")
 
-#: Seconds for which the end of the process waits for work in progress.
+#: Seconds for which the process waits at exit for work in progress.
 _PATIENCE: Final = 10.0
 
 
@@ -50,7 +50,7 @@ class Task(Generic[T]):
         except BaseException as error:
             self._error = error
         finally:
-            del call  # and what it holds
+            del call  # and the objects it refers to
             self._ended.release()
 
     def cancel(self) -> bool:
@@ -64,14 +64,14 @@ class Task(Generic[T]):
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ends within this many seconds."""
+        """Wait up to this many seconds; returns whether it ended."""
         if not self._ended.acquire(timeout=seconds):
             return False
         self._ended.release()
         return True
 
     def result(self) -> T:
-        """What the call returns, or raises."""
+        """The result of the call, or its exception."""
         with self._ended:
             pass
         if self._error is None:
@@ -85,7 +85,7 @@ class Task(Generic[T]):
 def start_thread(run: Callable[[], object], name: str) -> None:
     """Start a thread that does not keep the process alive.
 
-    `Thread.start` waits in Python code until the thread runs: a thread that gets no signals calls it.
+    `Thread.start` waits in Python code until the thread runs: it is called in a thread that gets no signals.
     """
     _thread.start_new_thread(_start, (run, name))
 
@@ -111,9 +111,9 @@ def in_background(call: Callable[[], T], name: str) -> Task[T]:
 
 
 class Pool:
-    """At most this many threads that run tasks in the order of submission.
+    """A pool of up to this many threads, which run tasks in the order of submission.
 
-    As a context manager it ends with its block; after an error, what has not begun is cancelled.
+    The context manager ends with its block; after an error, tasks that have not started are cancelled.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -134,12 +134,12 @@ class Pool:
         return task
 
     def map(self, call: Callable[[S], T], arguments: Iterable[S]) -> Iterator[T]:
-        """`call` of each, in order."""
+        """The results of `call` for each, in order."""
         tasks = [self.submit(call, argument) for argument in arguments]
         return (task.result() for task in tasks)
 
     def close(self, *, cancels: bool) -> None:
-        """End the threads after the submitted work, or with `cancels` after what has started."""
+        """End the threads after the submitted work, or with `cancels` after the started work."""
         while cancels:
             try:
                 task = self._waiting.get_nowait()
@@ -163,7 +163,7 @@ class Pool:
 
 
 class _Worker:
-    """A thread of a pool. It also ends with a pool that is no longer referenced."""
+    """A thread of a pool. It also ends if the pool is no longer referenced."""
 
     def __init__(self, waiting: SimpleQueue[Task[Any] | None], idle: deque[None]) -> None:
         self._waiting = waiting
@@ -183,7 +183,7 @@ class _Worker:
                 if task is None:
                     return
                 task.run()
-                del task  # and with it what it found
+                del task  # and its results
         finally:
             _workers.pop(id(self), None)
             self._ended.release()
@@ -197,7 +197,7 @@ class _Worker:
             self._thread.join()
 
 
-#: Running threads. A thread that requests the interpreter after it is gone would abort the process.
+#: Running threads. A thread that acquires the GIL after finalization would abort the process.
 _workers: dict[int, _Worker] = {}
 os.register_at_fork(after_in_child=_workers.clear)
 

@@ -1,4 +1,4 @@
-"""The rows that a search in an index may find: covered, not deleted, and passing the filter."""
+"""The rows that an index search may return: covered, not deleted, and passing the filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 I64Array = npt.NDArray[np.int64]
 U64Array = npt.NDArray[np.uint64]
 
-# Sets of the rows of segments, without a filter, by the fragments that these are asked about.
+# Cached sets of the rows of segments, without a filter, by fragments.
 _live: OwnedValues[Snapshot, dict[bytes, kernels.RowSet]] = OwnedValues()
 
 
@@ -38,7 +38,7 @@ class AllowedRows:
         filter: Node | None,
         covered: Iterable[int],
     ) -> None:
-        """Reads what the filter is about in the fragments `covered`."""
+        """Reads the columns of the filter in the fragments `covered`."""
         self._snapshot = snapshot
         self.addresses: U64Array | None = None
         """Those that pass, ascending; None without a filter."""

@@ -1,4 +1,4 @@
-"""The table that a search answers with: columns of the rows found, and what it computed for them."""
+"""The result table of a search: columns of the rows found, and computed columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def answer_names(
     snapshot: Snapshot, columns: Sequence[str] | None, computed: Sequence[str], with_row_id: bool
 ) -> list[str]:
-    """The columns that were requested, after them the computed ones that are not among them."""
+    """The requested columns, followed by the computed ones that are not included."""
     names = list(dict.fromkeys(snapshot.schema.names if columns is None else columns))
     names += [name for name in computed if name not in names]
     if with_row_id and ROW_ID not in names:
@@ -29,7 +29,7 @@ def answer_names(
 
 
 def computed_column(name: str, values: npt.NDArray[Any]) -> tuple[pa.Field, pa.Array]:
-    """A computed column that has a value in every row."""
+    """A computed column with a value in every row."""
     array = pa.array(values)
     return pa.field(name, array.type, nullable=False), array
 
@@ -41,7 +41,7 @@ def answer_table(
     ids: npt.NDArray[np.uint64],
     computed: Mapping[str, tuple[pa.Field, pa.Array]],
 ) -> pa.Table:
-    """The columns `names` of the rows with these ids, in their order; computed ones are not read."""
+    """The columns `names` of the rows with these ids, in their order; computed columns are not read."""
     computed = {**computed, ROW_ID: computed_column(ROW_ID, ids)}
     stored = [name for name in names if name not in computed]
     rows = take(snapshot, reader_for, ids, stored) if stored else None
@@ -52,7 +52,7 @@ def answer_table(
             field, values = computed[name]
         else:
             assert rows is not None
-            # The fields of a struct come in one column, at the place of the first.
+            # The fields of a struct are returned in one column, at the position of the first.
             name = name if name in rows.schema.names else name.split(".")[0]
             field, values = rows.schema.field(name), rows.column(name)
             if any(known.name == name for known in fields):

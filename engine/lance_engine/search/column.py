@@ -1,4 +1,4 @@
-"""Columns of vectors: what their types say, and their values as memory that the kernels read."""
+"""Vector columns: their types, and their values as memory that kernels read."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class VectorColumn:
 
     @property
     def element(self) -> kernels.Element:
-        """What the kernels call the type of an element."""
+        """The kernels' name for the type of an element."""
         return _ELEMENTS[self.value_type][0]
 
     @property
     def dtype(self) -> type[np.generic]:
-        """The type of an element as numpy knows it."""
+        """The numpy type of an element."""
         return _ELEMENTS[self.value_type][1]
 
     @property
@@ -58,13 +58,13 @@ class VectorColumn:
         return self.dim * np.dtype(self.dtype).itemsize
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The column in a batch whose first column is the one that holds it."""
+        """The column in a batch whose first column contains it."""
         values = batch.column(0)
         return pc.struct_field(values, list(self.parts[1:])) if len(self.parts) > 1 else values
 
 
 def require_name(name: Any) -> None:
-    """InvalidSearchError if a column is not given by its name."""
+    """InvalidSearchError if a column is not given by name."""
     if not isinstance(name, str):
         raise InvalidSearchError(f"Pass the column by name, not as {name!r}")
 
@@ -95,7 +95,7 @@ def _parts(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 def vectors_in(array: pa.FixedSizeListArray, column: VectorColumn) -> tuple[U8Array, U8Array | None]:
     """The bytes of the vectors of an array, and a byte per vector that is zero if it is invalid.
 
-    A vector with a null in it is invalid.
+    A vector that contains a null is invalid.
     """
     dim, width = column.dim, np.dtype(column.dtype).itemsize
     items = array.values

@@ -1,4 +1,4 @@
-"""Exact search: the distance of every row that passes the filter, streamed."""
+"""Exact search: computes the distance of every row that passes the filter, in a stream."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.table.snapshot import Snapshot
 
-# Vectors that are compared at once: enough to be worth a call, few enough to stay in the cache of a core.
+# Number of vectors compared at once: enough to be worth a call, and small enough for the cache of a core.
 _BATCH_BYTES: Final = 2 << 20
-# Queries of which distances are computed at once.
+# Number of queries whose distances are computed at once.
 _MOST_QUERIES: Final = 256
 
 
 class Bounds(NamedTuple):
-    """Distances that count: lower <= distance < upper. None means no bound."""
+    """Accepted distances: lower <= distance < upper. None means no bound."""
 
     lower: float | None = None
     upper: float | None = None
@@ -49,10 +49,10 @@ def search_exactly(
     filter: Node | None,
     splits: Sequence[ScanSplit] | None = None,
 ) -> kernels.Nearest:
-    """The k nearest rows of each query among those that pass the filter, of some ranges of rows if given.
+    """The k nearest rows of each query among those that pass the filter, optionally in some ranges of rows.
 
-    Rows are those that a scan returns: pruned by zone maps and indices, without deleted ones. Batches are
-    compared where they were decoded, on all threads; memory holds a few batches and the k nearest per thread.
+    The rows are those of a scan: pruned by zone maps and indices, without deleted ones. Batches are compared
+    on the threads that decode them; only a few batches and the k nearest rows per thread are in memory.
     """
     column = query.column
     scanner = Scanner(

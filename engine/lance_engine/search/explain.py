@@ -1,4 +1,4 @@
-"""What a search would do: found without reading a vector or a text."""
+"""Describes a search without reading vectors or texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def explain_nearest(
     snapshot: Snapshot, column: str, k: int = 10, metric: str | None = None, options: Mapping[str, Any] = {}
 ) -> list[str]:
-    """Lines that say which index, segments, partitions and rows `Dataset.nearest` would search."""
+    """Lines with the index, segments, partitions and rows that `Dataset.nearest` would search."""
     place = vector_column(snapshot, column)
     known = SearchOptions(**{key: value for key, value in options.items() if key in SearchOptions._fields})
     asked = None if metric is None else metric_named(metric)
@@ -51,7 +51,7 @@ def explain_nearest(
 
 
 def explain_texts(snapshot: Snapshot, column: str, options: Mapping[str, Any] = {}) -> list[str]:
-    """Lines that say which index, segments, partitions and rows `Dataset.search` would search in a column."""
+    """Lines with the index, segments, partitions and rows that `Dataset.search` would search in a column."""
     place = text_column(snapshot, column)
     use_index = options.get("use_index", True)
     chosen = choose_texts(snapshot, place, positions=False) if use_index else None

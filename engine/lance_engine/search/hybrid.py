@@ -1,4 +1,4 @@
-"""Search by vectors and by words at once: both results are merged."""
+"""Vector and full-text search combined: both results are merged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 F64Array = npt.NDArray[np.float64]
 
 HYBRID_SCORE: Final = "_hybrid_score"
-# Added to ranks, so that the first few do not outweigh everything.
+# Added to ranks, so that the first few do not dominate.
 _RANK_OFFSET: Final = 60
 
 
@@ -86,7 +86,7 @@ def check_hybrid(
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> None:
-    """Raise what `hybrid` would raise for these arguments; no file is read."""
+    """Raise the errors of `hybrid` for these arguments, without reading files."""
     _asked(snapshot, k, alpha, oversample, AskedRows(filter, columns))
     check_nearest(snapshot, vector_column, vector, metric=metric, filter=filter, **options)
     check_search(snapshot, query, column, filter=filter)
@@ -95,7 +95,7 @@ def check_hybrid(
 def _asked(
     snapshot: Snapshot, k: int, alpha: float | None, oversample: int, rows: AskedRows
 ) -> tuple[int, int]:
-    """How many rows are wanted, and how many of each search; InvalidSearchError for what is invalid."""
+    """The number of rows to return, and to request from each search; InvalidSearchError if invalid."""
     if alpha is not None and (
         isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1
     ):
@@ -106,14 +106,14 @@ def _asked(
 
 
 def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
-    """What each row gets for its rank; nothing for those that were not found."""
+    """The score of each row for its rank; none for rows that were not found."""
     found = np.zeros(count)
     found[places] = 1 / (_RANK_OFFSET + 1 + np.arange(len(places)))
     return found
 
 
 def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64Array:
-    """Values from 0 to 1, the largest is 1; 0 for rows without one."""
+    """Values scaled to 0 ... 1, the largest to 1; 0 for rows without one."""
     found = np.zeros(count)
     if len(values):
         low, high = values.min(), values.max()

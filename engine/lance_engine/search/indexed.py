@@ -1,4 +1,4 @@
-"""Search by a vector index: its segments are probed, and what no segment covers is searched exactly."""
+"""Search with a vector index: its segments are probed, and uncovered rows are searched exactly."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.table.snapshot import Snapshot
 
-# Up to this many rows that pass the filter are compared exactly, which costs less than probing and finds all.
+# Up to this many rows that pass the filter are compared exactly, which is faster than probing and finds all.
 _FEW_ROWS: Final = 2048
-# A graph is not followed where less than this share of the rows may be found.
+# Minimum share of allowed rows for which a graph is searched.
 _GRAPH_SHARE: Final = 0.1
-# Vectors whose distances are computed again at once.
+# Number of vectors whose distances are recomputed at once.
 _REFINED_ROWS: Final = 4096
 
 
 class OpenIndex(NamedTuple):
-    """An index of which segments can be read: each with the fragments that it is searched for."""
+    """An index with readable segments, each with the fragments for which it is searched."""
 
     name: str
     segments: tuple[tuple[VectorSegment, frozenset[int]], ...]
@@ -49,7 +49,7 @@ class OpenIndex(NamedTuple):
 
 
 def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric | None) -> OpenIndex | None:
-    """The index on the column with this metric, or without one the first; None if none can be read."""
+    """The index on the column with this metric, or without a metric the first; None if none is readable."""
     for index in VECTORS.indices(snapshot):
         if index.field_id != column.field_id or column.is_multi:
             continue
@@ -77,7 +77,7 @@ def search_index(
     covered = set[int]().union(*(fragments for _, fragments in chosen.segments))
     missing = [] if options.fast_search else [f for f in snapshot.fragments if f.id not in covered]
     allowed = AllowedRows(snapshot, reader_for, filter, sorted(covered))
-    # Distances that are computed exactly for some rows are so for all.
+    # If distances are computed exactly for some rows, they are for all.
     exact = bool(missing) or options.refine_factor is not None
     if allowed.addresses is not None and len(allowed.addresses) <= _FEW_ROWS:
         among = In(Column((ROW_ADDRESS,), pa.uint64()), pa.array(allowed.addresses))
@@ -102,7 +102,7 @@ def _probe(
     allowed: AllowedRows,
     result: kernels.Nearest,
 ) -> None:
-    """Search the partitions that are nearest to each query."""
+    """Search the partitions nearest to each query."""
     ef = options.ef or wanted + wanted // 2
     sets = [allowed.within(BitMap(sorted(fragments))) for _, fragments in chosen.segments]
     vectors = _prepared(query, chosen.metric)
@@ -119,7 +119,7 @@ def _probe(
             while begin < end:
                 near = segment.nearby(order[number, begin:end].tolist())
                 result.search(number, near, vector, rows, few, ef)
-                # More partitions only where too few rows were found.
+                # More partitions are only searched if too few rows were found.
                 begin, end = end, min(most, 2 * end) if result.found(number) < wanted else end
 
     for _ in ordered_map(search, iter(range(query.count)), 2 * num_threads()):
@@ -127,7 +127,7 @@ def _probe(
 
 
 def _prepared(query: Query, metric: Metric) -> F32Array:
-    """The query vectors as an index takes them: of length 1 for cosine."""
+    """The query vectors in the form of the index: with length 1 for cosine."""
     vectors = query.vectors.astype(np.float32)
     if metric is Metric.COSINE:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -136,7 +136,7 @@ def _prepared(query: Query, metric: Metric) -> F32Array:
 
 
 def _near_first(segment: VectorSegment, vectors: F32Array) -> tuple[npt.NDArray[np.int64], F32Array]:
-    """Per query the partitions in the order of their distances, and these."""
+    """For each query, the partitions ordered by distance, and the distances."""
     centroids = segment.centroids
     metric, element, queries = Metric.L2, kernels.Element.FLOAT32, vectors
     if segment.metric is Metric.HAMMING:

@@ -9,7 +9,7 @@ from lance_engine.errors import InvalidSearchError
 
 Metric = kernels.Metric
 
-#: By the names that users give; `l2` is the squared Euclidean distance, `dot` is 1 minus the inner product.
+#: By user-facing name; `l2` is the squared Euclidean distance, `dot` is 1 minus the inner product.
 _METRICS: Final = {
     "l2": Metric.L2,
     "euclidean": Metric.L2,

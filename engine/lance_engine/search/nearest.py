@@ -65,7 +65,7 @@ def check_nearest(
     upper: float | None = None,
     **options: Any,
 ) -> None:
-    """Raise what `nearest` would raise for these arguments; no file is read. None is any query."""
+    """Raise the errors of `nearest` for these arguments, without reading files. None stands for any query."""
     rows, bounds = AskedRows(filter, columns), Bounds(lower, upper)
     place, _, asked, _, _ = _asked(snapshot, column, k, metric, rows, bounds, SearchOptions(**options))
     if query is not None:
@@ -81,7 +81,7 @@ def _asked(
     bounds: Bounds,
     options: SearchOptions,
 ) -> tuple[VectorColumn, int, Metric | None, Node | None, SearchOptions]:
-    """The arguments of a search in the forms that it works with; LanceError if one is invalid."""
+    """The parsed arguments of a search; LanceError if one is invalid."""
     place = vector_column(snapshot, column)
     k = positive("k", k, place.name)
     _check_bounds(place, bounds)
@@ -96,7 +96,7 @@ def has_index(snapshot: Snapshot, column: str, metric: str | None) -> bool:
     return choose_index(snapshot, vector_column(snapshot, column), asked) is not None
 
 
-#: Rows that were found: the numbers of their queries, their row ids and distances.
+#: Found rows: their query numbers, row ids and distances.
 FoundRows = tuple[npt.NDArray[Any], npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 
 
@@ -113,7 +113,7 @@ def nearest_among(
     lower: float | None = None,
     upper: float | None = None,
 ) -> FoundRows:
-    """The nearest rows of some ranges of rows, compared exactly."""
+    """The nearest rows in some ranges of rows, compared exactly."""
     place = vector_column(snapshot, column)
     bounds = Bounds(lower, upper)
     k = positive("k", k, place.name)
@@ -133,7 +133,7 @@ def nearest_table(
     columns: Sequence[str] | None = None,
     metric: str | None = None,
 ) -> pa.Table:
-    """The answer of `nearest` where the nearest rows of each part of the dataset are known."""
+    """The result of `nearest`, given the nearest rows of each part of the dataset."""
     place = vector_column(snapshot, column)
     parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
     merged = Bounds().nearest(parsed.count, k)
@@ -153,7 +153,7 @@ def _check_bounds(column: VectorColumn, bounds: Bounds) -> None:
 
 
 def default_metric(column: VectorColumn) -> Metric:
-    """Bits that differ for unsigned bytes, and L2 for all others."""
+    """Number of different bits for unsigned bytes, and L2 for all other types."""
     return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
 
 
@@ -165,7 +165,7 @@ def _table(
     columns: Sequence[str] | None,
     with_row_id: bool,
 ) -> pa.Table:
-    """The rows that were found: the number of their query first if there are several, the distance last."""
+    """The found rows: with several queries their query number comes first; the distance is last."""
     names = answer_names(snapshot, columns, (DISTANCE,), with_row_id)
     if query.is_batch and QUERY_INDEX not in names:
         names.insert(0, QUERY_INDEX)

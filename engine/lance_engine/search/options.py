@@ -1,4 +1,4 @@
-"""Options of a search besides its query: which rows, what of them, and how thoroughly."""
+"""Search options besides the query: which rows and columns, and how thorough the search is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 
-# No dataset has as many rows, partitions or candidates: larger numbers mean all as well.
+# No dataset has as many rows, partitions or candidates: larger numbers are equivalent.
 _MOST: Final = 1 << 40
 
 
@@ -29,14 +29,14 @@ def positive(name: str, value: Any, column: str | None = None) -> int:
 
 
 class AskedRows(NamedTuple):
-    """The rows that may be found, and the columns of the answer: see `Dataset.nearest`."""
+    """The allowed rows, and the columns of the result: see `Dataset.nearest`."""
 
     filter: str | pc.Expression | Node | None = None
     columns: Sequence[str] | None = None
     with_row_id: bool = False
 
     def check(self, snapshot: Snapshot, computed: Collection[str]) -> None:
-        """InvalidSearchError if the columns are no list of names; ColumnNotFoundError for a wrong one.
+        """InvalidSearchError if the columns are not a list of names; ColumnNotFoundError for an unknown one.
 
         The search adds those in `computed`.
         """
@@ -55,7 +55,7 @@ class AskedRows(NamedTuple):
 
 
 class SearchOptions(NamedTuple):
-    """The options of `Dataset.nearest` that are about indices."""
+    """The options of `Dataset.nearest` for indices."""
 
     use_index: bool = True
     fast_search: bool = False
@@ -66,7 +66,7 @@ class SearchOptions(NamedTuple):
     ef: int | None = None
 
     def checked(self, k: int) -> SearchOptions:
-        """The options as numbers that kernels take; InvalidSearchError if one is invalid."""
+        """The options as numbers for the kernels; InvalidSearchError if one is invalid."""
         for name in ("use_index", "fast_search"):
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):

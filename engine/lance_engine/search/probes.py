@@ -1,4 +1,4 @@
-"""How many partitions of an index are searched at first: those with centroids near enough to the query."""
+"""The number of index partitions to search first: those whose centroids are near enough to the query."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lance_engine.index.vector.segment import VectorSegment
 from lance_engine.search.options import SearchOptions
 from lance_engine.search.query import F32Array
 
-# For up to so many rows: the distance of the farthest centroid as a share beyond that of the nearest one, and
-# the minimum and maximum number of partitions. The authors of the format tuned them for unquantized vectors.
+# Number of rows: the distance of the farthest centroid relative to that of the nearest one, and the minimum
+# and maximum number of partitions. The authors of the format tuned them for unquantized vectors.
 _STEPS: Final = (1, 10, 100, 200, 500, 1000)
 _L2: Final = (
     (0.2175, 0.265, 0.33, 0.375, 0.3725, 0.4175),
@@ -27,7 +27,7 @@ _COSINE: Final = (
 
 
 def first_probes(segment: VectorSegment, distances: F32Array, k: int, options: SearchOptions) -> int:
-    """The number of partitions, of which `distances` are those of the centroids, ascending."""
+    """The number of partitions, given the ascending `distances` of their centroids."""
     if options.nprobes is not None:
         return min(options.nprobes, len(distances))
     least = options.minimum_nprobes or 1
@@ -47,6 +47,6 @@ def first_probes(segment: VectorSegment, distances: F32Array, k: int, options: S
 
 
 def most_probes(segment: VectorSegment, options: SearchOptions) -> int:
-    """The number of partitions that may be searched while too few rows are found."""
+    """The maximum number of partitions to search while too few rows are found."""
     most = options.nprobes or options.maximum_nprobes
     return len(segment.centroids) if most is None else min(most, len(segment.centroids))

@@ -1,4 +1,4 @@
-"""Query vectors in the forms that users have them."""
+"""Conversion of query vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F32Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for: vectors in rows, as precise as those of the column."""
+    """The query: vectors as rows, with the precision of the column."""
 
     column: VectorColumn
     metric: Metric
@@ -31,11 +31,11 @@ class Query:
 
     @property
     def count(self) -> int:
-        """The number of queries: all vectors of a query on a column of lists of vectors are one."""
+        """The number of queries: on a column of lists of vectors, all vectors form one query."""
         return 1 if self.column.is_multi else len(self.vectors)
 
     def compiled(self, metric: Metric | None = None, first: int = 0, last: int | None = None) -> Any:
-        """Some of the vectors as the kernels take them."""
+        """Some of the vectors in the form that kernels take."""
         chosen = np.ascontiguousarray(self.vectors[first:last])
         return kernels.VectorQuery(
             self.metric if metric is None else metric,
@@ -46,7 +46,7 @@ class Query:
 
 
 def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
-    """The query for a column; InvalidSearchError if its vectors have another length, or hold no numbers."""
+    """The query for a column; InvalidSearchError if its vectors have another length, or are not numbers."""
     if metric is Metric.HAMMING and not column.is_bytes:
         raise InvalidSearchError(
             f"The Hamming distance is not supported for vectors of {column.value_type}",
@@ -68,7 +68,7 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
     if np.isnan(vectors).any():
         raise InvalidSearchError("The query vector contains NaN or null", column=column.name)
     with np.errstate(over="ignore"):
-        # Distances to half-precision vectors are those of the query as the column would hold it.
+        # Distances to half-precision vectors use the query in half precision.
         if at.is_float16(column.value_type):
             vectors = vectors.astype(np.float16)
         precise = np.float64 if at.is_float64(column.value_type) else np.float32
@@ -82,7 +82,7 @@ def parse_query(column: VectorColumn, query: Any, metric: Metric) -> Query:
 
 
 def matrix_of(vectors: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any] | None:
-    """Lists of numbers as rows; None if they are no lists of equally many numbers without nulls."""
+    """Lists of numbers as rows; None if they are not lists of equal length without nulls."""
     array = vectors.combine_chunks() if isinstance(vectors, pa.ChunkedArray) else vectors
     kind = array.type
     if not (at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind)):

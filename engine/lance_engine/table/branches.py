@@ -1,8 +1,8 @@
-"""Branches: histories besides the main one, each a separate dataset that begins as a version of another.
+"""Branches: separate histories of a dataset, each of which starts from a version of another one.
 
-The folder ``tree/NAME`` holds the versions and the files of a branch, a small file in ``_refs/branches`` says
-that it exists and where it began. It is created first and removed last: what it protects from clean-up is
-protected while anything needs it.
+The folder ``tree/NAME`` contains the versions and files of a branch, and a small file in ``_refs/branches``
+records its existence and origin. It is created first and removed last, because it protects the files that the
+branch needs from cleanup.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _FOLDERS: Final = (VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES)
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch. `parent` is the branch that it was made from, None being the main history.
+    """A branch. `parent` is the branch from which it was created, None for the main branch.
 
     `lineage` distinguishes branches that had the same name at different times: a version and a random
-    identifier for each step from the main history. Empty where it is not recorded.
+    identifier for each step from the main branch. Empty if it is not recorded.
     """
 
     name: str
@@ -67,7 +67,7 @@ def damaged_branches(root: Store) -> list[str]:
 
 
 def branch_names(root: Store) -> list[str]:
-    """The names of all branches, also of those whose files are damaged."""
+    """The names of all branches, including those with damaged files."""
     return [name for name in list_refs(root, BRANCHES) if is_branch_name(name)]
 
 
@@ -96,8 +96,8 @@ def read_branch(root: Store, name: str) -> Branch:
 
 
 def create_branch(source: Snapshot, name: str) -> Branch:
-    """Start a branch with the version `source`. BranchExistsError if the name is taken."""
-    from lance_engine.table.clones import write_clone  # what writes versions; readers do without it
+    """Create a branch from the version `source`. BranchExistsError if the name is taken."""
+    from lance_engine.table.clones import write_clone  # only needed for writing versions
 
     root, parent = root_store(source), source.manifest.branch
     lineage = read_branch(root, parent).lineage if parent is not None else ()
@@ -119,7 +119,7 @@ def create_branch(source: Snapshot, name: str) -> Branch:
             remedy="Delete the branch or choose another name",
         ) from None
     try:
-        # What a deletion left when it was interrupted.
+        # Remainders of an interrupted deletion.
         _remove_files(root, name)
         content["manifestSize"] = write_clone(source, branch_store(root, name), name)
         root.put(path, json.dumps(content).encode())
@@ -130,11 +130,11 @@ def create_branch(source: Snapshot, name: str) -> Branch:
 
 
 def delete_branch(root: Store, name: str) -> None:
-    """Remove a branch with all its versions. BranchInUseError if other branches were made from it."""
+    """Delete a branch with all its versions. BranchInUseError if other branches were created from it."""
     try:
         lineage = read_branch(root, name).lineage
     except CorruptFileError:
-        lineage = ()  # a damaged one may go, too
+        lineage = ()  # damaged branches can be deleted, too
     others = {_path(other) for other in branch_names(root) if other != name}
     damaged = [path for path in damaged_branches(root) if path in others]
     if damaged:
@@ -156,11 +156,11 @@ def delete_branch(root: Store, name: str) -> None:
 
 
 def _remove_files(root: Store, name: str) -> None:
-    # The folder of the branch "a/b" is in that of the branch "a".
+    # The folder of the branch "a/b" is inside that of the branch "a".
     inside = tuple(f"{TREE}/{other}/" for other in list_refs(root, BRANCHES) if other.startswith(f"{name}/"))
     for folder in _FOLDERS:
         paths = root.list(f"{TREE}/{name}/{folder}")
-        # The latest version last: until it is removed, readers find what they found before.
+        # The latest version last: until it is removed, readers find the same data as before.
         for path in sorted(paths, key=_age) if folder == VERSIONS else paths:
             if not inside or not path.startswith(inside):
                 root.delete(path)
@@ -177,5 +177,5 @@ def _path(name: str) -> str:
             f"{name!r} is not a valid branch name: use letters, digits, '.', '-' and '_', in parts "
             f"separated by single slashes, without two dots in a row; not ending with '.lock', and not 'main'"
         )
-    # Unlike in tags, letters beyond ASCII stay.
+    # Unlike in tags, non-ASCII letters are kept.
     return f"{BRANCHES}/{name.replace('/', '%2F')}{ENDING}"

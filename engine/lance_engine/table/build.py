@@ -1,4 +1,4 @@
-"""The next manifest: the latest one with an operation applied."""
+"""Builds the next manifest: the latest one with an operation applied."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DEFAULT_STORAGE_VERSION: Final = "2.1"
 class CreateOptions:
     """Options that can only be set when a dataset is created.
 
-    `storage_version` None: that of the data files. It is also honoured when everything is overwritten.
+    `storage_version` None: that of the data files. It also applies when everything is overwritten.
     """
 
     storage_version: str | None = None
@@ -56,7 +56,7 @@ class CreateOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VersionContent:
-    """What a version consists of: the manifest and the serialised index section, None without indices."""
+    """The contents of a version: the manifest and the serialized index section, None without indices."""
 
     manifest: Manifest
     index_section: bytes | None = None
@@ -71,9 +71,8 @@ def build_version(
 ) -> VersionContent:
     """Apply an operation to the latest version, None if there is no dataset yet.
 
-    `restored` is the version that a Restore asks for. Fragment ids, stable row ids, row versions, flags and
-    the time of commit are assigned here, so this has to be done again whenever the latest version turns out
-    to be another one.
+    `restored` is the version for a Restore. Fragment ids, stable row ids, row versions, flags and the commit
+    time are assigned here, so this has to be repeated whenever there is a new latest version.
     """
     base = latest.manifest if latest else _nothing(options)
     index_section = latest.index_section if latest else None
@@ -127,7 +126,7 @@ def build_version(
 
 
 def _refuse_dictionaries(schema: Schema) -> None:
-    """Tables of version 0.1 keep the values of dictionary columns in the file of the manifest."""
+    """Tables of version 0.1 store the values of dictionary columns in the manifest file."""
     for field in schema.walk():
         if file_pb2.Field.FromString(field.uninterpreted).dictionary.length:
             raise UnsupportedFeatureError(
@@ -199,7 +198,7 @@ def _overwrite(base: Manifest, operation: Overwrite, options: CreateOptions) -> 
 
 
 def _merge(base: Manifest, operation: Merge) -> Manifest:
-    """Other columns; fragments that did not exist are numbered already, their new rows are not."""
+    """Other columns; new fragments are already numbered, but their new rows are not."""
     max_id, next_row_id = _max_fragment_id(base), base.next_row_id
     fragments = []
     for fragment in _without_unused_files(operation.fragments, operation.schema):
@@ -223,7 +222,7 @@ def _rewrite(base: Manifest, operation: Rewrite) -> Manifest:
 
 
 def _replace_data(base: Manifest, operation: DataReplacement) -> Manifest:
-    """The fragments with their new data files, in which all rows count as changed."""
+    """The fragments with their new data files; all their rows count as changed."""
     replaced: dict[int, list[DataFile]] = {}
     for number, file in operation.files:
         replaced.setdefault(number, []).append(file)
@@ -241,7 +240,7 @@ def _replace_data(base: Manifest, operation: DataReplacement) -> Manifest:
 
 
 def _with_file(fragment: Fragment, added: DataFile) -> Fragment:
-    """The fragment with one more file, whose fields no other file has any more."""
+    """The fragment with an additional file, whose fields are removed from its other files."""
     files = []
     for file in fragment.files:
         fields = tuple(TOMBSTONE if field in added.fields else field for field in file.fields)
@@ -258,7 +257,7 @@ def _restore(base: Manifest, restored: Manifest) -> Manifest:
 
 
 def _without_unused_files(fragments: Iterable[Fragment], schema: Schema) -> tuple[Fragment, ...]:
-    """The fragments without the data files of which no column is left."""
+    """The fragments without data files whose columns are all unused."""
     known = {field.id for field in schema.walk()}
     kept = []
     for fragment in fragments:
@@ -268,7 +267,7 @@ def _without_unused_files(fragments: Iterable[Fragment], schema: Schema) -> tupl
             for file in fragment.files
             if any(field in known or field < TOMBSTONE for field in file.fields)
         )
-        # Without any file other readers could not say how many rows there are.
+        # Without any file, other readers could not determine the number of rows.
         files = files or fragment.files[:1]
         if len(files) != len(fragment.files):
             fragment = dataclasses.replace(fragment, files=files)
@@ -309,7 +308,7 @@ def _with_fragments(
 ) -> Manifest:
     """`base` with the fragments `kept` followed by `added`, which get their ids here.
 
-    Of those kept, the ones from which `taken` takes rows are in their new state, or gone.
+    Kept fragments with rows in `taken` are in their new state, or removed.
     """
     max_id = _max_fragment_id(base)
     next_row_id = base.next_row_id
@@ -333,7 +332,7 @@ def _with_fragments(
 
 
 def _with_row_ids(fragment: Fragment, next_row_id: int, version: int) -> tuple[Fragment, int]:
-    """Row ids from `next_row_id` for the rows without one, which come last, and the row versions."""
+    """Assign row ids from `next_row_id` to the rows without one, which come last, and the row versions."""
     rows = fragment.physical_rows
     moved = 0 if fragment.row_ids is None else count_row_ids(fragment.row_ids, rows)
     row_ids, created = fragment.row_ids or b"", fragment.created_at_versions or b""

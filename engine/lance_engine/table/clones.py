@@ -1,4 +1,4 @@
-"""Branches and shallow clones: datasets that begin as a version of another one, without copying its files."""
+"""Branches and shallow clones: datasets that start from a version of another one, without copies."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 
 
 def write_clone(source: Snapshot, target: Store, branch: str | None = None) -> int:
-    """Make `target` begin with the version `source`, whose number it keeps; returns the size of the manifest.
+    """Create the first version of `target` from `source`, with its number; returns the manifest size.
 
-    `branch` is the name of the branch that it is. FileExistsError if the version exists there.
+    `branch` is the name of the branch. FileExistsError if the version exists there.
     """
     check_writable(source.manifest)
     transaction = Transaction(
@@ -54,7 +54,7 @@ def write_clone(source: Snapshot, target: Store, branch: str | None = None) -> i
 
 
 def _with_new_base(source: Snapshot) -> tuple[Manifest, int]:
-    """The manifest with a base path for the files that are in the dataset itself, and the id of that."""
+    """The manifest with a base path for the files of the dataset itself, and its id."""
     manifest = source.manifest
     base = max((known.id for known in manifest.base_paths), default=-1) + 1
     path = BasePath(base, files_uri(source.store), True, manifest.branch)

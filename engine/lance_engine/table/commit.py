@@ -1,4 +1,4 @@
-"""Making a new version: optimistic, atomic, and rebased over what others committed in the meantime."""
+"""Creates new versions: optimistic, atomic, and rebased over concurrent commits."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from lance_engine.table.versions import (
     read_version,
 )
 
-#: What others committed: versions and transactions, ascending.
+#: Concurrent commits: versions and transactions, ascending.
 Others: TypeAlias = Sequence[tuple[int, Transaction]]
 
 MAX_ATTEMPTS: Final = 20
-# In seconds; and in slots, where one takes long, as on object stores.
+# Limits in seconds; and in slots, for slow storage such as object stores.
 _LONGEST_PAUSE, _LONGEST_SLOTS = 5.0, 16
 
 
@@ -64,20 +64,20 @@ def commit(
 ) -> Snapshot:
     """Commit an operation and return the new version.
 
-    `read_version` is the version that the operation was worked out on; 0 creates the dataset (Overwrite
-    only). `read` is that version, if it is available: then it is not read again. When others committed since,
-    the operation is checked against theirs and applied on top. `taken` says which rows a Delete or an Update
-    takes out: with it, others may have deleted other rows of the same fragments in the meantime. `files` were
-    written for the operation; they are removed if the commit fails in a way that rules out that it took
-    place. An error of storage while the manifest is put, such as a lost connection, leaves that open: then
-    they stay. Among commits with the same `transaction_id` (a UUID, random by default) that begin with
-    the same `read_version`, one takes place; the others return the version that it made. `validate` gets the
-    latest version and what others committed since `read_version`, if there is anything, before each attempt,
-    and raises where the operation may not be committed after that.
+    `read_version` is the version on which the operation is based; 0 creates the dataset (Overwrite only).
+    `read` is that version, if available, so that it is not read again. If others committed since, the
+    operation is checked against theirs and applied on top. `taken` are the rows that a Delete or Update
+    removes: with it, others may have deleted other rows of the same fragments concurrently. `files` were
+    written for the operation; they are removed if the commit fails and certainly did not take place. If an
+    error of storage while writing the manifest, such as a lost connection, leaves that unknown, they are
+    kept. Among commits with the same `transaction_id` (a UUID, random by default) and the same
+    `read_version`, only one takes place; the others return its version. `validate` is called before each
+    attempt with the latest version and the commits of others since `read_version`, if any, and raises an
+    error if the operation must not be committed after them.
 
-    CommitConflictError: the work has to be redone on the latest version. IncompatibleChangeError: it no
-    longer applies. Both name the version and the operation that won. DatasetExistsError: `read_version`
-    is 0 and there is a dataset.
+    CommitConflictError: the operation has to be repeated on the latest version. IncompatibleChangeError: it
+    no longer applies. Both name the conflicting version and operation. DatasetExistsError: `read_version` is
+    0 and the dataset exists.
     """
     store = open_store(target, storage_options)
     identifier = transaction_id or str(uuid.uuid4())
@@ -92,7 +92,7 @@ def commit(
             if snapshot is not None:
                 return snapshot
             slot = slot or 1.1 * (time.monotonic() - started)
-            # Others are writing: wait for a random number of slots, of twice as many each time.
+            # Other writers are active: wait for a random number of slots, doubling the maximum each time.
             time.sleep(min(max(_LONGEST_PAUSE, _LONGEST_SLOTS * slot), slot * random.uniform(0, 4 << number)))
         raise CommitConflictError(
             f"Gave up after losing to concurrent commits {max_attempts} times in a row",
@@ -101,7 +101,8 @@ def commit(
             remedy="Retry with fewer concurrent writers",
         )
     except BaseException:
-        # Every manifest has a copy of its transaction: the file may go even if the version exists after all.
+        # Every manifest contains a copy of its transaction: the file can be removed even if the version
+        # exists.
         attempt.remove_transaction_file()
         if not attempt.outcome_unknown:
             attempt.remove_deletion_files()
@@ -129,11 +130,11 @@ class _Attempt:
         self._options = options
         self._storage_options = storage_options
         self._taken = taken
-        # The operation as requested; that of the transaction is adapted to what others committed.
+        # The operation as requested; that of the transaction is adapted to concurrent commits.
         self._operation = transaction.operation
         self._deletion_files: tuple[str, ...] = ()
         self.outcome_unknown = False
-        # The last commit of another writer that may have touched the same fragments.
+        # The last commit of another writer that may have changed the same fragments.
         self._overlapping: tuple[int, Operation] | None = None
         self._content = serialize_transaction(transaction)
         self._wrote_file = False
@@ -141,7 +142,7 @@ class _Attempt:
         self.checked = transaction.read_version
 
     def run(self) -> Snapshot | None:
-        """Try once; None if another writer took the version."""
+        """Try once; None if another writer created the version."""
         latest = find_latest(self._store)
         if latest is None:
             return self._create()
@@ -165,17 +166,17 @@ class _Attempt:
             return StoredVersion(read.manifest, read.index_section, None)
         stored = read_version(self._store, scheme.path(version), version)
         check_ids(stored.manifest.fragments, version)
-        # What early writers recorded would be believed once we are the writer.
+        # Wrong row counts from early writers would be trusted once we are the writer.
         counted = with_row_counts(self._snapshot(stored.manifest, stored.index_section))
         return dataclasses.replace(stored, manifest=counted.manifest)
 
     def remove_deletion_files(self) -> None:
-        """Clean up what was written to fit the operation to the latest version; if no version names it."""
+        """Remove the files written for adapting the operation, if no version uses them."""
         delete_quietly(self._store, self._deletion_files)
         self._deletion_files = ()
 
     def remove_transaction_file(self) -> None:
-        """Clean up after a commit that failed for good."""
+        """Clean up after a commit that failed permanently."""
         if self._wrote_file:
             with contextlib.suppress(OSError, LanceError):
                 self._store.delete(f"{TRANSACTIONS}/{self._transaction.file_name}")
@@ -186,7 +187,7 @@ class _Attempt:
         return self._write(None, NamingScheme.V2)
 
     def _restored(self, scheme: NamingScheme) -> VersionContent | None:
-        """The version that a Restore asks for."""
+        """The version for a Restore."""
         operation = self._transaction.operation
         if not isinstance(operation, Restore):
             return None
@@ -200,7 +201,7 @@ class _Attempt:
         return VersionContent(stored.manifest, stored.index_section)
 
     def _rebase(self, latest: Snapshot, version: int, theirs: Operation) -> None:
-        """Fit the operation to fragments that others touched as well."""
+        """Adapt the operation to fragments that others have changed as well."""
         assert isinstance(self._operation, (Delete, Update))
         assert self._taken is not None
         self.remove_deletion_files()
@@ -238,10 +239,10 @@ class _Attempt:
             raise error.at(path=self._store.uri) from None
 
     def _check_conflicts(self, latest: StoredVersion, scheme: NamingScheme) -> StoredVersion | None:
-        """Check what was committed since the last look; returns the version that is our own commit, if any.
+        """Check the commits since the last call; returns the version that is our own commit, if any.
 
-        The latter happens when storage reports a conflict for a request that it had carried out before and
-        that was repeated after a lost answer.
+        That happens if storage reports a conflict for a request that it had already carried out, and that was
+        repeated after a lost response.
         """
         for version in range(self.checked + 1, latest.manifest.version + 1):
             stored = latest
@@ -285,7 +286,7 @@ class _Attempt:
         if verdict > (Verdict.COMPATIBLE if self._taken is None else Verdict.REBASE):
             raise self._conflict(theirs, version, incompatible=verdict is Verdict.INCOMPATIBLE)
         if self._taken is not None:
-            # Even if compatible: dropping a column leaves other files in the fragment.
+            # Even if compatible: dropping a column changes the files in the fragment.
             self._overlapping = (version, theirs)
 
     def _conflict(
@@ -310,7 +311,7 @@ class _Attempt:
         )
         manifest, index_section = version.manifest, version.index_section
         data = serialize_manifest_file(manifest, index_section=index_section, transaction=self._content)
-        # An interruption from here on may come after the version exists.
+        # From here on, an interruption may come after the version was created.
         self.outcome_unknown = True
         try:
             self._store.put_if_absent(scheme.path(manifest.version), data)
@@ -326,7 +327,7 @@ class _Attempt:
         return self._snapshot(manifest, index_section)
 
     def _write_transaction_file(self, latest: Manifest | None) -> str:
-        """Write the file unless it is there or not wanted; returns its name, "" if not wanted."""
+        """Write the file unless it exists or is not wanted; returns its name, "" if not wanted."""
         if latest is not None and latest.writer_feature_flags & NO_TRANSACTION_FILES:
             return ""
         if not self._wrote_file:

@@ -1,4 +1,4 @@
-"""Which operation may still be committed after which other one: the conflict rules as a table."""
+"""Conflict rules: which operation can be committed after which other one, as a table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lance_engine.format.operations import (
 
 
 class Verdict(IntEnum):
-    """What a concurrent commit means for ours; the worst of several counts."""
+    """The effect of a concurrent commit on ours; with several, the worst one counts."""
 
     COMPATIBLE = 0
-    # Both touch the same fragments: compatible if it turns out that they touch different rows, else RETRY.
+    # Both change the same fragments: compatible if they change different rows, otherwise RETRY.
     REBASE = 1
     RETRY = 2
     INCOMPATIBLE = 3
@@ -49,8 +49,8 @@ class Verdict(IntEnum):
 # - key: X if both set the same key
 # - metadata: X if both touch the same metadata map
 # - base: X for the same id, name or path
-# What is not in the table counts as R. A clone begins a history, so nothing is committed before it; overlays
-# need a feature flag that is refused; and only others change the state of the write-ahead log.
+# Combinations that are not in the table count as R. A clone starts a history, so nothing is committed before
+# it; overlays need a feature flag that is refused; and only others change the state of the write-ahead log.
 _TABLE: Final = """
 theirs            append  delete  update  rewrite  merge  project  overwrite  restore  create_index  data_replacement  config  metadata  reserve_fragments  update_bases  update_mem_wal_state
 append            ok      ok      ok      ok       R      tighten  X          X        ok            ok                ok      ok        ok                 ok            X
@@ -83,7 +83,7 @@ RULES: Final[Mapping[tuple[str, str], str]] = _parse_table(_TABLE)
 
 
 def check(mine: Operation, theirs: Operation) -> Verdict:
-    """What it means for the commit of `mine` that `theirs` was committed first."""
+    """The effect on the commit of `mine` if `theirs` was committed first."""
     return max(_check_pair(mine, row, theirs, column) for row in _names(mine) for column in _names(theirs))
 
 
@@ -105,7 +105,7 @@ def _names(operation: Operation) -> Iterable[str]:
 
 
 def _touched(operation: Operation) -> set[int] | None:
-    """The existing fragments that an operation changes or removes; None if it does not say."""
+    """The existing fragments that an operation changes or removes; None if unknown."""
     match operation:
         case Append():
             return set()
@@ -135,7 +135,7 @@ def _rebase(mine: Operation, theirs: Operation) -> Verdict:
 
 
 def _keyed(mine: Operation, theirs: Operation) -> Verdict:
-    # Whether the rows that they added have the same keys would have to be looked up.
+    # Whether the rows they added have the same keys would have to be looked up.
     added = theirs.fragments if isinstance(theirs, Append) else ()
     if isinstance(theirs, Update):
         added = theirs.new_fragments
@@ -216,7 +216,7 @@ def _key(mine: Operation, theirs: Operation) -> Verdict:
 
 
 def _changed_maps(operation: Operation) -> tuple[MapUpdate | None, MapUpdate | None]:
-    """What an operation does to the config and to the table metadata."""
+    """The changes of an operation to the config and to the table metadata."""
     match operation:
         case UpdateConfig():
             return operation.config, operation.table_metadata

@@ -1,4 +1,4 @@
-"""How far the counters of a dataset go: a manifest may hold any number of them, also the last one."""
+"""Limits of the counters of a dataset: a manifest may contain any number, including the largest."""
 
 from __future__ import annotations
 

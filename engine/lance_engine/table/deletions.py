@@ -1,4 +1,4 @@
-"""Reading and writing which rows of a fragment are deleted."""
+"""Reads and writes the deleted rows of fragments."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Result = TypeVar("Result")
 def read_deletions(store: Store, path: str, fragment: Fragment, deletion: DeletionFile) -> DeletedOffsets:
     """The deleted offsets of a fragment.
 
-    A missing or damaged file is a CorruptFileError: never ignored. How many rows the manifest says that it
-    names does not count.
+    A missing or damaged file is a CorruptFileError: never ignored. The number of deleted rows in the manifest
+    is not used.
     """
     try:
         try:
@@ -48,7 +48,7 @@ def write_deletions(
     *,
     kind: DeletionKind | None = None,
 ) -> DeletionFile:
-    """Write all deleted offsets of a fragment, ascending, to a file with a new name."""
+    """Write all deleted offsets of a fragment, ascending, to a new file."""
     kind = preferred_kind(len(offsets)) if kind is None else kind
     deletion = DeletionFile(kind, read_version, int.from_bytes(os.urandom(8), "little"), len(offsets))
     store.put(deletion_path(fragment_id, deletion), encode_deletions(offsets, kind))
@@ -56,7 +56,7 @@ def write_deletions(
 
 
 def deletion_path(fragment_id: int, deletion: DeletionFile) -> str:
-    """Where a deletion file is below the root of its dataset."""
+    """The path of a deletion file below the root of its dataset."""
     return f"{DELETIONS}/{deletion.file_name(fragment_id)}"
 
 

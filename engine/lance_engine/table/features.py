@@ -1,4 +1,4 @@
-"""Feature flags: bits in a manifest that say which features a reader or a writer has to understand."""
+"""Feature flags: bits in a manifest for features that a reader or a writer must support."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FEATURES = (
     Feature(BASE_PATHS, "base paths", readable=True, writable=True),
     Feature(NO_TRANSACTION_FILES, "transaction files disabled", readable=True, writable=True),
     Feature(64, "data overlay files"),
-    # Indices that carry other columns are scanned; what becomes of them in a new version is not known.
+    # Indices with additional columns are scanned; how to update them for a new version is unknown.
     Feature(128, "covered index metadata", readable=True),
     Feature(MIXED_FILE_VERSIONS, "mixed data file versions", readable=True, writable=True, masks=Masks.BOTH),
     # Indices that it moves rows for cover fragments that are gone: their rows are scanned.
@@ -64,7 +64,7 @@ _STICKY = MIXED_FILE_VERSIONS | NO_TRANSACTION_FILES
 
 
 def check_readable(manifest: Manifest) -> None:
-    """UnsupportedFeatureError naming the features that reading needs and this release lacks."""
+    """UnsupportedFeatureError with the unsupported features that reading needs."""
     for feature in FEATURES:
         in_reader = bool(manifest.reader_feature_flags & feature.bit)
         in_writer = bool(manifest.writer_feature_flags & feature.bit)
@@ -84,7 +84,7 @@ def check_readable(manifest: Manifest) -> None:
 
 
 def check_writable(manifest: Manifest) -> None:
-    """UnsupportedFeatureError naming the features that committing needs and this release lacks."""
+    """UnsupportedFeatureError with the unsupported features that committing needs."""
     unknown = [bit for bit in _bits(manifest.writer_feature_flags) if not _known(bit).writable]
     if unknown:
         raise UnsupportedFeatureError(
@@ -95,7 +95,7 @@ def check_writable(manifest: Manifest) -> None:
 
 
 def derived_flags(manifest: Manifest, *, stable_row_ids: bool) -> tuple[int, int]:
-    """The (reader, writer) flags of a new manifest: from its content, except those that stay once set."""
+    """The (reader, writer) flags of a new manifest: from its content, and those that are never cleared."""
     both = STABLE_ROW_IDS if stable_row_ids else 0
     checked: Iterable[Fragment] = manifest.fragments
     if isinstance(manifest.fragments, FragmentList):

@@ -1,7 +1,8 @@
-"""The version hint: a small local file that says which version was the latest when it was written.
+"""The version hint: a small local file with the latest version when it was written.
 
-It may be missing, old or damaged. It is believed as long as nothing came to the folder of manifests, or went
-from it, after it was written: then it only needs to be seen that its version is there and the next is not.
+It may be missing, outdated or damaged. It is valid as long as no file was added to or removed from the
+manifest folder after it was written: then it is sufficient to check that its version exists and the next one
+does not.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ HINT_PATH: Final = f"{VERSIONS}/latest_version_hint.json"
 
 
 def write_hint(store: Store, version: int) -> None:
-    """Write the latest version for local readers. A missing or outdated hint does no harm."""
-    # Only local readers profit: object stores list the newest version first.
+    """Write the latest version for local readers. A missing or outdated hint is harmless."""
+    # Only local readers benefit: object stores list the newest version first.
     path = store.local_path(HINT_PATH)
     if path is None or os.environ.get("LANCE_USE_VERSION_HINT") == "0":
         return
@@ -29,12 +30,12 @@ def write_hint(store: Store, version: int) -> None:
 
 
 def read_hint(store: Store) -> int | None:
-    """The version that the hint names, None without a plausible hint."""
+    """The version in the hint, None without a plausible hint."""
     path = store.local_path(HINT_PATH)
     if path is None:
         return None
     try:
-        # The hint is written in place, which leaves the time of the folder as it is.
+        # The hint is written in place, which does not change the modification time of the folder.
         if os.stat(path).st_mtime_ns < os.stat(os.path.dirname(path)).st_mtime_ns:
             return None
         version = json.loads(store.read(HINT_PATH))["version"]

@@ -1,7 +1,7 @@
-"""Which fragments the indices of a version still cover after an operation.
+"""The fragments that the indices of a version still cover after an operation.
 
-An entry of an index names rows by their stable row ids, or by where they are. Rows that get another place
-drop out of what the latter cover. The former go on to cover them, unless their values changed.
+An index entry refers to a row by its stable row id or by its address. Moved rows are no longer covered by
+indices with addresses. Indices with row ids still cover them, unless their values changed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _ROW_ID_KINDS: Final = frozenset({"bitmap", "labellist", "ngram", "inverted", "v
 
 
 def uses_row_ids(segment: IndexSegment) -> bool:
-    """Whether the entries are row ids, so that they stay valid in a table with stable ones (format 7.2)."""
+    """Whether the entries are row ids, so that they stay valid with stable row ids (format 7.2)."""
     kind = segment.kind.lower()
-    # B-trees name rows by address from version 1 on.
+    # B-trees contain row addresses since version 1.
     return kind in _ROW_ID_KINDS or (kind == "btree" and not segment.index_version)
 
 
 def after_update(section: bytes, operation: Update, new_ids: Iterable[int], *, stable: bool) -> bytes:
-    """The index section after rows were moved to new fragments, which were given the ids `new_ids`."""
+    """The index section after rows were moved to new fragments with the ids `new_ids`."""
     if not stable:
         return section
     sources = BitMap([fragment.id for fragment in operation.updated_fragments])
     sources.update(operation.removed_fragment_ids)
-    # In the rows that did not exist before, no index has seen any value.
+    # No index contains the values of new rows.
     numbered = zip(operation.new_fragments, new_ids, strict=True)
     moved = BitMap([number for fragment, number in numbered if _only_moved(fragment)])
     modified = set(operation.fields_modified)
@@ -48,7 +48,7 @@ def after_update(section: bytes, operation: Update, new_ids: Iterable[int], *, s
 
 
 def after_rewrite(section: bytes, operation: Rewrite, *, stable: bool) -> bytes:
-    """The index section after the rows of some fragments were written to others, without a change."""
+    """The index section after the rows of some fragments were rewritten unchanged."""
     old = BitMap(fragment.id for group in operation.groups for fragment in group.old_fragments)
 
     def change(segment: IndexSegment) -> BitMap:
@@ -65,7 +65,7 @@ def after_rewrite(section: bytes, operation: Rewrite, *, stable: bool) -> bytes:
 
 
 def after_replacement(section: bytes, operation: DataReplacement, schema: Schema) -> bytes:
-    """The index section after columns of some fragments got new values in place."""
+    """The index section after columns of some fragments were updated in place."""
     # An index may be on a list, while files name the items only: all fields of a column count.
     columns = {field.id: {part.id for part in top.walk()} for top in schema.fields for field in top.walk()}
     changed = [

@@ -1,4 +1,4 @@
-"""The error for a path without a dataset, which suggests the path that was probably meant."""
+"""The error for a path without a dataset, with a suggestion."""
 
 from __future__ import annotations
 

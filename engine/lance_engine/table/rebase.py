@@ -1,4 +1,4 @@
-"""Deletions of several writers in one fragment, combined when they concern different rows."""
+"""Combines deletions of several writers in one fragment, if they affect different rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ U32Array = npt.NDArray[np.uint32]
 
 @dataclasses.dataclass(frozen=True)
 class TakenRows:
-    """The rows that a Delete or an Update takes out of existing fragments.
+    """The rows that a Delete or an Update removes from existing fragments.
 
-    Keyed by fragment id: the fragments as they were read, and the ascending offsets of the rows, without
-    those that had been deleted before.
+    By fragment id: the fragments as they were read, and the ascending offsets of the rows, without rows that
+    were already deleted.
     """
 
     fragments: Mapping[int, Fragment]
@@ -34,17 +34,16 @@ class TakenRows:
 
 @dataclasses.dataclass(frozen=True)
 class Rebased:
-    """An operation that fits the latest version, and the paths of deletion files written for it."""
+    """An operation adapted to the latest version, and the paths of deletion files written for it."""
 
     operation: Delete | Update
     written: tuple[str, ...]
 
 
 def rebase(operation: Delete | Update, rows: TakenRows, latest: Snapshot) -> Rebased:
-    """Fit `operation` to the latest version, where others may have deleted rows of the same fragments.
+    """Adapt `operation` to the latest version, in which others may have deleted rows of the same fragments.
 
-    CommitConflictError if a row was taken by them too, or if they rewrote the fragment; nothing is left
-    behind then.
+    CommitConflictError if they removed the same row, or rewrote the fragment; no files are left behind then.
     """
     own = {fragment.id: fragment for fragment in operation.updated_fragments}
     # In the order in which any thread writes them.
@@ -88,7 +87,7 @@ def _current(latest: Snapshot, read: Fragment) -> Fragment:
         current = latest.fragment(read.id)
     except KeyError:
         raise CommitConflictError("Another writer removed the fragment", fragment=read.id) from None
-    # Dropping a column takes files away; a file that is new holds values that were not seen.
+    # Dropping a column removes files; a new file contains values that were not read.
     if not set(current.files) <= set(read.files):
         raise CommitConflictError("Another writer rewrote columns of the fragment", fragment=read.id)
     return dataclasses.replace(current, physical_rows=read.physical_rows)

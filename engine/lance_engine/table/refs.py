@@ -1,4 +1,4 @@
-"""What tags and branches have in common: where they are kept, and what a valid name is."""
+"""The common part of tags and branches: where they are stored, and valid names."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def read_ref(store: Store, path: str, what: str, version_key: str) -> dict[str, 
 
 
 def is_branch_name(name: str) -> bool:
-    """Whether a branch may have this name, which is also the path of a folder below ``tree``."""
+    """Whether the name is valid for a branch; it is also the path of a folder below ``tree``."""
     parts = name.split("/")
     plain = all(part and all(letter.isalnum() or letter in ".-_" for letter in part) for part in parts)
     return plain and not (".." in name or name == "main" or name.endswith(".lock") or "." in parts)
 
 
 def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
-    """The references that can be read: one that is damaged, or was just removed, does not hide the others."""
+    """The readable references: damaged ones, or just removed ones, are skipped."""
     found = []
     for name in names:
         try:
@@ -71,7 +71,7 @@ def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
 
 
 def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[str]:
-    """The paths of the references in a folder that cannot be read, under any name."""
+    """The paths of the unreadable references in a folder, under any name."""
     found = []
     for path in root.list(folder):
         name = urllib.parse.unquote(path.removeprefix(f"{folder}/").removesuffix(ENDING))
@@ -90,7 +90,7 @@ def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[
 
 
 def branch_store(root: Store, branch: str | None) -> Store:
-    """Where the versions of a branch are, None being the main history."""
+    """The location of the versions of a branch, None being the main branch."""
     return root if branch is None else SubStore(root, f"{TREE}/{branch}")
 
 

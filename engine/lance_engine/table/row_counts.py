@@ -1,4 +1,4 @@
-"""What manifests get wrong or omit about fragments: their numbers of rows, and their ids."""
+"""Corrects wrong or missing row counts and ids of fragments in manifests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
     """The snapshot itself, or one in which every fragment has its number of rows and its own id."""
     snapshot = _with_own_ids(snapshot)
     fragments = snapshot.fragments
-    # Early writers, which did not say who they are, recorded wrong numbers.
+    # Early writers, which did not record their name, wrote wrong numbers.
     trusted = snapshot.manifest.writer_version is not None
     if trusted and _all_rows_known(fragments) and not _is_legacy(snapshot):
         _check_doubtful(snapshot)
@@ -40,14 +40,14 @@ def with_row_counts(snapshot: Snapshot) -> Snapshot:
 
 
 def _check_doubtful(snapshot: Snapshot) -> None:
-    """CorruptFileError if a fragment claims far more rows than its files, which are small, have."""
+    """CorruptFileError if a fragment claims far more rows than its small files can contain."""
     fragments = snapshot.fragments
     for place in fragments.doubtful_rows() if isinstance(fragments, FragmentList) else ():
         fragment = fragments[place]
         try:
             rows = stored_rows(snapshot, fragment)
         except (LanceError, OSError):
-            continue  # reading it will say what is wrong with its files
+            continue  # reading it will report what is wrong with its files
         if rows is not None and rows < fragment.physical_rows:
             raise CorruptFileError(
                 f"The manifest says that a fragment has {fragment.physical_rows} rows; its files have {rows}",
@@ -59,7 +59,7 @@ def _check_doubtful(snapshot: Snapshot) -> None:
 
 
 def _is_legacy(snapshot: Snapshot) -> bool:
-    """Whether the files are of version 0.1, whose rows all count, whatever the manifest says."""
+    """Whether the files have version 0.1, in which all rows count, whatever the manifest says."""
     if snapshot.manifest.storage_version not in (None, LEGACY):
         return False
     first = snapshot.fragments[:1]
@@ -81,7 +81,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
     except (LanceError, OSError):
         if not fragment.physical_rows:
             raise
-        return fragment  # reading it will say what is wrong with its files
+        return fragment  # reading it will report what is wrong with its files
     if rows is None:
         raise CorruptFileError(
             "Neither the manifest nor a data file records the number of rows of a fragment",
@@ -98,7 +98,7 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
 
 
 def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
-    """How many rows the data files of a fragment have; None if unknown."""
+    """The number of rows in the data files of a fragment; None if unknown."""
     # Rare, so that opening a dataset need not load what reads files.
     from lance_engine.file.legacy import LegacyFile
     from lance_engine.file.reader import FileReader
@@ -114,7 +114,7 @@ def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:
 
 
 def check_ids(fragments: Sequence[Fragment], version: int) -> None:
-    """CorruptFileError if changes cannot distinguish fragments."""
+    """CorruptFileError if fragments are indistinguishable for changes."""
     if isinstance(fragments, FragmentList) and fragments.repeats_ids():
         raise CorruptFileError(
             "Several fragments have the same id, so changes cannot distinguish them",

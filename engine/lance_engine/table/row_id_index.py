@@ -1,9 +1,9 @@
-"""From stable row ids to row addresses.
+"""Maps stable row ids to row addresses.
 
-Most rows are as they were appended: runs of consecutive ids at consecutive addresses, of which the index
-holds 24 bytes each, and a lookup is one binary search over their starts. Compaction leaves such runs as well.
-Rows that were moved one by one are held as sorted arrays of the live ones, 16 bytes each. The id of a row
-that was moved is also in the run that the row came from, whose row is deleted.
+Most rows are still where they were appended: runs of consecutive ids at consecutive addresses, for which the
+index needs 24 bytes each, and a lookup is one binary search over their starts. Compaction creates such runs
+as well. Rows that were moved one by one are stored as sorted arrays of the live ones, 16 bytes each. The id
+of a moved row is also in its original run, whose row is deleted.
 """
 
 from __future__ import annotations

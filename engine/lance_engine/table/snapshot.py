@@ -59,17 +59,17 @@ class Snapshot:
         self._deleted: dict[int, DeletedOffsets] = {}
         self._segments: dict[int, list[Segment]] = {}
         self._base_stores: dict[int, Store] = {}
-        #: the fragments as the stored manifest has them, which may be wrong
+        #: the fragments as stored in the manifest, which may be wrong
         self.recorded_fragments: Sequence[Fragment] = manifest.fragments
 
     def with_manifest(self, manifest: Manifest) -> Snapshot:
-        """The same dataset seen through another manifest."""
+        """The same dataset with another manifest."""
         return Snapshot(
             self.store, manifest, index_section=self.index_section, storage_options=self.storage_options
         )
 
     def with_fragments(self, fragments: tuple[Fragment, ...]) -> Snapshot:
-        """The same dataset with the descriptions of its fragments repaired."""
+        """The same dataset with corrected descriptions of its fragments."""
         mended = self.with_manifest(dataclasses.replace(self.manifest, fragments=fragments))
         mended.recorded_fragments = self.recorded_fragments
         mended._deleted.update(self._deleted)
@@ -80,7 +80,7 @@ class Snapshot:
 
     @property
     def uri(self) -> str:
-        """Where the dataset is."""
+        """The location of the dataset."""
         return self.store.uri
 
     @cached_property
@@ -104,7 +104,7 @@ class Snapshot:
 
     @property
     def has_stable_row_ids(self) -> bool:
-        """Whether row ids are independent of where the rows are; otherwise a row id is a row address."""
+        """Whether row ids are independent of row positions; otherwise a row id is a row address."""
         return bool(
             (self.manifest.reader_feature_flags | self.manifest.writer_feature_flags) & STABLE_ROW_IDS
         )
@@ -122,7 +122,7 @@ class Snapshot:
 
     @cached_property
     def physical_rows(self) -> int:
-        """The number of rows, deleted ones included."""
+        """The number of rows, including deleted ones."""
         if isinstance(self.fragments, FragmentList):
             return self.fragments.physical_rows()
         return sum(fragment.physical_rows for fragment in self.fragments)
@@ -150,8 +150,8 @@ class Snapshot:
     def deleted_rows(self, fragment: Fragment) -> U32Array | None:
         """The physical offsets of the deleted rows, ascending, or None.
 
-        CorruptFileError if the deletion file names rows that the fragment does not have: either may be
-        wrong. Look-ups of single rows do not ask for them.
+        CorruptFileError if the deletion file contains rows that the fragment does not have: either may be
+        wrong. Look-ups of single rows do not read them.
         """
         if fragment.deletion_file is None:
             return None
@@ -169,7 +169,7 @@ class Snapshot:
         return offsets
 
     def fetch_deletions(self, fragments: Iterable[Fragment]) -> None:
-        """Read the deletion files of some fragments together, where they are not local."""
+        """Read the deletion files of some fragments together, if they are remote."""
         if self.is_local:
             return
         missing = [
@@ -184,7 +184,7 @@ class Snapshot:
         return _NONE_DELETED if fragment.deletion_file is None else self.deletions(fragment).within
 
     def deletions(self, fragment: Fragment) -> DeletedOffsets:
-        """What the deletion file of a fragment says, which has one."""
+        """The contents of the deletion file of a fragment, which must have one."""
         known = self._deleted.get(fragment.id)
         if known is None:
             known = self.read_deletions(fragment)
@@ -198,7 +198,7 @@ class Snapshot:
         return read_deletions(store, path, fragment, fragment.deletion_file)
 
     def know_deletions(self, fragment: Fragment, deletions: DeletedOffsets) -> None:
-        """Keep what the deletion file of a fragment says."""
+        """Cache the contents of the deletion file of a fragment."""
         deletions.within.flags.writeable = False
         self._deleted[fragment.id] = deletions
 
@@ -221,7 +221,7 @@ class Snapshot:
         return self._row_versions(fragment, fragment.last_updated_at_versions, SPILLED_LAST_UPDATED_AT)
 
     def find_row_ids(self, ids: npt.ArrayLike) -> U64Array:
-        """The address of each row id that exists, in order, repetitions included."""
+        """The address of each existing row id, in order, including duplicates."""
         addresses, found = self.locate_row_ids(np.asarray(ids, dtype=np.uint64))
         return addresses if found.all() else addresses[found]
 
@@ -233,13 +233,13 @@ class Snapshot:
         return self._row_id_index.find_range(low, high)
 
     def locate_row_ids(self, wanted: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
-        """The address of each row id, and whether its row exists; the other addresses mean nothing."""
+        """The address of each row id, and whether its row exists; other addresses are undefined."""
         if self.has_stable_row_ids:
             return self._row_id_index.find(wanted)
         return wanted, self.is_live(wanted)
 
     def resolve_row_ids(self, ids: npt.ArrayLike) -> U64Array:
-        """The address of each row id, in order, repetitions included; RowNotFoundError lists the missing."""
+        """The address of each row id, in order, with duplicates; RowNotFoundError lists the missing ones."""
         wanted = np.asarray(ids, dtype=np.uint64)
         addresses, found = self.locate_row_ids(wanted)
         if not found.all():
@@ -353,20 +353,20 @@ class Snapshot:
     # ---- files -------------------------------------------------------------------------------------------
 
     def data_file_location(self, data_file: DataFile) -> tuple[Store, str]:
-        """The store and the path in it where a data file is."""
+        """The store of a data file, and its path there."""
         return self._location(data_file.base_id, DATA, data_file.path)
 
     def deletion_file_location(self, fragment: Fragment, deletion: DeletionFile) -> tuple[Store, str]:
-        """The store and the path in it where a deletion file is."""
+        """The store of a deletion file, and its path there."""
         return self._location(deletion.base_id, DELETIONS, deletion.file_name(fragment.id))
 
     def index_file_location(self, segment: IndexSegment, name: str = "") -> tuple[Store, str]:
-        """The store and the path in it of a file of an index; without a name, of the folder of all."""
+        """The store and path of an index file; without a name, of the index folder."""
         store, path = self._location(segment.base_id, INDICES, f"{segment.uuid}/{name}")
         return store, path.rstrip("/")
 
     def base_store(self, base_id: int) -> Store:
-        """The store of another place for files; CorruptFileError if the manifest does not list it."""
+        """The store of another location for files; CorruptFileError if the manifest does not list it."""
         store = self._base_stores.get(base_id)
         if store is None:
             base = self._base(base_id)

@@ -19,7 +19,7 @@ TAGS: Final = "_refs/tags"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag. `branch` is None on the main history; times are None where they are not recorded."""
+    """A tag. `branch` is None for the main branch; times are None if they are not recorded."""
 
     name: str
     version: int
@@ -44,7 +44,7 @@ def read_tag(store: Store, name: str) -> Tag:
 
 
 def create_tag(store: Store, name: str, version: int, branch: str | None = None) -> Tag:
-    """Name a version, of a branch or of the main history. TagExistsError if the name is taken."""
+    """Tag a version of a branch or of the main branch. TagExistsError if the name is taken."""
     now = _now()
     content: dict[str, Any] = {
         "branch": branch,
@@ -79,8 +79,8 @@ def update_tag(store: Store, name: str, version: int, branch: str | None = None)
 
 
 def delete_tag(store: Store, name: str) -> None:
-    """Delete a tag; its version stays."""
-    with contextlib.suppress(CorruptFileError):  # a damaged one may go, too
+    """Delete a tag; its version is kept."""
+    with contextlib.suppress(CorruptFileError):  # damaged tags can be deleted, too
         read_tag(store, name)
     store.delete(_path(name))
 

@@ -1,4 +1,4 @@
-"""Which versions a dataset has, and how their manifests are named and opened."""
+"""The versions of a dataset, and the names of their manifests."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from lance_engine.table.snapshot import Snapshot
 
 
 class VersionList:
-    """The versions of the main history, and the naming scheme that they share.
+    """The versions of the main history, and their common naming scheme.
 
-    Of thousands of versions, usually only the latest is needed: the others are computed on demand.
+    Usually only the latest of thousands of versions is needed: the others are computed on demand.
     """
 
     def __init__(self, names: Sequence[str], scheme: NamingScheme) -> None:
@@ -51,7 +51,7 @@ class VersionList:
         return self.versions[-1]
 
     def path(self, version: int) -> str:
-        """Where the manifest of a version is."""
+        """The path of the manifest of a version."""
         return self.scheme.path(version)
 
     @staticmethod
@@ -98,7 +98,7 @@ class StoredVersion:
 
 
 def read_version(store: Store, path: str, version: int) -> StoredVersion:
-    """Read the manifest at `path`; FileNotFoundError if it does not exist, errors name path and version."""
+    """Read the manifest at `path`; FileNotFoundError if it is missing; errors contain path and version."""
     try:
         stored = StoredVersion(*parse_manifest_file(store.read(path)))
         if stored.manifest.version != version:
@@ -140,8 +140,8 @@ def open_snapshot(
 ) -> Snapshot:
     """Open one version of a dataset, the latest by default.
 
-    DatasetNotFoundError if there is no dataset, VersionNotFoundError (it lists the existing versions) if the
-    version is gone or never was, UnsupportedFeatureError if its feature flags ask for something unknown.
+    DatasetNotFoundError if the dataset does not exist, VersionNotFoundError (with the existing versions) if
+    the version does not, UnsupportedFeatureError if its feature flags are unknown.
     """
     store = open_store(uri, storage_options)
     if version is not None:
@@ -167,7 +167,7 @@ def _snapshot(store: Store, stored: StoredVersion, storage_options: Mapping[str,
 def version_as_of(store: Store, moment: datetime.datetime) -> int:
     """The newest version that was committed at or before `moment`; a naive time is local time.
 
-    Versions are read from the newest on until one is old enough. VersionNotFoundError if none is.
+    Versions are read starting with the newest until one is old enough. VersionNotFoundError if none is.
     """
     versions = list_versions(store)
     if versions is None:
@@ -177,7 +177,7 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
         try:
             oldest = read_version(store, versions.path(version), version).manifest.committed_at
         except FileNotFoundError:
-            break  # cleaned up since it was listed, as are all before it
+            break  # removed by a cleanup since it was listed, as are all earlier ones
         if oldest <= moment.astimezone(datetime.UTC):
             return version
     raise VersionNotFoundError(
@@ -188,7 +188,7 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
 
 
 def _read_explicit(store: Store, version: int) -> StoredVersion:
-    # Asking for the likely names first spares a listing, which is slow on object stores.
+    # Trying the likely names first avoids a listing, which is slow on object stores.
     if 0 < version <= MAX_VERSION:
         for scheme in (NamingScheme.V2, NamingScheme.V1):
             try:

@@ -1,4 +1,4 @@
-"""Checks that a file version can hold the data before the first byte is written."""
+"""Checks that a file version can store the data before the first byte is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LISTS = ("list", "large_list", "map")
 
 
 def version_for(schema: pa.Schema) -> str:
-    """The default version, or the one after it where only that can hold all columns, such as maps."""
+    """The default version, or the next one if only that one can store all columns, such as maps."""
     if _holds(schema, DEFAULT_VERSION):
         return DEFAULT_VERSION
     return NEXT_VERSION if _holds(with_blobs_v2(schema), NEXT_VERSION) else DEFAULT_VERSION
@@ -110,7 +110,7 @@ def _check_packed(field: Field, path: str, version: tuple[int, int]) -> None:
     has_variable = is_variable_packed(field.arrow_type)
     for child in field.children:
         kind = child.arrow_type
-        # Version 2.1 has no form for lists or strings in packed structs, 2.0 none for strings.
+        # Version 2.1 cannot store lists or strings in packed structs, and 2.0 cannot store strings there.
         if pa.types.is_fixed_size_list(kind) and version != (2, 1):
             _check_items(kind, f"{path}.{child.name}")
             while pa.types.is_fixed_size_list(kind):

@@ -1,4 +1,4 @@
-"""Streams record batches into one data file: buffers columns, cuts pages, encodes them on a few threads."""
+"""Streams record batches to a data file: buffers columns, cuts pages, and encodes them on a few threads."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from lance_engine.schema_tree import Field, Schema
 from lance_engine.tasks import Pool, Task
 from lance_engine.write.options import WriteOptions
 
-# Pages that may wait to be encoded or written; bounds memory together with the page size.
+# Maximum number of pages waiting to be encoded or written; limits memory together with the page size.
 _PENDING_PAGES = 6
 # Pages of many rows are cut at multiples of this, so that bit-packed blocks are full.
 _ROW_UNIT = 1024
 _MIN_PAGE_BYTES = 1 << 16
-# Encoding so little takes less time than handing it to a thread, or than starting one.
+# Encoding less than this is faster than using another thread.
 _INLINE_BYTES = 1 << 18
 
 
@@ -63,8 +63,8 @@ _COPIED_SHARE = 4
 class DataFileWriter:
     """Writes one data file. Batches must have exactly the schema's types.
 
-    Pages hold about `WriteOptions.page_bytes` per leaf; columns are cut independently of each other. After
-    any error the file is worthless: discard the sink.
+    Pages contain about `WriteOptions.page_bytes` per leaf; columns are divided independently. After any error
+    the file is unusable: discard the sink.
     """
 
     def __init__(self, sink: Sink, schema: Schema, options: WriteOptions, pool: Pool) -> None:
@@ -90,7 +90,7 @@ class DataFileWriter:
 
     @property
     def size(self) -> int:
-        """Bytes in the file so far, plus the Arrow size of what is buffered."""
+        """Bytes in the file so far, plus the Arrow size of the buffered data."""
         return self._file.size + sum(column.bytes for column in self._columns)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -99,7 +99,7 @@ class DataFileWriter:
             return
         self.rows += batch.num_rows
         sizes = [array.nbytes for array in batch.columns]
-        # Columns that come through the C interface have one owner: one that waits keeps all in memory.
+        # Columns imported through the C interface have a common owner: one that waits keeps all in memory.
         narrow = sum(sizes) // _COPIED_SHARE if sum(sizes) > _INLINE_BYTES else 0
         for column, array, size in zip(self._columns, batch.columns, sizes, strict=True):
             column.bytes += size
@@ -110,7 +110,7 @@ class DataFileWriter:
                 self._cut(column)
 
     def finish(self, metadata: Mapping[str, str] | None = None, buffers: Iterable[Buffer] = ()) -> int:
-        """Write the remaining pages and the end of the file; returns the file's size in bytes.
+        """Write the remaining pages and the end of the file; returns the file size in bytes.
 
         `metadata` become entries of the file's schema, `buffers` its global buffers from number 1 on.
         """
@@ -153,7 +153,7 @@ class DataFileWriter:
         self._drain(_PENDING_PAGES)
 
     def _drain(self, limit: int) -> None:
-        """Write finished pages in the order they were cut until at most `limit` are pending."""
+        """Write completed pages in order until at most `limit` are pending."""
         while len(self._pending) > limit:
             column, task = self._pending.popleft()
             encoded = task.result()

@@ -56,15 +56,14 @@ def write_dataset(
 ) -> Snapshot:
     """Write `data` as one new version of the dataset at `uri` and return that version.
 
-    `data` is anything that `open_source` takes. ``create`` refuses an existing dataset (DatasetExistsError);
-    ``append`` needs one (DatasetNotFoundError) and fits the data to its schema (SchemaMismatchError);
-    ``overwrite`` replaces schema and rows, or creates. New data files have `data_storage_version`, by default
-    that of the dataset for ``append``, otherwise 2.1, or 2.2 if a column needs it (maps).
-    `zone_maps`, `zone_rows`, `zone_index` and `profile` are those of `WriteOptions`. `branch`
-    names an existing branch to write to instead of the main history. A dataset created with
-    `stable_row_ids` keeps the ids of its rows
-    when they are updated or compacted; one that exists stays as it was created. `progress` is that of
-    operations (see `lance_engine.progress`).
+    `data` is anything that `open_source` accepts. ``create`` refuses an existing dataset
+    (DatasetExistsError); ``append`` needs one (DatasetNotFoundError) and converts the data to its schema
+    (SchemaMismatchError); ``overwrite`` replaces schema and rows, or creates the dataset. New data files have
+    `data_storage_version`, by default that of the dataset for ``append``, otherwise 2.1, or 2.2 if a column
+    needs it (maps). `zone_maps`, `zone_rows`, `zone_index` and `profile` are those of `WriteOptions`.
+    `branch` is an existing branch to write to instead of the main branch. A dataset created with
+    `stable_row_ids` keeps the ids of its rows when they are updated or compacted; the option does not change
+    existing datasets. `progress` is the same as in operations (see `lance_engine.progress`).
 
     If anything fails, nothing is committed and no data file remains.
     """
@@ -129,7 +128,7 @@ def _append(
 def storage_version_for(
     wanted: str | None, extended: Snapshot | None, schema: pa.Schema | None = None
 ) -> str:
-    """The version of new files: what is `wanted`, or `extended` (a dataset) has, or `schema` needs.
+    """The version of new files: `wanted`, that of `extended` (a dataset), or what `schema` needs.
 
     Files of one dataset share a version.
     """

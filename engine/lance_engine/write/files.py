@@ -23,12 +23,12 @@ EXTENSIONS = {
 }  # fmt: skip
 READABLE = ("parquet", "csv", "ndjson", "arrow")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
-#: The types of CSV and NDJSON columns are inferred from so many bytes.
+#: Number of bytes from which the types of CSV and NDJSON columns are inferred.
 _SAMPLE_BYTES = 8 << 20
 
 
 class Rows(NamedTuple):
-    """Rows of files, and their number if it is known in advance."""
+    """Rows of files, and their number if known in advance."""
 
     reader: pa.RecordBatchReader
     total_rows: int | None
@@ -43,15 +43,15 @@ def format_of(path: str) -> str | None:
 
 
 def is_dataset_path(path: str) -> bool:
-    """Whether `path` is that of a Lance dataset, by its extension or by its versions."""
+    """Whether `path` is a Lance dataset, by its extension or its versions."""
     return format_of(path) == "lance" or os.path.isdir(os.path.join(path, "_versions"))
 
 
 def open_files(pattern: str, format: str | None = None, like: pa.Schema | None = None) -> Rows:
-    """The rows of a file, of the files that match a glob, or of the files in a directory, in order of names.
+    """The rows of a file, of the files that match a glob, or of the files in a directory, ordered by name.
 
-    The first file decides on the columns, those of `like` on the types of CSV and NDJSON. Columns of the
-    other files are found by name, and null where a file lacks one.
+    The first file determines the columns, and `like` the types of CSV and NDJSON columns. Columns of the
+    other files are matched by name, and null if missing.
     """
     paths = _matching(pattern, format)
     formats = {path: format or format_of(path) for path in paths}
@@ -122,7 +122,7 @@ def _matching(pattern: str, format: str | None) -> list[str]:
 
 @contextmanager
 def _placed(path: str) -> Iterator[None]:
-    """Errors name the file."""
+    """Add the file to errors."""
     try:
         yield
     except pa.ArrowException as error:

@@ -1,4 +1,4 @@
-"""Writes the data files of new fragments. Nothing becomes part of a dataset before a commit names them."""
+"""Writes the data files of new fragments. They become part of a dataset when a commit refers to them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from lance_engine.write.options import WriteOptions
 from lance_engine.write.source import conform
 
 DATA_FOLDER = "data"
-# Rows handed to a file at once: how closely `max_bytes_per_file` is kept, and how often progress is reported.
+# Rows written at once: the precision of `max_bytes_per_file`, and of progress reports.
 _STEP_ROWS = 1 << 16
 
 
 def write_fragments(
     store: Store, schema: Schema, batches: Iterable[pa.RecordBatch], options: WriteOptions | None = None
 ) -> list[Fragment]:
-    """Write batches as fragments of one data file each; ids are left 0 for the commit to assign.
+    """Write batches as fragments with one data file each; ids are 0 until the commit assigns them.
 
-    Batches are matched to `schema` by name; see `conform`. When anything fails, including the source of the
-    batches, every file written so far is deleted.
+    Batches are matched to `schema` by name; see `conform`. If anything fails, including the source of the
+    batches, all written files are deleted.
     """
     options = options or WriteOptions()
     check_writable(schema, options.version)

@@ -1,6 +1,6 @@
-"""Data to write, as an Arrow schema and a stream of batches.
+"""Input data as an Arrow schema and a stream of batches.
 
-Arrow objects, data frames, plain Python values and files are accepted. Libraries are recognised by the type
+Arrow objects, data frames, plain Python values and files are accepted. Libraries are recognized by the type
 of the object, so none of them is imported here.
 """
 
@@ -25,9 +25,9 @@ ACCEPTED = (
 
 
 def open_source(data: Any, like: pa.Schema | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The Arrow schema and the batches of `data`; InvalidArgumentError names what is accepted.
+    """The Arrow schema and the batches of `data`; InvalidArgumentError lists the accepted kinds.
 
-    Types are inferred where `data` has none (dicts, CSV, NDJSON), unless `like` has a column of that name.
+    Types are inferred if `data` has none (dicts, CSV, NDJSON), unless `like` has a column of that name.
     """
     source = _as_arrow(data, like)
     if isinstance(source, pa.RecordBatch):
@@ -58,7 +58,7 @@ def open_source(data: Any, like: pa.Schema | None = None) -> tuple[pa.Schema, It
 
 
 def _as_arrow(data: Any, like: pa.Schema | None) -> Any:
-    """Arrow data of known objects; other objects as they are."""
+    """Arrow data for known objects; other objects unchanged."""
     if isinstance(data, pa.RecordBatch | pa.Table | pa.RecordBatchReader):
         return data
     if isinstance(data, str | os.PathLike):
@@ -129,7 +129,7 @@ def _column(name: str, values: Any, like: pa.Schema | None) -> pa.Array | pa.Chu
 
 
 def _from_rows(rows: Iterable[Any], like: pa.Schema | None) -> pa.Table:
-    """Rows as dicts; a key that a row does not have is null there."""
+    """Rows as dicts; missing keys become null."""
     kept = list(rows)
     names: dict[Any, None] = {}
     for number, row in enumerate(kept):
@@ -144,7 +144,7 @@ def _from_rows(rows: Iterable[Any], like: pa.Schema | None) -> pa.Table:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
-    """The columns of a data frame. An index with a name becomes a column, one without is left out."""
+    """The columns of a data frame. A named index becomes a column, an unnamed one is left out."""
     named = all(name is not None for name in frame.index.names)
     try:
         return pa.Table.from_pandas(frame, preserve_index=named).replace_schema_metadata(None)
@@ -156,7 +156,7 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _from_lazy_frame(frame: Any) -> pa.RecordBatchReader:
-    """The rows of a lazy frame as they are computed, not all of them at once."""
+    """The rows of a lazy frame as they are computed, not all at once."""
     schema = frame.collect_schema().to_frame().to_arrow().schema
     batches = (batch for part in frame.collect_batches() for batch in part.to_arrow().to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)

@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 ZoneMapForm = Literal["compatible", "strict"]
 
 DEFAULT_VERSION = "2.1"
-# Used automatically where a column needs it.
+# Used automatically if a column needs it.
 NEXT_VERSION = "2.2"
 _COUNTS = ("max_rows_per_file", "max_bytes_per_file", "page_bytes", "buffer_bytes", "threads", "zone_rows")
 VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
@@ -23,16 +23,16 @@ VERSIONS = {"2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Limits of the files and pages to write.
+    """Limits for the files and pages to write.
 
-    A file ends at whichever of `max_rows_per_file` and `max_bytes_per_file` comes first; rows are not split.
-    `page_bytes` is the Arrow size at which a column's rows become a page; all columns together buffer about
-    `buffer_bytes`. `threads` encode pages of different columns at once. `file_tag` becomes part of every file
-    name, temporary ones included, so that what a failed job wrote can be found. `zone_maps` adds minimum,
-    maximum and null count of every `zone_rows` rows to the columns that have an order; `zone_index` says
-    how: next to columns with a plain encoding (``compatible``), or as the encoding `zone_index` of the
-    format (``strict``, version 2.0 only), which pylance cannot read. `profile` says what counts most: small
-    files (``size``), fast scans (``speed``), or both (``balanced``).
+    A file ends when it reaches `max_rows_per_file` or `max_bytes_per_file`; rows are not split. `page_bytes`
+    is the Arrow size at which a column's rows become a page; all columns together buffer about
+    `buffer_bytes`. `threads` encode pages of different columns in parallel. `file_tag` becomes part of every
+    file name, including temporary ones, so that the files of a failed job can be found. `zone_maps` adds
+    minimum, maximum and null count of every `zone_rows` rows to ordered columns; `zone_index` selects the
+    form: next to columns with a plain encoding (``compatible``), or as the encoding `zone_index` of the
+    format (``strict``, version 2.0 only), which pylance cannot read. `profile` is the optimization goal:
+    small files (``size``), fast scans (``speed``), or both (``balanced``).
     """
 
     data_storage_version: str = DEFAULT_VERSION

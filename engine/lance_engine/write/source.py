@@ -1,4 +1,4 @@
-"""Batches fitted to the schema of a dataset."""
+"""Converts batches to the schema of a dataset."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lance_engine.schema_tree import BLOB_ENCODING, Schema
 
 
 def conform(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
-    """Fit each batch to the schema.
+    """Convert each batch to the schema.
 
-    Columns are found by name; a nullable column that is missing is filled with nulls; values are cast where
-    no value can change its meaning (views and dictionaries to plain values, narrower to wider numbers).
-    SchemaMismatchError names the column otherwise.
+    Columns are matched by name; missing nullable columns are filled with nulls; values are cast if that
+    cannot change their meaning (views and dictionaries to plain values, narrower to wider numbers). Otherwise
+    SchemaMismatchError names the column.
     """
     target = schema.to_arrow()
     for batch in batches:
@@ -40,7 +40,7 @@ def _fit(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
 
 
 def check_compatible(offered: pa.Schema, target: pa.Schema) -> None:
-    """SchemaMismatchError unless batches of `offered` can be fitted to `target`; values show the rest."""
+    """SchemaMismatchError unless `offered` can be converted to `target`; values are checked later."""
     if len(set(offered.names)) != len(offered.names):
         twice = next(name for name in offered.names if offered.names.count(name) > 1)
         raise SchemaMismatchError(f"Duplicate column name '{twice}'", remedy="Rename one of them")
@@ -84,7 +84,7 @@ def _is_json(field: pa.Field) -> bool:
 
 
 def _blob_bytes(array: pa.StructArray, wanted: pa.Field) -> pa.Array:
-    """The bytes of blobs that come as structs of data and, for those that are elsewhere, a URI."""
+    """The bytes of blobs given as structs of data and, for external blobs, a URI."""
     names = {field.name for field in array.type}
     if not {"data", "uri"} <= names:
         raise _mismatch(array.type, wanted)
@@ -107,7 +107,7 @@ def _mismatch(offered: pa.DataType, wanted: pa.Field, detail: str = "") -> Schem
 
 
 def _may_cast(offered: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values keep their meaning; a safe cast then refuses single values that do not fit."""
+    """Whether values keep their meaning; a safe cast then refuses single values that cannot be converted."""
     types = pa.types
     if offered.equals(wanted) or types.is_null(offered):
         return True

@@ -1,4 +1,4 @@
-"""Columns of texts."""
+"""Text columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class TextColumn:
     is_json: bool
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The column in a batch whose first column is the one that holds it."""
+        """The column in a batch whose first column contains it."""
         values = batch.column(0)
         if len(self.parts) > 1:
             values = pc.struct_field(values, list(self.parts[1:]))
         return values.storage if isinstance(values, pa.ExtensionArray) else values
 
     def cut_by(self, analysis: Analysis) -> Analysis:
-        """The same analysis for what the column holds."""
+        """The same analysis, adapted to the type of the column."""
         return replace(analysis, lance_tokenizer="json" if self.is_json else "text")
 
 

@@ -1,4 +1,4 @@
-"""Queries to rows: matches and phrases are looked up, and what combines them is computed from these."""
+"""Evaluates queries: matches and phrases are looked up, and combinations computed from their results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Evaluator:
         self._analysis = None if analysis is None else analysis_of(analysis)
 
     def searched_columns(self, answered: Sequence[str] | None) -> list[str]:
-        """The columns that a query without one is about: those with an index, or texts of the answer."""
+        """The columns for queries without one: those with an index, or texts in the result."""
         found = indexed_columns(self._snapshot) if self._use_index else []
         if found:
             return found
@@ -64,7 +64,7 @@ class Evaluator:
         )
 
     def evaluate(self, query: TextQuery, k: int | None = None) -> Found:
-        """The rows of a query that has all its columns; at least the `k` best ones."""
+        """The rows of a query whose columns are all known; at least the `k` best ones."""
         match query:
             case Match() | Phrase():
                 return self._leaf(query, k)
@@ -95,7 +95,7 @@ class Evaluator:
             index = choose_texts(self._snapshot, column, positions=False)
             if index is None and self._analysis is None:
                 require_none_unread(self._snapshot, column)
-        # The words of a phrase are only known where the places of words are; texts are cut alike everywhere.
+        # Phrases need the positions of words; texts are tokenized the same way everywhere.
         analysis = (index.analysis if index else None) or column.cut_by(self._analysis or PLAIN)
         if index is not None and isinstance(query, Phrase):
             index = choose_texts(self._snapshot, column, positions=True)
@@ -129,7 +129,7 @@ class Evaluator:
         return joined([found, search_flat(rows, column, index.analysis, terms, statistics)])
 
     def _allowed(self, covered: frozenset[int]) -> AllowedRows:
-        """The rows that pass the filter; found once for all parts of a query."""
+        """The rows that pass the filter; computed once for all parts of a query."""
         found = self._kept.get(covered)
         if found is None:
             found = AllowedRows(self._snapshot, self._reader_for, self._filter, sorted(covered))

@@ -1,4 +1,4 @@
-"""Search without an index: every text is read, cut into tokens, and scored."""
+"""Search without an index: every text is read, tokenized, and scored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """The rows that are read: those of a version, or of some ranges of it, that pass a filter."""
+    """The rows to read: those of a version, or of some ranges of it, that pass a filter."""
 
     snapshot: Snapshot
     reader_for: Callable[[int], FragmentReader]
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 def search_flat(rows: Rows, column: TextColumn, analysis: Analysis, terms: Terms, base: Statistics) -> Found:
-    """The rows that match, scored with the statistics `base` and those of all rows that are read."""
+    """The matching rows, scored with the statistics `base` and those of all rows that are read."""
     phrase = terms.phrase
     idle: deque[tuple[Analyzer, kernels.Occurrences]] = deque()
     made: list[kernels.Occurrences] = []
@@ -69,7 +69,7 @@ def search_flat(rows: Rows, column: TextColumn, analysis: Analysis, terms: Terms
 
 
 def expansions(query: Match | Phrase, rows: Rows, column: TextColumn, analysis: Analysis) -> Expand | None:
-    """The words of some rows that a fuzzy word stands for; None if the query has none."""
+    """The words in some rows that match a fuzzy word; None if the query has none."""
     if isinstance(query, Phrase) or not query.fuzziness:
         return None
     idle: deque[Analyzer] = deque()

@@ -12,7 +12,7 @@ U64Array = npt.NDArray[np.uint64]
 
 
 class Found(NamedTuple):
-    """Row ids, each once, and their scores."""
+    """Distinct row ids, and their scores."""
 
     ids: U64Array
     scores: F32Array
@@ -23,7 +23,7 @@ class Found(NamedTuple):
         return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.float32))
 
     def best(self, k: int | None) -> Found:
-        """The `k` best ones, best first; those with equal scores by row id."""
+        """The `k` best rows, best first; rows with equal scores by row id."""
         ids, scores = self
         if k is not None and len(ids) > 4 * k:
             least = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -34,14 +34,14 @@ class Found(NamedTuple):
 
 
 def joined(parts: list[Found]) -> Found:
-    """The rows of parts that share none."""
+    """The rows of disjoint parts."""
     if not parts:
         return Found.nothing()
     return Found(np.concatenate([p.ids for p in parts]), np.concatenate([p.scores for p in parts]))
 
 
 def summed(parts: list[Found], signs: list[float]) -> Found:
-    """Every row of any part, with its scores added, each times its sign."""
+    """All rows of all parts, with the sum of their scores, each multiplied by its sign."""
     every = joined(parts)
     if not len(every.ids):
         return every
@@ -53,7 +53,7 @@ def summed(parts: list[Found], signs: list[float]) -> Found:
 
 
 def best_of(parts: list[Found]) -> Found:
-    """Every row of any part, with the largest of its scores."""
+    """All rows of all parts, with their highest score."""
     every = joined(parts)
     ids, places = np.unique(every.ids, return_inverse=True)
     scores = np.full(len(ids), -np.inf, dtype=np.float32)
@@ -62,6 +62,6 @@ def best_of(parts: list[Found]) -> Found:
 
 
 def among(found: Found, ids: U64Array, *, inside: bool = True) -> Found:
-    """The rows that are among `ids`, or that are not."""
+    """The rows whose ids are, or are not, in `ids`."""
     kept = np.isin(found.ids, ids, invert=not inside)
     return Found(found.ids[kept], found.scores[kept])

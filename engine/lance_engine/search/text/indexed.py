@@ -1,4 +1,4 @@
-"""Search by an inverted index: posting lists of its segments, and a flat pass over what no segment covers."""
+"""Search with an inverted index: posting lists of its segments, and a flat search of uncovered rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OpenTexts(NamedTuple):
-    """An index of which segments can be read: each with the fragments that it is searched for."""
+    """An index with readable segments, each with the fragments for which it is searched."""
 
     name: str
     segments: tuple[tuple[TextSegment, BitMap], ...]
@@ -48,7 +48,7 @@ class OpenTexts(NamedTuple):
                 yield segment, number, partition
 
     def similar(self, term: bytes, query: Match) -> list[bytes]:
-        """The terms of the index that a fuzzy word stands for."""
+        """The terms of the index that match a fuzzy word."""
         found: set[bytes] = set()
         for _, _, partition in self.partitions():
             found.update(
@@ -58,7 +58,7 @@ class OpenTexts(NamedTuple):
 
 
 def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> OpenTexts | None:
-    """The first index on a column that can be read, with the places of words if these are needed."""
+    """The first readable index on a column, with word positions if needed."""
     for index in INVERTED.indices(snapshot):
         if index.field_id != column.field_id:
             continue
@@ -67,7 +67,7 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
             for covering, segment in opened_together(index.segments, lambda covering: covering.open())
             if segment is not None and (not positions or segment.has_positions)
         ]
-        # Segments that cut texts in another way are as good as none.
+        # Segments with another tokenization cannot be used.
         kept = tuple(pair for pair in usable if pair[0].layout.analysis == usable[0][0].layout.analysis)
         if kept:
             return OpenTexts(index.name, kept, kept[0][0].layout.analysis)
@@ -75,9 +75,9 @@ def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> 
 
 
 def require_none_unread(snapshot: Snapshot, column: TextColumn) -> None:
-    """UnsupportedFeatureError if a column has an inverted index that is not read.
+    """UnsupportedFeatureError if a column has an unreadable inverted index.
 
-    Without it, the way its texts are cut into words is unknown: other rows would be found.
+    Without it, the tokenization of its texts is unknown: other rows would be found.
     """
     for segment in all_segments(snapshot):
         if segment.kind.lower() != INVERTED.message.lower() or segment.fields != (column.field_id,):
@@ -109,7 +109,7 @@ def indexed_columns(snapshot: Snapshot) -> list[str]:
 
 
 def statistics_of(index: OpenTexts, terms: Terms) -> Statistics:
-    """Those of all documents in an index, deleted ones included."""
+    """The statistics of all documents in an index, including deleted ones."""
     documents = tokens = 0
     frequencies = dict.fromkeys(terms.texts, 0)
     for segment, number, partition in index.partitions():
@@ -123,18 +123,18 @@ def statistics_of(index: OpenTexts, terms: Terms) -> Statistics:
     return Statistics(documents, tokens, frequencies)
 
 
-# What a factor of BM25 is multiplied with, besides rarity.
+# The constant factor of BM25, besides rarity.
 _FACTOR: Final = K1 + 1
 
 
 def search_indexed(
     index: OpenTexts, terms: Terms, statistics: Statistics, allowed: AllowedRows, k: int | None
 ) -> Found:
-    """The `k` best rows that an index finds, all without `k`."""
+    """The `k` best rows in an index, all rows without `k`."""
     best = kernels.BestTexts(k)
     rarity = [statistics.idf(text) * _FACTOR for text in terms.texts]
     if terms.needs_all:
-        # A word that is requested twice counts twice.
+        # A repeated word counts repeatedly.
         entries = [
             (group, number, terms.boost) for group, numbers in enumerate(terms.groups) for number in numbers
         ]

@@ -9,16 +9,17 @@ from typing import Any, Final, TypeAlias
 
 from lance_engine.errors import InvalidSearchError
 
-# No real query is nested deeper.
+# Maximum nesting depth of a query.
 _DEEPEST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Documents that have words of a text: one of them, or with ``operator="and"`` all.
+    """Documents that contain words of a text: at least one of them, or with ``operator="and"`` all.
 
-    `fuzziness` is how many letters may differ, of which the first `prefix_length` may not; a word stands for
-    up to `max_expansions` words then. `boost` multiplies the score. `column` may be left to the search.
+    `fuzziness` is the number of letters that may differ, except in the first `prefix_length` ones; a word
+    then matches up to `max_expansions` words. `boost` multiplies the score. `column` can be passed to the
+    search instead.
     """
 
     text: str
@@ -32,7 +33,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Documents that have the words of a text in this order, with up to `slop` other words among them."""
+    """Documents that contain the words of a text in this order, with up to `slop` words between them."""
 
     text: str
     column: str | None = None
@@ -41,7 +42,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class MultiMatch:
-    """The best score among several columns; `boosts` has a factor for each."""
+    """The highest score among several columns; `boosts` has a factor for each."""
 
     text: str
     columns: Sequence[str]
@@ -51,7 +52,7 @@ class MultiMatch:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Documents found by all of `must`, or if none exists by some of `should`, and by none of `must_not`.
+    """Documents found by all of `must`, or if it is empty by some of `should`, and by none of `must_not`.
 
     Scores of `must` and `should` are added.
     """
@@ -63,7 +64,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Documents that `positive` finds; `negative` takes its score times `negative_boost` from theirs."""
+    """Documents that `positive` finds; the score of `negative` times `negative_boost` is subtracted."""
 
     positive: TextQuery
     negative: TextQuery
@@ -116,7 +117,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
 
 
 def with_columns(query: TextQuery, columns: Sequence[str]) -> TextQuery:
-    """The query with columns where it names none: the best of them if there are several."""
+    """The query with columns filled in: the best of them if there are several."""
     match query:
         case Match() | Phrase() if query.column is None:
             if not columns:
@@ -145,12 +146,12 @@ def with_columns(query: TextQuery, columns: Sequence[str]) -> TextQuery:
 
 
 def names_all_columns(query: TextQuery) -> bool:
-    """Whether no part of a query leaves its column to the search."""
+    """Whether all parts of a query have a column."""
     return all(leaf.column is not None for leaf in leaves(query))
 
 
 def leaves(query: TextQuery) -> list[Match | Phrase]:
-    """The matches and phrases of a query that has all its columns, each once."""
+    """The distinct matches and phrases of a query whose columns are all known."""
     match query:
         case Match() | Phrase():
             return [query]

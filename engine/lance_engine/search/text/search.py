@@ -63,7 +63,7 @@ def check_search(
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> None:
-    """Raise what `search` would raise for these arguments; no file is read."""
+    """Raise the errors of `search` for these arguments, without reading files."""
     _asked(snapshot, query, column, k, AskedRows(filter, columns), SearchOptions(**options))
 
 
@@ -75,7 +75,7 @@ def _asked(
     rows: AskedRows,
     options: SearchOptions,
 ) -> tuple[TextQuery, int | None, Node | None, SearchOptions]:
-    """The arguments of a search in the forms that it works with; LanceError if one is invalid."""
+    """The parsed arguments of a search; LanceError if one is invalid."""
     k = None if k is None else positive("k", k)
     rows.check(snapshot, (SCORE,))
     asked = query_of(query)
@@ -88,7 +88,7 @@ def _asked(
 
 
 def query_of(query: str | TextQuery) -> TextQuery:
-    """A query; the shortest form is a text."""
+    """A query; a plain text is the shortest form."""
     asked = Match(query) if isinstance(query, str) else query
     check(asked)
     return asked

@@ -1,4 +1,4 @@
-"""What a query looks up: terms with their weights, and what decides whether a document matches."""
+"""The terms of a query with their weights, and the conditions for a document to match."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ F32Array = npt.NDArray[np.float32]
 K1: Final = 1.2
 B: Final = 0.75
 
-#: The terms that a fuzzy word stands for.
+#: Returns the terms that match a fuzzy word.
 Expand = Callable[[bytes, Match], Sequence[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The different terms of a query; `groups` has for each of its words the numbers of its terms.
+    """The distinct terms of a query; `groups` has for each of its words the numbers of its terms.
 
-    `places` are those of the words of a phrase, relative to each other.
+    `places` are the relative positions of the words of a phrase.
     """
 
     texts: tuple[bytes, ...]
@@ -48,7 +48,7 @@ class Terms:
 
     @property
     def phrase(self) -> kernels.Phrase | None:
-        """The phrase that documents must have, if any."""
+        """The phrase that documents must contain, if any."""
         if self.places is None:
             return None
         return kernels.Phrase([number for (number,) in self.groups], list(self.places), self.slop)
@@ -56,7 +56,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Numbers of the documents with tokens, of all their tokens, and of the documents that have each term."""
+    """The numbers of documents with tokens, of all their tokens, and of documents with each term."""
 
     documents: int
     tokens: int
@@ -85,7 +85,7 @@ NO_STATISTICS: Final = Statistics(0, 0, {})
 
 
 def terms_of(query: Match | Phrase, analyzer: Analyzer, expand: Expand | None = None) -> Terms:
-    """The terms of a query as the texts of a column are cut."""
+    """The terms of a query, tokenized like the texts of a column."""
     tokens = analyzer.tokens(query.text)
     numbers: dict[bytes, int] = {}
     groups: list[tuple[int, ...]] = []
@@ -97,7 +97,7 @@ def terms_of(query: Match | Phrase, analyzer: Analyzer, expand: Expand | None = 
             texts = expand(token.text, query)
         found = tuple(numbers.setdefault(text, len(numbers)) for text in texts)
         if token.position == before and not is_phrase:
-            # Parts of one word, of which one is enough.
+            # Parts of one word, one of which is sufficient.
             groups[-1] += found
         else:
             groups.append(found)

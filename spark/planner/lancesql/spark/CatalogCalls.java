@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Asks Python to do what concerns metadata. A command is the option {@code catalog_command} of the Python
+ * Runs metadata commands in Python. A command is the option {@code catalog_command} of the Python
  * data source; the answer comes as metadata of the schema that it infers.
  */
 final class CatalogCalls {
@@ -62,7 +62,7 @@ final class CatalogCalls {
     return answer(schema(command));
   }
 
-  /** The schema of a table with what is known of it; null if there is no such table. */
+  /** The schema of a table with its facts; null if the table does not exist. */
   StructType load(Identifier table, ObjectNode which) {
     ObjectNode command = command("load", table);
     command.setAll(which);
@@ -82,7 +82,7 @@ final class CatalogCalls {
     }
   }
 
-  /** The options of a table: those of the catalog, and others on top. */
+  /** The options of a table: those of the catalog, overridden by others. */
   Map<String, String> options(JsonNode more) {
     return PythonSource.with(options, texts(more)).asCaseSensitiveMap();
   }

@@ -20,14 +20,14 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Where the tables of a catalog are: below a directory, or where a service of namespaces says. */
+/** The locations of the tables of a catalog: in a directory, or as a namespace service returns them. */
 final class CatalogPlace {
-  /** Options of the catalog that are options of its tables; the others are properties of the service. */
+  /** Catalog options that apply to its tables; the others are properties of the service. */
   private static final Set<String> OF_TABLES = Set.of("storage_options", "storageoptions", "allow_external", "allowexternal");
 
   private CatalogPlace() {}
 
-  /** What users set for the catalog, as options of the Python data source. */
+  /** The settings of the catalog, as options of the Python data source. */
   static CaseInsensitiveStringMap options(String catalog, CaseInsensitiveStringMap given) {
     String impl = given.get("impl");
     String prefix = "spark.sql.catalog." + catalog;

@@ -108,7 +108,7 @@ public final class LanceCatalog implements TableCatalog, SupportsNamespaces, Pro
   }
 
   @Override
-  @SuppressWarnings("deprecation") // what comes instead of it is missing in Spark 4.0
+  @SuppressWarnings("deprecation") // its replacement is missing in Spark 4.0
   public Table createTable(
       Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
@@ -183,7 +183,7 @@ public final class LanceCatalog implements TableCatalog, SupportsNamespaces, Pro
     return found;
   }
 
-  // Spark 4.0 does not ask.
+  // Spark 4.0 does not check.
   @SuppressWarnings("override")
   public Identifier[] listProcedures(String[] namespace) {
     boolean ours = namespace.length == 0 || namespace.length == 1 && namespace[0].equalsIgnoreCase(PROCEDURES);

@@ -68,7 +68,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return properties;
   }
 
-  /** Spark is told that partitions can be overwritten so that it asks here, and the error says what to do. */
+  /** Claims support for overwriting partitions, so that our error with a remedy is raised. */
   @Override
   public Set<TableCapability> capabilities() {
     Set<TableCapability> all = EnumSet.copyOf(super.capabilities());
@@ -101,7 +101,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     }
   }
 
-  /** Rows that filters select, all of which Python applies exactly, are deleted without reading them here. */
+  /** Rows that Python can select exactly by filters are deleted without reading them here. */
   @Override
   public boolean canDeleteWhere(Filter[] filters) {
     return List.of(filters).stream()
@@ -109,7 +109,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
             filter -> PushedFilter.tree(filter).isPresent() && PushedFilter.isExact(filter, facts().exact()));
   }
 
-  /** Spark's conversion to filters drops sides of AND and OR that it has no filter for, without a word. */
+  /** Spark's conversion to filters drops sides of AND and OR that it has no filter for, silently. */
   @Override
   public boolean canDeleteWhere(Predicate[] predicates) {
     return Stream.of(predicates).allMatch(LanceCatalogTable::hasFilters)

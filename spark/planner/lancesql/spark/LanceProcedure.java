@@ -37,7 +37,7 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** {@code CALL catalog.system.NAME(...)}: checks the arguments, which Python then acts on; see procedures.py. */
+/** {@code CALL catalog.system.NAME(...)}: checks the arguments, and runs it in Python; see procedures.py. */
 record LanceProcedure(String name, ProcedureParameter[] parameters, String catalog, CatalogCalls calls)
     implements UnboundProcedure, BoundProcedure {
   private static final ProcedureParameter TABLE = required("table", "The table, such as 'db.t'");
@@ -64,7 +64,7 @@ record LanceProcedure(String name, ProcedureParameter[] parameters, String catal
     know("restore", required("version", "A version or a tag"));
   }
 
-  /** The procedure of a name, or null. */
+  /** The procedure with this name, or null. */
   static LanceProcedure find(String name, String catalog, CatalogCalls calls) {
     ProcedureParameter[] parameters = KNOWN.get(name);
     return parameters == null ? null : new LanceProcedure(name, parameters, catalog, calls);

@@ -28,9 +28,9 @@ import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A scan by the Python reader, with statistics and with what was pushed down in its description. */
+/** A scan by the Python reader, with statistics and with pushed-down operations in its description. */
 final class LanceScan implements Scan, SupportsReportStatistics {
-  /** What is asked of Python: options of all queries and of this one; tasks are 0 if it has to plan them. */
+  /** The request to Python: options of all queries and of this one; tasks are 0 if Python plans them. */
   record Asked(
       CaseInsensitiveStringMap options, Map<String, String> query, SharedReads reads, int tasks) {}
 

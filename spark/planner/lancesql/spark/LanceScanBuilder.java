@@ -37,7 +37,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Takes what Spark pushes down, and hands it to the Python reader as options. */
+/** Passes what Spark pushes down to the Python reader, as options. */
 final class LanceScanBuilder
     implements SupportsPushDownRequiredColumns,
         SupportsPushDownFilters,
@@ -108,7 +108,7 @@ final class LanceScanBuilder
     return counts > 0;
   }
 
-  /** {@code count(*)} of all rows, which the manifest tells. */
+  /** {@code count(*)} of all rows, from the manifest. */
   private boolean countsRows(Aggregation aggregation) {
     AggregateFunc[] functions = aggregation.aggregateExpressions();
     return facts.rows() >= 0
@@ -155,7 +155,7 @@ final class LanceScanBuilder
         limit);
   }
 
-  /** The required columns; the narrowest one where only the number of rows counts. */
+  /** The required columns; the narrowest one if only the number of rows is needed. */
   private StructType readable() {
     if (!required.isEmpty()) {
       return required;

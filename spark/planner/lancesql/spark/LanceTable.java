@@ -57,7 +57,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     return newScanBuilder(options, facts);
   }
 
-  /** A scan of the version that these facts are of. */
+  /** A scan of the version that these facts describe. */
   ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
     return new LanceScanBuilder(columns, facts, withOptions(given), reads);
   }
@@ -80,7 +80,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     return PythonSource.with(options, given.asCaseSensitiveMap());
   }
 
-  /** What was known of the version before is of no use for scans after a change: they read the latest one. */
+  /** Facts of the previous version do not apply to scans after a change: they read the latest one. */
   final void changed() {
     facts = new TableFacts(-1, -1, facts.bytes(), facts.exact());
   }

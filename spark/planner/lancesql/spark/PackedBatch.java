@@ -33,7 +33,7 @@ import org.apache.spark.unsafe.Platform;
  * @param scan what is read: equal scans are one, whose results Spark uses again
  */
 record PackedBatch(Object scan, Batch python, StructType schema) implements Batch {
-  /** The schema of what Python hands over. */
+  /** The schema of the rows from Python. */
   static final StructType PACKED = new StructType().add("packed", DataTypes.BinaryType, false);
 
   @Override

@@ -53,7 +53,7 @@ final class PackedColumn extends ColumnVector {
   private final long values;
   private final long bytes;
 
-  /** The column whose places are told at an offset of the packed rows. */
+  /** The column whose offsets are at this position of the packed rows. */
   PackedColumn(DataType type, byte[] packed, int rows, long places) {
     super(type);
     this.packed = packed;

@@ -65,7 +65,7 @@ final class PackedRows {
     rows++;
   }
 
-  /** The rows packed, after their number of bytes; none are left. */
+  /** Returns the packed rows, preceded by their size, and clears them. */
   byte[] take() {
     Output packed = new Output();
     packed.extend(16 + PackedColumn.PLACES_BYTES * columns.length);
@@ -116,12 +116,12 @@ final class PackedRows {
     throw new UnsupportedOperationException("Columns of " + type.simpleString() + " are not packed");
   }
 
-  /** Bytes that grow. */
+  /** A growable byte buffer. */
   private static final class Output {
     private byte[] data = new byte[1024];
     private int length;
 
-    /** Room for so many bytes more, zeros at first; where they begin. */
+    /** Appends this many zero bytes and returns their offset. */
     int extend(int bytes) {
       int start = length;
       length = Math.addExact(length, bytes);
@@ -235,12 +235,12 @@ final class PackedRows {
     }
   }
 
-  /** Texts and binaries: where each begins, and where the last one ends. */
+  /** Strings and binaries: the start of each, and the end of the last one. */
   private static final class Texts extends Column {
     @Override
     void add(UnsafeRow row, int i) {
       addEmpty();
-      long place = row.getLong(i); // where the value is in the row, and its size
+      long place = row.getLong(i); // offset of the value in the row, and its size
       bytes.copy(row.getBaseObject(), row.getBaseOffset() + (place >>> 32), (int) place);
     }
 

@@ -41,7 +41,7 @@ import org.apache.spark.sql.types.StructType;
  * Arrow batches value by value, and objects of every decimal.
  */
 record PackedWrite(Write python, Write unpacked, StructType schema) implements Write {
-  /** Builds both writes, of which Spark asks for one. */
+  /** Builds both kinds of writes; Spark uses one of them. */
   record Builder(WriteBuilder python, WriteBuilder unpacked, StructType schema) implements SupportsTruncate {
     @Override
     public WriteBuilder truncate() {

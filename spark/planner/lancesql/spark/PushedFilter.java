@@ -53,7 +53,7 @@ final class PushedFilter {
 
   private PushedFilter() {}
 
-  /** One filter that holds where all of these hold. */
+  /** A filter that is true where all of these are true. */
   static String text(List<Filter> filters) {
     ArrayNode all = JSON.arrayNode();
     filters.forEach(filter -> all.add(tree(filter).orElseThrow()));
@@ -75,7 +75,7 @@ final class PushedFilter {
     return true;
   }
 
-  /** The filter for Python; empty if it holds something that Python does not know. */
+  /** The filter for Python; empty if part of it is unsupported. */
   static Optional<ObjectNode> tree(Filter filter) {
     if (filter instanceof And and) {
       return pair("And", and.left(), and.right());
@@ -169,7 +169,7 @@ final class PushedFilter {
     return Optional.of(node);
   }
 
-  /** The type and the text of a value; null if there is no way to write it. */
+  /** The type and the text of a value; null if it cannot be written. */
   private static ArrayNode value(Object value) {
     if (value == null) {
       return typed("null", "");
@@ -218,7 +218,7 @@ final class PushedFilter {
     return JSON.arrayNode().add(type).add(text);
   }
 
-  /** Names of nested fields, quoted with backticks where they hold dots. */
+  /** Names of nested fields, quoted with backticks if they contain dots. */
   private static String[] parts(String attribute) {
     try {
       NamedReference reference = org.apache.spark.sql.connector.expressions.Expressions.column(attribute);

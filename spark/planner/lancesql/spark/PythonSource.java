@@ -32,7 +32,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * Spark's own wrapper of the data source in Python, under the name that Python registered it with.
  *
- * <p>A wrapper remembers the first reader that it makes, so every scan gets a wrapper of its own.
+ * <p>A wrapper remembers the first reader that it makes, so every scan gets its own wrapper.
  */
 final class PythonSource {
   /** The name of the Python class; {@code lance} itself is {@link LanceProvider}. */
@@ -60,12 +60,12 @@ final class PythonSource {
     }
   }
 
-  /** What is written, with other options. */
+  /** The write, with other options. */
   static LogicalWriteInfo info(LogicalWriteInfo info, CaseInsensitiveStringMap options) {
     return info(info, options, info.schema());
   }
 
-  /** What is written, with other options and other columns. */
+  /** The write, with other options and other columns. */
   static LogicalWriteInfo info(LogicalWriteInfo info, CaseInsensitiveStringMap options, StructType schema) {
     InvocationHandler handler =
         (proxy, method, arguments) ->

@@ -48,14 +48,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * addresses, writes new ones and commits all of it as one version after the one that was read.
  */
 final class RowChanges implements SupportsDelta {
-  /** The option that tells Python which version rows are changed of. */
+  /** The option with the version whose rows are changed. */
   static final String VERSION = "changed_version";
 
   private static final String ADDRESS = "_rowaddr";
 
   private final LanceCatalogTable table;
   private final Command command;
-  private final TableFacts facts; // of the version that is read, and that the commit follows
+  private final TableFacts facts; // the version that is read, and on which the commit is based
 
   RowChanges(LanceCatalogTable table, Command command) {
     this.table = table;
@@ -92,7 +92,7 @@ final class RowChanges implements SupportsDelta {
     };
   }
 
-  /** What Python gets: the operation, the address of the row that was, and the row as it will be. */
+  /** The columns for Python: the operation, the address of the old row, and the new row. */
   private static StructType changes(StructType rows) {
     List<StructField> fields = new ArrayList<>();
     fields.add(DataTypes.createStructField("_operation", DataTypes.IntegerType, false));

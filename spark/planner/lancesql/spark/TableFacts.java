@@ -24,10 +24,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What Python tells of a table along with its schema: metadata of the first field carries it, so that
+ * Facts that Python returns with the schema of a table, in the metadata of the first field, so that
  * planning costs no further call.
  *
- * @param version the version that was current
+ * @param version the current version at that time
  * @param rows its rows without deleted ones, -1 if not known
  * @param bytes the size of its data files, -1 if not known
  * @param exact the columns whose filters Python applies exactly as Spark does
