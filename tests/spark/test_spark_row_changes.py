@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import random
 import shutil
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,44 @@ def test_rows_that_another_job_changed_are_a_conflict(spark: SparkSession, run: 
     assert len(list((root / "shared.lance" / "data").iterdir())) == 2  # what the conflict wrote is gone
     run("UPDATE yard.shared SET g = 99, x = meddle(id) WHERE id IN (5, 6)")
     assert lance_sql.open(path).count_rows("g = 99") == 2
+
+
+@pytest.mark.parametrize("other", [5, 8], ids=["the same row", "another row"])
+def test_two_jobs_that_change_rows_at_the_same_time(
+    spark: SparkSession, run: Run, root: Path, tmp_path: Path, other: int
+) -> None:
+    """The second job starts and ends while a task of the first one runs."""
+    name = f"race{other}"
+    path = str(root / f"{name}.lance")
+    lance_sql.write(_table(10), path)
+    began, ended = tmp_path / "began", tmp_path / "ended"
+
+    def outlast(number: int) -> int:
+        began.touch()
+        last = time.monotonic() + 120
+        while not ended.exists() and time.monotonic() < last:
+            time.sleep(0.02)
+        return number
+
+    spark.udf.register(f"outlast{other}", outlast, "bigint")
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(run, f"UPDATE yard.{name} SET g = 99, x = outlast{other}(id) WHERE id IN (5, 6)")
+        last = time.monotonic() + 120
+        while not began.exists() and not first.done() and time.monotonic() < last:
+            time.sleep(0.02)
+        run(f"UPDATE yard.{name} SET g = 55 WHERE id = {other}")
+        ended.touch()
+        if other == 5:
+            with pytest.raises(Exception, match="CommitConflictError"):
+                first.result()
+        else:
+            first.result()
+    dataset = lance_sql.open(path)
+    found = dataset.scan(columns=["id", "g"]).to_table().to_pylist()
+    changed = {row["id"]: row["g"] for row in found if row["g"] in (55, 99)}
+    assert changed == ({5: 55} if other == 5 else {5: 99, 6: 99, 8: 55})
+    assert (len(found), dataset.version) == (10, 2 if other == 5 else 3)
+    assert lance.dataset(path).to_table().sort_by("id") == dataset.scan().to_table().sort_by("id")
 
 
 @pytest.fixture
