@@ -17,7 +17,6 @@ class Capabilities:
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
     `groups_by_numbers`: it groups by small numbers faster than by strings.
     `unknown_column_remedy`: the hint in errors about unknown columns.
-    `unknown_column_remedy`: what to do about a column that it does not find.
     """
 
     name: str

@@ -126,6 +126,7 @@ def test_indices_do_not_change_answers(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @settings(max_examples=1000, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
