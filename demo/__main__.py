@@ -78,7 +78,7 @@ class Demo:
             self.run_queries(engines)
         self.heading("Random access", f"{TAKEN_ROWS} rows of lineitem by row id")
         self.take_rows()
-        self.heading("Plan", "what Q6 asks of the dataset: the columns and the filter it needs")
+        self.heading("Plan", "what Q6 reads from the dataset: its columns and its filter")
         self.show_plan()
         return self.report(time.perf_counter() - start)
 

@@ -20,7 +20,7 @@ _INTERVAL: Final = 0.1
 class ProgressEvent:
     """How far an operation is.
 
-    `stage` describes the current step. `rows` of `total_rows` (None where that is not known) are done in
+    `stage` describes the current step. `rows` of `total_rows` (None if unknown) are done in
     this stage; what is counted is rows unless `unit` names something else, such as files. `bytes` and `files`
     were written so far by the whole operation, `elapsed` is in seconds.
     """

@@ -74,7 +74,7 @@ class PartTables:
         text, names = found
         try:
             other = self._engine.query(text, parameters)
-        except LanceError:  # what is asked of the columns needs them as they are
+        except LanceError:  # the statement needs the columns unchanged
             return None
         if other.columns() != planned().columns():
             return None

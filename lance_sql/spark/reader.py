@@ -104,7 +104,7 @@ class LanceReader(SentToWorkers, DataSourceReader):
             table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
             for batch in table.to_batches():
                 yield to_spark(batch, arrow_schema(self._schema))
-        elif isinstance(partition, SplitPartition):  # Spark creates one if there is none: an empty dataset
+        elif isinstance(partition, SplitPartition):  # Spark creates one for empty datasets
             yield from read_splits(self._options, self._schema, partition)
         elif isinstance(partition, SharePartition):
             yield from self._share(json.loads(partition.told))

@@ -43,7 +43,7 @@ def test_they_work_on_our_branches(path: str) -> None:
     dev = DatasetVersion.open(path, branch="exp/dev")
     assert (dev.branch, dev.version) == ("exp/dev", 4)
     assert _ids(dev) == [*range(3, 20), 100]
-    # The main history went on by itself.
+    # The main branch has its own next version.
     assert _ids(lance.dataset(path)) == [i for i in range(20) if i != 5]
     dev = dev.delete("id = 7").update({"id": "101"}, "id = 100")
     dev.branches.create("child")
@@ -200,7 +200,7 @@ def test_choosing_versions_of_branches(branched: DatasetVersion) -> None:
     branched.tags.create("old")
     assert _open(branched, tag="new").branch == "dev"
     assert _open(branched, tag="new", branch="dev").version == 2
-    with pytest.raises(VersionNotFoundError, match="is on the main history"):
+    with pytest.raises(VersionNotFoundError, match="is on the main branch"):
         _open(branched, tag="old", branch="dev")
     with pytest.raises(VersionNotFoundError, match=r"Branch 'prod' not found.* Available branches: dev"):
         _open(branched, branch="prod")

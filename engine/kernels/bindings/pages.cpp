@@ -1,4 +1,4 @@
-// Pages: opened from what files say about them, or combined for encodings that are not of the format.
+// Pages: opened from their descriptions in files, or combined for encodings that are not of the format.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

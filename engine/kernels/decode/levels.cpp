@@ -123,7 +123,7 @@ struct LevelMap::ListStep {
   RepDefLayer kind;
 };
 
-// Appends the lists that `count` entries make; leaves in `rep` and `def` what these say of the layer above.
+// Appends the lists that `count` entries make; leaves the levels of the layer above in `rep` and `def`.
 // Returns the number of lists, of their items, and of the entries that are left. Branches would follow the
 // lengths of lists, which are hard to foresee.
 template <typename Offset>

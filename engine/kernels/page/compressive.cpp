@@ -9,7 +9,7 @@ namespace lance {
 
 namespace {
 
-// What is known of one encoding; a function is missing where it does not apply, or where no writer uses it.
+// The functions of an encoding; one is missing where it does not apply, or where no writer uses it.
 struct Compressive {
   const char* name;
   std::string (*describe)(const Message& body, unsigned depth);

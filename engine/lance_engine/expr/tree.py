@@ -142,7 +142,7 @@ class In(Node):
         return hash((self.operand, len(self.values), self.has_null, tuple(map(render.literal, head))))
 
     def list_text(self) -> str:
-        plain = at.is_integer(self.values.type)  # and thus written as Python does
+        plain = at.is_integer(self.values.type)  # written as in Python
         items = list(map(str, self.values.to_pylist())) if plain else list(map(render.literal, self.values))
         return f"({', '.join([*items, 'NULL'] if self.has_null else items)})"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Requests that are made by one call have at most so many bytes together.
 _GROUP_BYTES: Final = 16 << 20
 
-# What is known of the stores below a root.
+# State shared by the stores below a root.
 _models: dict[str, TransferModel] = {}
 
 

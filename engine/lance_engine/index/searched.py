@@ -32,7 +32,7 @@ class Opened(Protocol):
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """What its files say about it."""
+        """The metadata in its files."""
 
 
 Segment = TypeVar("Segment", bound=Opened)

@@ -29,7 +29,7 @@ def refs(
 ) -> pa.Table:
     """One row per tag and per branch, by name.
 
-    `version` and `branch` are those that a tag names, or that a branch began with; null is the main history.
+    `version` and `branch` are those of a tag, or the origin of a branch; null is the main branch.
     """
     store = open_store(uri, storage_options)
     rows = [

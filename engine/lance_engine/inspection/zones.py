@@ -1,4 +1,4 @@
-"""Zone maps: what data files say about the values of their columns."""
+"""Zone maps: the statistics in data files about the values of their columns."""
 
 from __future__ import annotations
 

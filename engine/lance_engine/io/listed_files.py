@@ -14,7 +14,7 @@ _MOST_FILES: Final = 256
 
 
 class Tag(NamedTuple):
-    """What a store says about the content of a file; it writes another tag with every content."""
+    """A store's description of a file; the tag changes with the content."""
 
     entity: str
     size: int

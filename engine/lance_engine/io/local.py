@@ -273,7 +273,7 @@ class _LocalSink(Sink):
         if self._file.closed:
             return
         try:
-            with contextlib.suppress(OSError):  # what is not written yet may go nowhere: the disk may be full
+            with contextlib.suppress(OSError):  # unwritten data may be lost: the disk may be full
                 self._file.close()
         finally:
             Path(self._staging).unlink(missing_ok=True)

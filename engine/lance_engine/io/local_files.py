@@ -31,7 +31,7 @@ def reachable(root: str, path: str, access: ExternalAccess | None) -> str:
         try:
             mode = os.lstat(full).st_mode
         except OSError:
-            break  # what is not there leads nowhere
+            break  # a missing file is not a link
         if stat.S_ISLNK(mode):
             _check_link(root, f"{root}{os.sep}{path}", access)
             break

@@ -327,7 +327,7 @@ class ObstoreStore:
         return data
 
     def _read_key(self, key: str, path: str, offset: int) -> tuple[bytes, Mapping[str, Any] | None]:
-        """What follows an offset, and what the store says about the file, if there was an answer."""
+        """The data after an offset, and the metadata of the file, if there was a response."""
         options: dict[str, Any] = {"range": {"offset": offset}} if offset else {}
 
         def attempt(here: Client, number: int) -> tuple[bytes, Mapping[str, Any]]:

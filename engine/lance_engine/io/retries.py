@@ -22,7 +22,7 @@ _UNREACHABLE_FOR: Final = 2.5
 
 
 class Request(NamedTuple):
-    """What errors say about a request; only the names of `options` are shown."""
+    """A request as shown in errors; only the names of `options` are shown."""
 
     operation: str
     uri: str

@@ -115,7 +115,7 @@ def _physical_rows(batches: Iterator[_Placed], fragment: Fragment, added: Schema
         if stop - position == len(offsets):
             yield batch
         else:
-            # For every position the previous row, or the first one if there is none before.
+            # For every position the previous row, or the first one at the beginning.
             source = np.zeros(stop - position, dtype=np.int64)
             source[offsets - position] = np.arange(len(offsets))
             yield batch.take(pa.array(np.maximum.accumulate(source)))

@@ -25,7 +25,7 @@ def select_snapshot(
 ) -> Snapshot:
     """Open the version that at most one of `version`, `tag` and `as_of` selects, the latest if none does.
 
-    Versions and times are those of `branch`; None and "main" are the main history.
+    Versions and times are those of `branch`; None and "main" are the main branch.
     """
     if sum(choice is not None for choice in (version, tag, as_of)) > 1:
         raise InvalidArgumentError("Pass only one of version, tag and as_of")
@@ -71,4 +71,4 @@ def _whole_number(version: Any) -> int:
 
 
 def _described(branch: str | None) -> str:
-    return "the main history" if branch is None else f"the branch '{branch}'"
+    return "the main branch" if branch is None else f"the branch '{branch}'"

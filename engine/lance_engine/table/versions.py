@@ -29,7 +29,7 @@ from lance_engine.table.snapshot import Snapshot
 
 
 class VersionList:
-    """The versions of the main history, and their common naming scheme.
+    """The versions of the main branch, and their common naming scheme.
 
     Usually only the latest of thousands of versions is needed: the others are computed on demand.
     """
