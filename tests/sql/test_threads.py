@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from memory_peak import peak_memory
 
 import lance_sql
 
@@ -69,20 +68,18 @@ def test_cursors_of_one_connection(numbers, engine):
         assert connection.sql("SELECT count(*) FROM n").fetchone() == (60_000,)
 
 
-WITHIN = """
-import resource, sys
+GROUPED = """
 import lance_sql
 
-budget = int(sys.argv[2])
+path, budget = sys.argv[1:]
 connection = lance_sql.connect()
 connection.sql(f"SET memory_limit = '{budget}B'")
 connection.sql("SET threads = 2")
-path = sys.argv[1]
 connection.sql(f"SELECT count(*) FROM '{path}' WHERE x < 1000").fetchall()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-text = f"SELECT k, count(*) AS n, max(x) AS top, min(v) AS low, max(w) AS high FROM '{path}' GROUP BY k"
-rows = connection.sql(text).fetchall()
-print(sum(row[1] for row in rows), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+
+def work(path, budget):
+    text = f"SELECT k, count(*) AS n, max(x) AS top, min(v) AS low, max(w) AS high FROM '{path}' GROUP BY k"
+    return sum(row[1] for row in connection.sql(text).fetchall())
 """
 
 
@@ -101,10 +98,6 @@ def test_a_dataset_four_times_the_memory_budget(tmp_path):
     path = tmp_path / "large.lance"
     lance_sql.write(made(), path)
     assert rows_per_batch * batches * 32 >= 4 * budget
-    found = subprocess.run(
-        [sys.executable, "-c", WITHIN, str(path), str(budget)], capture_output=True, text=True
-    )
-    assert found.returncode == 0, found.stderr
-    rows, kilobytes = map(int, found.stdout.split())
-    assert rows == rows_per_batch * batches
-    assert kilobytes << 10 <= budget
+    rows, peak = peak_memory(GROUPED, str(path), str(budget))
+    assert int(rows) == rows_per_batch * batches
+    assert peak <= budget
