@@ -15,11 +15,17 @@ HOSTILE = "x\x1b]0;title\x07\x9b31m\u202e"
 
 
 @pytest.mark.parametrize(
-    "words", [["info", "t.lance", HOSTILE], ["head", "t.lance", f"--{HOSTILE}"], ["shell", HOSTILE]]
+    ("words", "code"),
+    [
+        (["info", "t.lance", HOSTILE], 2),
+        (["head", "t.lance", f"--{HOSTILE}"], 2),
+        (["shell", ".", HOSTILE], 2),
+        (["shell", HOSTILE], 1),  # no such directory
+    ],
 )
-def test_mistakes_in_arguments(words: list[str]) -> None:
+def test_mistakes_in_arguments(words: list[str], code: int) -> None:
     result = CliRunner().invoke(app, words)
-    assert result.exit_code == 2
+    assert result.exit_code == code
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(result.output)
     assert "\\x1b" in result.output
 
