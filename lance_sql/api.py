@@ -156,6 +156,8 @@ def sql(
     `params` are the values for ``?`` and ``$1`` (a sequence) or ``$name`` (a mapping). Calls do not
     share tables, views and settings: use `connect` to keep these between statements.
     """
+    if engine == "duckdb":
+        _open_ahead("lance_sql.session.variables")
     load("lance_sql.session.variables")
     from lance_sql.session.variables import execute, execute_apart
     from lance_sql.text.script import statements
@@ -189,6 +191,8 @@ def connect(
     then knows their exact sizes and builds its hash tables from them. `allow_external` is the same as in
     `open`, and applies to all datasets of the session.
     """
+    if engine == "duckdb" and duckdb is None and datafusion is None:
+        _open_ahead("lance_sql.session.connection")
     load("lance_sql.session.connection")
     from lance_sql.session.connection import Connection
 
@@ -199,3 +203,9 @@ def connect(
     location = None if directory is None else os.fspath(directory)
     options = with_external_access(storage_options, allow_external)
     return Connection(location, engine, storage_options=options, materialize_bytes=materialize_bytes)
+
+
+def _open_ahead(sessions: str) -> None:
+    """Have DuckDB open a database while the modules of `sessions` are imported, unless they are."""
+    if sessions not in sys.modules:
+        load("lance_sql.engines.duckdb.opening").open_ahead()

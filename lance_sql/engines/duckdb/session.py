@@ -7,17 +7,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.fetch.pool import helpers
 
 from lance_sql.display.plan_trees import tree_of_json
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
+from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
 from lance_sql.engines.duckdb.settings import compares_bytes, nulls_are_last
@@ -45,16 +44,6 @@ def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckD
     return DuckDBEngine(connection)
 
 
-def _opening() -> Callable[[], duckdb.DuckDBPyConnection]:
-    """Begin to open a new in-memory database; the call returns its connection.
-
-    That takes DuckDB a hundredth of a second, in which tables can be opened.
-    """
-    # Python variables are not tables: those in scope would be our own, not the caller's.
-    config = {"python_enable_replacements": "false"}
-    return helpers().submit(partial(duckdb.connect, config=config)).result
-
-
 class DuckDBEngine(TableSession[DuckDBTable]):
     """A DuckDB connection behind the `Engine` interface."""
 
@@ -63,7 +52,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
-        self._opened = _opening() if connection is None else lambda: connection
+        self._opened = opening() if connection is None else lambda: connection
         #: statement, parameters and whether scans give one another keys
         #: -> the tables of a join, and the rows that its scans leave of them
         self._counted: dict[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
