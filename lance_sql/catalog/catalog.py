@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
 from lance_engine.operations.retry import latest
 from lance_engine.table.refs import root_store
+from lance_engine.table.seen_version import SeenFolder, SeenVersion
 
 from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
@@ -23,6 +25,40 @@ from lance_sql.text.statement import Statement
 _SUFFIX = ".lance"
 
 
+class _Opened(NamedTuple):
+    """An open dataset, and how it was found to be the newest version; None if only opening it again tells."""
+
+    dataset: SqlDataset
+    options: Mapping[str, Any] | None
+    seen: SeenVersion | None
+
+    def is_newest(self, location: str) -> bool:
+        return self.seen is not None and self.seen.is_newest(location)
+
+
+class _Names:
+    """Values by names, which match in another case if only one does."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def get(self, name: str) -> Any:
+        if not self._values:
+            return None
+        found = self._values.get(name)
+        if found is None:
+            matches = self._folded.get(name.lower(), ())
+            found = matches[0] if len(matches) == 1 else None
+        return found
+
+    @cached_property
+    def _folded(self) -> dict[str, list[Any]]:
+        folded: dict[str, list[Any]] = {}
+        for name, value in self._values.items():
+            folded.setdefault(name.lower(), []).append(value)
+        return folded
+
+
 class Catalog:
     """Finds the datasets of a session. With a `directory`, ``NAME.lance`` in it is the table NAME."""
 
@@ -32,7 +68,7 @@ class Catalog:
         self.directory = directory
         self.storage_options = storage_options
         self._registered: dict[str, SqlDataset | str] = {}
-        self._opened: dict[tuple[str, VersionChoice], SqlDataset] = {}
+        self._opened: dict[tuple[str, VersionChoice], _Opened] = {}
         #: the open transaction; names resolve to datasets as it sees them
         self.transaction: Transaction | None = None
         session: dict[str, Namespace] = (
@@ -147,20 +183,20 @@ class Catalog:
 
         Raises `DatasetNotFoundError` for a path used as a table that does not contain a dataset.
         """
-        tables = self.tables()
-        found = ((reference.name, self._find(reference, tables)) for reference in statement.references)
+        known = self._names()
+        found = ((reference.name, self._find(reference, known)) for reference in statement.references)
         return {name: dataset for name, dataset in found if dataset is not None}
 
     def open(self, reference: Reference) -> SqlDataset | None:
         """The dataset that `reference` names; None if it is not a dataset. Errors as in `resolve`."""
-        return self._find(reference, self.tables())
+        return self._find(reference, self._names())
 
     def open_to_change(self, reference: Reference) -> SqlDataset | None:
         """The newest version of the dataset that `reference` names; None if it is not a dataset.
 
         In a transaction, this includes the changes of the transaction, and new changes become part of it.
         """
-        dataset = self._found(reference, self.tables())
+        dataset = self._found(reference, self._names())
         if dataset is None:
             return None
         if self.transaction is not None:
@@ -176,26 +212,31 @@ class Catalog:
         if self.transaction is not None:
             self.transaction.looked_for(dataset, matches)
 
-    def _find(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
-        found = self._found(reference, tables)
+    def _names(self) -> tuple[_Names, _Names]:
+        """What names refer to at this time: registered ones, and the tables of the default directory."""
+        return _Names(self._registered), _Names(self.tables())
+
+    def _find(self, reference: Reference, names: tuple[_Names, _Names]) -> SqlDataset | None:
+        found = self._found(reference, names)
         # Other words in the statement may be the same as dataset names.
         if found is not None and reference.certain and self.transaction is not None:
             self.transaction.met(found)
         return found
 
-    def _found(self, reference: Reference, tables: Mapping[str, str]) -> SqlDataset | None:
+    def _found(self, reference: Reference, names: tuple[_Names, _Names]) -> SqlDataset | None:
+        registered, tables = names
         choices = [(reference.location, reference.choice)]
         suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
         if suffix is not None:
             choices.append(suffix)
         for location, choice in choices:
-            known = _lookup(self._registered, location)
+            known = registered.get(location)
             if isinstance(known, SqlDataset):
                 if not choice:
                     return known if self.transaction is None else self.transaction.own(known)
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
             if known is None:
-                known = _lookup(tables, location) or self._in_namespace(reference, location)
+                known = tables.get(location) or self._in_namespace(reference, location)
             if known is not None:
                 return self._open_choice(known, choice, suffixed=choice is not reference.choice)
         if not reference.quoted:
@@ -250,26 +291,21 @@ class Catalog:
         return newest
 
     def _open_now(self, location: str, choice: VersionChoice) -> SqlDataset:
-        dataset = SqlDataset.open(location, **choice.arguments(), storage_options=self.options_of(location))
+        options = self.options_of(location)
         known = self._opened.get((location, choice))
+        if known is not None and known.options == options and known.is_newest(location):
+            return known.dataset
+        folder = None if choice else SeenFolder.at(location)
+        dataset = SqlDataset.open(location, **choice.arguments(), storage_options=options)
+        seen = None if folder is None else folder.with_version(dataset.snapshot)
         if (
             known is not None
-            and known.uri == dataset.uri  # relative paths may mean another directory
-            and known.snapshot.manifest == dataset.snapshot.manifest
+            and known.dataset.uri == dataset.uri  # relative paths may mean another directory
+            and known.dataset.snapshot.manifest == dataset.snapshot.manifest
         ):
-            return known
-        self._opened[location, choice] = dataset
+            dataset = known.dataset
+        self._opened[location, choice] = _Opened(dataset, options, seen)
         return dataset
-
-
-def _lookup(names: Mapping[str, Any], name: str) -> Any:
-    """The entry with that name, or with the same name in different case."""
-    found = names.get(name)
-    if found is None:
-        folded = name.lower()
-        matches = [value for key, value in names.items() if key.lower() == folded]
-        found = matches[0] if len(matches) == 1 else None
-    return found
 
 
 def _is_dataset_path(location: str, certain: bool) -> bool:

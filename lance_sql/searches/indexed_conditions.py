@@ -15,6 +15,7 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class FoundCondition:
     rows: IndexedCondition
 
 
+@once_per_statement
 def mentions_parts(statement: Statement) -> bool:
     """Whether a statement may have a condition on elements of lists or parts of strings; a cheap test."""
     words = {token.text.lower() for token in statement.tokens if token.kind == "word"}

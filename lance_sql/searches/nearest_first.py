@@ -13,6 +13,7 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class Found:
     rows: NearestFirst
 
 
+@once_per_statement
 def mentions_distance(statement: Statement) -> bool:
     """Whether a statement may be ordered by a distance; a cheap test."""
     words = [token.text.lower() for token in statement.tokens if token.kind == "word"]

@@ -19,6 +19,8 @@ class PreparedSearches:
     def keeps(self, statement: Statement) -> bool:
         """Whether `statement` is PREPARE or DEALLOCATE for one of these, which is then executed."""
         tokens = statement.tokens
+        if not tokens or tokens[0].upper not in ("PREPARE", "DEALLOCATE"):
+            return False
         words = [token.upper for token in tokens]
         if words[:1] == ["PREPARE"] and "AS" in words and len(tokens) > words.index("AS") + 1:
             name = tokens[1].value.lower()

@@ -77,9 +77,9 @@ class Searches:
         #: whether the statement creates a view, whose searches run much later
         self.is_view = _makes_view(statement)
         #: whether the engine only explains the statement
-        self.is_explained = is_only_explained(statement.tokens)
+        self.is_explained = is_only_explained(statement)
         #: whether the engine may run the statement immediately
-        self.runs_at_once = not self.is_explained and not runs_when_asked(statement.tokens)
+        self.runs_at_once = not self.is_explained and not runs_when_asked(statement)
         self._pending: list[Callable[[], object]] = []
         # The computed column that orders the result of the only search, if there is one.
         self._order: str | None = None

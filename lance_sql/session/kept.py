@@ -13,6 +13,7 @@ from collections import deque
 from typing import Final
 
 from lance_sql.session.connection import Connection
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 #: Sessions that wait for a call: more are only there when results are held, or threads run queries at once.
@@ -34,6 +35,7 @@ _CATALOGS: Final = ("duckdb_", "information_schema", "pg_", "pragma_", "sqlite_"
 _kept: deque[Connection] = deque(maxlen=_MOST)
 
 
+@once_per_statement
 def leaves_nothing(statement: Statement) -> bool:
     """Whether `statement` plainly neither changes a session nor shows what it contains."""
     words = [token.value.lower() for token in statement.tokens if token.kind in ("word", "quoted")]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
@@ -30,6 +31,7 @@ class Aggregate(NamedTuple):
     column: Token | None
 
 
+@once_per_statement
 def whole_table_aggregates(statement: Statement) -> list[Aggregate] | None:
     """The aggregates of a statement that only selects these, over all rows of one table; None for others."""
     tokens = list(statement.tokens)

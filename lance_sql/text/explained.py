@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 
@@ -14,6 +15,7 @@ class Explained(NamedTuple):
     analyze: bool
 
 
+@once_per_statement
 def explained_query(statement: Statement) -> Explained | None:
     """The query of an EXPLAIN statement; None for other statements, and for those with format options."""
     words = [token.upper for token in statement.tokens[:3]]

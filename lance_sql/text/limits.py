@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import Token, table_positions
 
@@ -65,6 +66,7 @@ class Limited(NamedTuple):
     tested: bool
 
 
+@once_per_statement
 def limited(statement: Statement) -> Limited | None:
     """The LIMIT of a query for any rows of a table; None for other statements, and if uncertain."""
     tokens, words = _words(statement)
@@ -79,6 +81,7 @@ def limited(statement: Statement) -> Limited | None:
     return None if source is None or not rows else Limited(rows, source[1] < limit)
 
 
+@once_per_statement
 def first_rows(statement: Statement) -> FirstRows | None:
     """The LIMIT of a query for the first rows in an order; None for other statements, and if uncertain."""
     tokens, words = _words(statement)

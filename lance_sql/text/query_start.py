@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from lance_sql.text.once import once_per_statement
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
 _WORDS: Final = frozenset({"ANALYZE", "DESC", "DESCRIBE", "EXPLAIN", "SUMMARIZE", "VERBOSE"})
@@ -31,14 +33,18 @@ def query_position(tokens: list[Token]) -> int:
     return position
 
 
-def is_only_explained(tokens: list[Token]) -> bool:
+@once_per_statement
+def is_only_explained(statement: Statement) -> bool:
     """Whether an engine explains the statement instead of running it."""
+    tokens = statement.tokens
     before = [token.upper for token in tokens[: query_position(tokens)]]
     return before[:1] == ["EXPLAIN"] and "ANALYZE" not in before
 
 
-def runs_when_asked(tokens: list[Token]) -> bool:
+@once_per_statement
+def runs_when_asked(statement: Statement) -> bool:
     """Whether an engine may run the statement when its rows are read: it is a query."""
+    tokens = statement.tokens
     words = [token.upper or token.text for token in tokens]
     if words[:1] == ["WITH"]:
         return not _CHANGES & {*words}

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 
 from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.errors import SqlError
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, tokenize
+
+#: Texts whose statements are kept, with what was found in them, and the maximum length of such a text.
+_KEPT_TEXTS: Final = 32
+_LONGEST_KEPT: Final = 8192
+#: The names of arguments whose value may be the time at which the statement runs.
+_TIMES: Final = re.compile("timestamp|as_of", re.IGNORECASE)
 
 
 def split(text: str) -> list[Statement]:
@@ -18,6 +27,17 @@ def split(text: str) -> list[Statement]:
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A statement must be SQL text, not {type(text).__name__}")
+    return list(_kept(text) if _is_kept(text) else _split(text))
+
+
+def _is_kept(text: str) -> bool:
+    """Whether the statements of a text depend on nothing else: ``AT (TIMESTAMP => now())`` is the time."""
+    if len(text) > _LONGEST_KEPT:
+        return False
+    return not (("=>" in text or ":=" in text) and _TIMES.search(text))
+
+
+def _split(text: str) -> list[Statement]:
     statements: list[Statement] = []
     part: list[Token] = []
     for token in tokenize(text):
@@ -27,6 +47,10 @@ def split(text: str) -> list[Statement]:
         else:
             part.append(token)
     return statements + _joined(text, part) or [Statement(text, [])]
+
+
+#: Statements are immutable, and nothing that they keep depends on a session: all share them.
+_kept = lru_cache(_KEPT_TEXTS)(_split)
 
 
 def statements(text: str) -> list[Statement]:

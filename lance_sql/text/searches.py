@@ -9,6 +9,7 @@ from typing import Final
 
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, arguments, closing
 
@@ -118,6 +119,7 @@ class SearchCall:
     options: Mapping[str, Expression]
 
 
+@once_per_statement
 def search_calls(statement: Statement) -> list[SearchCall]:
     """The calls in a statement, in order; UnsupportedFeatureError for unknown arguments."""
     text, tokens = statement.original, statement.tokens

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
@@ -37,6 +38,7 @@ def shown(tokens: Sequence[Token]) -> Shown | None:
     return _ASKING.get(tuple(token.upper for token in tokens if token.text != ";"))
 
 
+@once_per_statement
 def shown_within(statement: Statement) -> list[tuple[int, int, Shown]]:
     """The positions of ``(SHOW TABLES)`` or ``(SHOW ALL TABLES)`` in a statement, without the parentheses."""
     tokens = statement.tokens

@@ -66,6 +66,8 @@ class Statement:
 
     def __init__(self, original: str, tokens: list[Token] | None = None) -> None:
         self.original = original
+        #: what functions found in it; see `lance_sql.text.once`
+        self.facts: dict[object, Any] = {}
         if tokens is not None:
             self.tokens = tokens
 

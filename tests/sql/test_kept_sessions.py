@@ -10,12 +10,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lance_sql
 from lance_sql.session import kept
+from lance_sql.session.connection import Connection
+from lance_sql.session.result import QueryResult
 
 pytestmark = pytest.mark.usefixtures("_no_kept_sessions")
 
@@ -57,12 +60,28 @@ def test_queries_use_one_session(path: str) -> None:
         "SELECT setseed(0.5)", "CREATE TEMP VIEW v AS SELECT 1; SELECT * FROM v",
     ],
 )  # fmt: skip
-def test_other_statements_have_a_session_of_their_own(path: str, statement: str) -> None:
+def test_other_statements_have_a_session_of_their_own(
+    path: str, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert count(path) == 1000
     [session] = kept._kept
+    used: list[Connection] = []
+    execute = Connection.execute
+
+    def noted(self: Connection, *arguments: Any, **named: Any) -> QueryResult:
+        used.append(self)
+        return execute(self, *arguments, **named)
+
+    monkeypatch.setattr(Connection, "execute", noted)
     seen = lance_sql.sql(statement).arrow()
+    assert used
+    assert session not in used
     assert path not in str(seen.to_pylist())
     assert list(kept._kept) == [session]
+    used.clear()
+    assert count(path) == 1000
+    assert used == [session]
+    monkeypatch.undo()
     for name in ("own", "other.main.x", "v"):
         with pytest.raises(lance_sql.LanceError):
             lance_sql.sql(f"SELECT * FROM {name}").fetchall()

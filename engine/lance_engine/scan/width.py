@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lance_engine.owned import OwnedValues
+
 # Guesses for variable-width types.
 _STRING_BYTES = 32
 _ITEMS_PER_LIST = 4
 
+#: The sizes of schemas, which are often those of datasets.
+_known: OwnedValues[pa.Schema, int] = OwnedValues()
+
 
 def estimated_row_bytes(schema: pa.Schema) -> int:
     """Bytes of one row as Arrow arrays; strings and lists are guessed."""
-    return sum(_type_bytes(field.type) for field in schema)
+    found = _known.get(schema)
+    if found is None:
+        found = _known[schema] = sum(_type_bytes(field.type) for field in schema)
+    return found
 
 
 def _type_bytes(arrow_type: pa.DataType) -> int:

@@ -1,0 +1,29 @@
+"""Facts about the text of a statement, found once for each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from lance_sql.text.statement import Statement
+
+T = TypeVar("T")
+
+
+def once_per_statement(find: Callable[[Statement], T]) -> Callable[[Statement], T]:
+    """`find`, which must depend on nothing but the statement. Callers share its result, and never change it.
+
+    Errors are not kept. Statements are kept for texts that run again: see `lance_sql.text.script`.
+    """
+
+    @wraps(find)
+    def found(statement: Statement) -> T:
+        kept = statement.facts
+        try:
+            fact: T = kept[find]
+        except KeyError:
+            fact = kept[find] = find(statement)
+        return fact
+
+    return found

@@ -1,0 +1,150 @@
+"""What sessions keep of statements and datasets: a second run reads no metadata, and sees every change."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from lance_engine.table import seen_version
+
+import lance_sql
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.text import script
+from lance_sql.text.statement import Statement
+
+QUERY = "SELECT count(*), sum(a) FROM t WHERE a > 0"
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a table, which is trusted although it has just been written."""
+    monkeypatch.setattr(seen_version, "_CLOCK_NS", 0)
+    lance_sql.write(pa.table({"a": [1, 2, 3]}), tmp_path / "t.lance")
+    pause()
+    return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The locations that are opened."""
+    found: list[str] = []
+    original = SqlDataset.open.__func__  # type: ignore[attr-defined]
+
+    def noted(cls: type[SqlDataset], uri: str, *arguments: Any, **named: Any) -> Any:
+        found.append(uri)
+        return original(cls, uri, *arguments, **named)
+
+    monkeypatch.setattr(SqlDataset, "open", classmethod(noted))
+    return found
+
+
+def pause() -> None:
+    """Until the clock of the file system shows another time."""
+    time.sleep(0.05)
+
+
+def test_an_unchanged_dataset_is_opened_once(directory: Path, opened: list[str], engine: str) -> None:
+    with lance_sql.connect(directory, engine=engine) as connection:
+        for _ in range(3):
+            assert connection.sql(QUERY).fetchall() == [(3, 6)]
+        assert len(opened) == 1
+
+
+def test_every_change_is_seen_at_once(directory: Path, engine: str) -> None:
+    path = directory / "t.lance"
+    with (
+        lance_sql.connect(directory, engine=engine) as first,
+        lance_sql.connect(directory, engine=engine) as second,
+    ):
+
+        def both(expected: tuple[int, int]) -> None:
+            for connection in (first, second, first):
+                assert connection.sql(QUERY).fetchall() == [expected]
+            pause()
+
+        both((3, 6))
+        lance_sql.write(pa.table({"a": [4]}), path, mode="append")
+        both((4, 10))
+        second.sql("DELETE FROM t WHERE a = 1")
+        both((3, 9))
+        lance_sql.write(pa.table({"a": [7, 8]}), path, mode="overwrite")
+        both((2, 15))
+        shutil.rmtree(path)
+        with pytest.raises(lance_sql.LanceError):
+            first.sql(QUERY).fetchall()
+        lance_sql.write(pa.table({"a": [9]}), path)
+        both((1, 9))
+        second.begin()
+        second.sql("INSERT INTO t VALUES (1)")
+        assert second.sql(QUERY).fetchall() == [(2, 10)]
+        assert first.sql(QUERY).fetchall() == [(1, 9)]
+        second.rollback()
+        both((1, 9))
+
+
+def test_a_time_is_computed_whenever_a_statement_runs(directory: Path) -> None:
+    query = f"SELECT count(*) FROM '{directory}/t.lance' AT (TIMESTAMP => now())"
+    with lance_sql.connect() as connection:
+        assert connection.sql(query).fetchall() == [(3,)]
+        lance_sql.write(pa.table({"a": [4]}), directory / "t.lance", mode="append")
+        assert connection.sql(query).fetchall() == [(4,)]
+
+
+def test_a_text_is_read_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    tokenize = script.tokenize
+
+    def noted(text: str) -> Any:
+        texts.append(text)
+        return tokenize(text)
+
+    monkeypatch.setattr(script, "tokenize", noted)
+    query = "SELECT max(a) AS read_once FROM t; SELECT 1 AS read_once"
+    found = script.statements(query)
+    found.clear()  # a list of the caller's
+    assert [one.original for one in script.statements(query)] == query.split("; ")
+    assert texts == [query]
+    long = f"SELECT 1 AS read_twice -- {'x' * script._LONGEST_KEPT}"
+    assert script.statements(long) is not script.statements(long)
+    assert texts == [query, long, long]
+
+
+def test_sessions_share_texts_but_no_tables(tmp_path: Path, engine: str) -> None:
+    for name in ("one", "two"):
+        lance_sql.write(pa.table({"a": [len(name), ord(name[0])]}), tmp_path / name / "t.lance")
+    with (
+        lance_sql.connect(tmp_path / "one", engine=engine) as one,
+        lance_sql.connect(tmp_path / "two", engine=engine) as two,
+        lance_sql.connect(engine=engine) as without,
+    ):
+        for _ in range(2):
+            assert one.sql("SELECT max(a) FROM t").fetchall() == [(ord("o"),)]
+            assert two.sql("SELECT max(a) FROM t").fetchall() == [(ord("t"),)]
+            with pytest.raises(lance_sql.LanceError):
+                without.sql("SELECT max(a) FROM t").fetchall()
+
+
+def test_facts_of_a_statement_are_found_once() -> None:
+    from lance_sql.text.once import once_per_statement
+
+    calls: list[str] = []
+
+    @once_per_statement
+    def length(statement: Statement) -> int | None:
+        calls.append(statement.original)
+        if not statement.original:
+            raise ValueError("empty")
+        return None if statement.original == "SELECT 1" else len(statement.original)
+
+    found = Statement("SELECT 1")
+    assert [length(found), length(found), length(Statement("SELECT 10"))] == [None, None, 9]
+    assert calls == ["SELECT 1", "SELECT 10"]
+    empty = Statement("")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="empty"):
+            length(empty)
+    assert calls[2:] == ["", ""]
