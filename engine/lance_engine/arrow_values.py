@@ -161,3 +161,8 @@ def _unscaled(value: decimal.Decimal, arrow_type: pa.DataType) -> bytes:
     if number >= 10**arrow_type.precision:
         raise OverflowError("too large for the type")
     return (-number if sign else number).to_bytes(16, "little", signed=True)
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch without columns that still has rows."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

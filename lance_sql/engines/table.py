@@ -72,6 +72,8 @@ class EngineTable:
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
+        #: the schema that filters refer to
+        self.filter_schema = pa.schema(fields, metadata=own.metadata)
         #: string columns that are returned as dictionaries
         self.coded = _stored_as_dictionaries(dataset) if dictionaries else frozenset()
         fields = [
@@ -86,8 +88,6 @@ class EngineTable:
             and field.name not in self.coded
             and field.type != own.field(field.name).type
         }
-        #: the schema that filters refer to
-        self.filter_schema = pa.schema(fields, metadata=own.metadata)
         #: columns whose decimals are returned in 64 bits
         self.narrowed = frozenset(
             field.name

@@ -30,6 +30,7 @@ namespace {
 
 using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;
 using Rows = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MaskBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ranges = nb::ndarray<const int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
@@ -360,6 +361,19 @@ void bind_columns(nb::module_& m) {
             return decode(columns, Selection::of(std::span<const RowRange>(&range, 1)), overlays);
           },
           "begin"_a, "end"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership)
+      .def_prop_ro("take_masks", &Columns::take_masks)
+      .def(
+          "decode_wanted",
+          [](const Columns& columns, uint64_t begin, uint64_t end, const MaskBytes& mask, uint64_t offset,
+             const Overlays& overlays) {
+            if (begin > end || offset > mask.size() * 8 || end - begin > mask.size() * 8 - offset)
+              throw std::invalid_argument("a mask is shorter than its range of rows");
+            if (!columns.take_masks()) throw std::invalid_argument("these columns do not take masks");
+            const RowRange range{begin, end};
+            return decode(columns, Selection::of(range, RowMask{mask.data(), offset}), overlays);
+          },
+          "begin"_a, "end"_a, "mask"_a, "offset"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership,
+          "The rows of a range whose bits, from `offset` on, are set.")
       .def(
           "decode_ranges",
           [](const Columns& columns, const Ranges& ranges, const Overlays& overlays) {

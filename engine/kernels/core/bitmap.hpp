@@ -29,6 +29,8 @@ inline uint64_t load_bits(const uint8_t* bits, uint64_t index, uint64_t count) {
   return count == 64 ? word : word & ((uint64_t{1} << count) - 1);
 }
 
+struct RowMask;  // of decode/row_mask.hpp
+
 // A bitmap that grows at its end. Bits past the end are zero.
 class Bits {
  public:
@@ -72,6 +74,15 @@ class Bits {
     if (count) append_word(value ? (uint64_t{1} << count) - 1 : 0, count);
   }
 
+  // Drops all bits from `length` on.
+  void truncate(uint64_t length) {
+    length_ = length;
+    bytes_.shrink_to(bytes_for_bits(length));
+    if (length & 7) bytes_.data()[length >> 3] &= static_cast<uint8_t>((1u << (length & 7)) - 1);
+  }
+  // Of the bits from `before` on, keeps only those that `mask`, counted from there, wants.
+  void keep(uint64_t before, RowMask mask);
+
   void reserve(uint64_t bits) { bytes_.reserve(bytes_for_bits(bits) + 8); }
 
  private:
@@ -112,6 +123,8 @@ class Validity {
     bits_.append_word(word, count);
     null_count_ += nulls;
   }
+  // Of the slots from `before` on, keeps only those that `mask`, counted from there, wants.
+  void keep(uint64_t before, RowMask mask);
   void append_bits(const uint8_t* bits, uint64_t offset, uint64_t count) {
     for (; count;) {
       uint64_t step = std::min<uint64_t>(count, 64);
@@ -123,6 +136,7 @@ class Validity {
   }
 
  private:
+  uint64_t zeros_from(uint64_t first) const;
   void start() {
     if (bits_started_) return;
     bits_started_ = true;

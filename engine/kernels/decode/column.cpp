@@ -9,6 +9,11 @@ namespace {
 // Memory for what files claim is requested in advance only as far as a batch may reasonably go.
 constexpr uint64_t kMostReserved = uint64_t{256} << 20;
 
+// Distance of wanted rows up to which a run is decoded as a whole: beyond, values are picked one by one.
+constexpr uint64_t kPickedDistance = 12;
+// The same for strings, which are longer.
+constexpr uint64_t kPickedStrings = 2;
+
 }  // namespace
 
 LeafColumn::LeafColumn(std::string name, LeafType type, std::vector<Layer> path, std::vector<PagePtr> pages,
@@ -112,6 +117,7 @@ bool LeafColumn::alias(const RowRange& range, const Overlays& overlays, LeafOutp
 void LeafColumn::decode(const Selection& selection, const Overlays& overlays, LeafOutput& out,
                         Scratch& scratch) const {
   if (selection.by_rows) return decode_rows(selection.rows, overlays, out, scratch);
+  if (selection.mask) return decode_wanted(selection.ranges[0], selection.mask, overlays, out, scratch);
   if (out.test) {
     out.matches.reserve(selection.count());  // at once: it would grow with every chunk, copying each time
     for (const RowRange& range : selection.ranges)
@@ -126,6 +132,41 @@ void LeafColumn::decode(const Selection& selection, const Overlays& overlays, Le
   }
   if (selection.ranges.size() == 1 && alias(selection.ranges[0], overlays, out)) return;
   for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, overlays, out, scratch);
+}
+
+// Run by run: what is not wanted is dropped while it is in the cache, or not decoded at all.
+void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overlays& overlays, LeafOutput& out,
+                               Scratch& scratch) const {
+  const uint64_t wanted = mask.count(range.end - range.begin);
+  if (out.narrow)
+    out.narrowed.reserve(std::min(wanted * 8, kMostReserved));
+  else if (out.coded)
+    out.codes.reserve(std::min(wanted * sizeof(int32_t), kMostReserved));
+  else
+    reserve(range.begin, range.begin + wanted, out);
+  std::vector<uint32_t> rows;
+  visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
+    const Page& page = *pages_[i];
+    const Source& source = overlaid(sources_[i], overlays);
+    page.prepare(source);
+    const uint64_t distance = type_.variable() && !page.gives_codes() ? kPickedStrings : kPickedDistance;
+    for (uint64_t stop = from; from < to; from = stop) {
+      stop = std::min(to, page.run_end(from));
+      const RowMask own = mask.from(starts_[i] + from - range.begin);
+      const uint64_t count = stop - from, kept = own.count(count);
+      if (!kept) continue;
+      if (kept * distance < count) {
+        rows.clear();
+        own.visit(count, [&](uint64_t row) { rows.push_back(static_cast<uint32_t>(from + row)); });
+        page.decode_rows(source, rows.data(), rows.size(), out, scratch);
+      } else {
+        const LeafOutput::Mark before = out.mark();
+        page.decode_range(source, from, stop, out, scratch);
+        if (kept < count) out.keep(before, own, page.gives_codes());
+      }
+      out.narrow_values();
+    }
+  });
 }
 
 // In runs that stay in the cache between being decoded and being tested or made narrower.
@@ -232,6 +273,7 @@ class AlteredField : public Field {
     (array.*alter_)();
     return array;
   }
+  bool takes_masks() const override { return inner_->takes_masks(); }
 
  private:
   FieldPtr inner_;
@@ -242,6 +284,11 @@ class AlteredField : public Field {
 
 FieldPtr make_altered_field(FieldPtr inner, void (ArrayBuilder::*alter)()) {
   return std::make_shared<AlteredField>(std::move(inner), alter);
+}
+
+bool Columns::take_masks() const {
+  return std::all_of(fields_.begin(), fields_.end(),
+                     [](const FieldPtr& field) { return field->takes_masks(); });
 }
 
 Columns Columns::narrowed(const std::vector<uint32_t>& indices) const {

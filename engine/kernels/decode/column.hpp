@@ -44,6 +44,8 @@ class LeafColumn {
   std::vector<std::vector<Range>> page_buffers() const;
 
  private:
+  void decode_wanted(const RowRange& range, RowMask mask, const Overlays& overlays, LeafOutput& out,
+                     Scratch& scratch) const;
   void reduce_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                     Scratch& scratch) const;
   void decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
@@ -72,6 +74,8 @@ class Field {
   // The selected slots as an Arrow array.
   virtual ArrayBuilder decode(const Selection& selection, const Overlays& overlays,
                               Scratch& scratch) const = 0;
+  // Whether selections may have a mask.
+  virtual bool takes_masks() const { return false; }
   // The same field, whose values are the outcome of a test; null if it cannot be tested while decoding.
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
   // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
@@ -91,6 +95,8 @@ class Columns {
   explicit Columns(std::vector<FieldPtr> fields) : fields_(std::move(fields)) {}
 
   void decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const;
+  // Whether all fields do.
+  bool take_masks() const;
   // The same columns, of which those at `indices`, decimals of 128 bits, come in 64 bits.
   Columns narrowed(const std::vector<uint32_t>& indices) const;
   // From now on the strings of the column at an index come as numbers of one byte each; false where they are

@@ -9,6 +9,7 @@
 #include "core/bitmap.hpp"
 #include "core/memory.hpp"
 #include "core/source.hpp"
+#include "decode/row_mask.hpp"
 
 namespace lance {
 
@@ -66,6 +67,10 @@ class LeafValues {
     alias_owner.reset();
     length_ = 0;
   }
+
+  // Of the values from `before` on, whose bytes begin at `bytes_before`, keeps only those that `mask`,
+  // counted from there, wants; without fixed-size lists.
+  void keep(uint64_t before, uint64_t bytes_before, RowMask mask);
 
   // Counts values whose parts were appended one by one.
   void add_length(uint64_t count) { length_ += count; }

@@ -269,9 +269,11 @@ class MiniBlock : public Page {
   // Where codes are requested, the dictionary joins the values once; gives the place of its first value
   // there.
   uint64_t begin_codes(LeafOutput& out) const {
-    uint64_t base = out.values.length();
-    if (dictionary_ && out.coded) dictionary_->append_to(out.values);
-    return base;
+    if (!dictionary_ || !out.coded || out.dictionary_of == this) return out.dictionary_base;
+    out.dictionary_of = this;
+    out.dictionary_base = out.values.length();
+    dictionary_->append_to(out.values);
+    return out.dictionary_base;
   }
 
   void look_up(LeafValues& indices, LeafOutput& out, uint64_t base) const {

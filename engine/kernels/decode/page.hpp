@@ -41,6 +41,13 @@ struct LeafOutput {
   void as_narrow() { narrow = true; }
   // Moves the values so far to `narrowed`.
   void narrow_values();
+  // How much there is of everything.
+  struct Mark {
+    uint64_t rows, values, bytes, codes, narrowed;
+  };
+  Mark mark() const;
+  // Of the rows since `before`, from one page, keeps only those that `mask`, counted from there, wants.
+  void keep(const Mark& before, RowMask mask, bool has_dictionary);
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);
   // Codes into the dictionary whose values begin at `base`.
@@ -49,7 +56,9 @@ struct LeafOutput {
   LeafValues values;
   std::vector<LayerValues> layers;  // leaf first
   bool coded = false;
-  Bytes codes;  // int32 each
+  Bytes codes;                          // int32 each
+  const void* dictionary_of = nullptr;  // the page whose dictionary joined the values last
+  uint64_t dictionary_base = 0;         // where this begins
   const ValueTest* test = nullptr;
   Bits matches;  // one per value tested
   bool narrow = false;

@@ -273,6 +273,8 @@ void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
     items_per_row *= node.dimension;
   }
   if (node.leaf) leaves_.push_back({node.leaf, items_per_row});
+  one_per_row_ &= node.kind == Node::Kind::kStruct ||
+                  (node.kind == Node::Kind::kLeaf && node.packed.empty() && node.leaf->type().dims.empty());
   for (const NodePtr& child : node.children) collect_leaves(*child, items_per_row);
 }
 

@@ -26,6 +26,7 @@ class StructuralField : public Field {
   // `coded`: strings come as codes into a dictionary.
   StructuralField(NodePtr root, bool coded);
   FieldPtr tested(ValueTestPtr test) const override;
+  bool takes_masks() const override { return one_per_row_ && !test_; }
   FieldPtr narrowed() const override;
   FieldPtr numbered(NumbersPtr numbers) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
@@ -43,6 +44,7 @@ class StructuralField : public Field {
   bool narrow_ = false;
   NumbersPtr numbers_;  // null: codes, or the strings themselves
   std::vector<Leaf> leaves_;
+  bool one_per_row_ = true;  // whether every leaf has a value per row
 };
 
 }  // namespace lance

@@ -14,7 +14,7 @@ import pyarrow.types as at
 
 from lance_engine import kernels
 from lance_engine.arrow_compute import pc
-from lance_engine.arrow_values import of_numpy
+from lance_engine.arrow_values import empty_columns, of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned
 from lance_engine.metrics import ScanMetrics, counting
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PICKED_DISTANCE = 2
 # The same for numbers, for which decoding a chunk takes no longer than finding a few values in it.
 NUMBER_DISTANCE = 12
+# The same for rows that are dropped while decoding, which picks values where few are wanted.
+_MASKED_DISTANCE = 64
 
 # Maximum size in bytes from which rows are picked at once, if their width is known: both the source and the
 # result take memory.
@@ -179,10 +181,15 @@ class PieceReader:
         passing = self._test(piece, metrics, self._wanted)
         if not passing.count:
             return []
+        if not self._names:
+            return [empty_columns(passing.count)]
         begin = time.perf_counter()
-        mask = passing.dense_mask(self._distance(piece, passing)) if self._names else None
-        if mask is not None:
-            batches = self._filtered(piece, passing, mask)
+        mask = passing.dense_mask(_MASKED_DISTANCE)
+        batches = None if mask is None else self._masked(piece, passing, mask)
+        if batches is None:
+            mask = passing.dense_mask(self._distance(piece, passing))
+            batches = None if mask is None else self._filtered(piece, passing, mask)
+        if batches is not None:
             metrics.add_time("read", time.perf_counter() - begin)
             return batches
         passing.compress()
@@ -191,9 +198,7 @@ class PieceReader:
             self._materialised(piece, found.part(first, last), first, passing.columns)
             for first, last in found.parts(self._rows_at_once(found))
         ]
-        # Losing an update between threads does not matter.
-        self._seen_rows += found.count
-        self._seen_bytes += sum(batch.nbytes for batch in batches)
+        self._saw(batches)
         metrics.add_time("read", time.perf_counter() - begin)
         return batches
 
@@ -201,6 +206,64 @@ class PieceReader:
         """The maximum distance of passing rows for which the whole range is decoded."""
         late = self._wanted.difference(passing.columns)
         return NUMBER_DISTANCE if late <= self._numbers and piece.reader.has_chunks else PICKED_DISTANCE
+
+    def _masked(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch] | None:
+        """The rows of a range at which `mask` is true; None if no column can drop rows while decoding."""
+        late = [name for name in self._names if name not in passing.columns]
+        dropping = [name for name in late if self._takes_masks(piece.reader, name)]
+        if late and not dropping:
+            return None
+        others = [name for name in late if name not in dropping]
+        rows = passing.selection
+        step = max(1, self._rows_at_once(None) * rows.count // passing.count)
+        batches = []
+        for first in range(0, rows.count, step):
+            count = min(step, rows.count - first)
+            own = mask.slice(first, count)
+            if not own.true_count:
+                continue
+            begin = rows.begin + first
+            arrays = {
+                name: pc.filter(array.slice(first, count), own) for name, array in passing.columns.items()
+            }
+            if dropping:
+                projection = self._projection(piece.reader, self._columns_of(dropping))
+                found = projection.read_wanted(begin, begin + count, own)
+                arrays.update(zip(dropping, found.columns, strict=True))
+            if others:
+                part = rows.part(first, first + count)
+                arrays.update(self._of_range(piece, part, own, others))
+            batches.append(self._assembled(arrays))
+        self._saw(batches)
+        return batches
+
+    def _of_range(
+        self, piece: Piece, part: Selection, mask: pa.BooleanArray, names: Collection[str]
+    ) -> dict[str, pa.Array]:
+        """These columns, which cannot drop rows, of the rows of a range at which `mask` is true."""
+        distance = SPARSE_DISTANCE if self._picked.isdisjoint(names) else PICKED_DISTANCE
+        if mask.true_count * distance < part.count:
+            return self._picked_columns(piece, part.where(mask), names)
+        found = self._picked_columns(piece, part, names)
+        return {name: pc.filter(array, mask) for name, array in found.items()}
+
+    def _takes_masks(self, reader: RowsReader, name: str) -> bool:
+        return reader.has_chunks and self._projection(reader, self._columns_of([name])).takes_masks
+
+    def _columns_of(self, names: Collection[str]) -> Names:
+        """The columns to read with these names."""
+        return tuple(c for c, n in zip(self._columns, self._names, strict=True) if n in names)
+
+    def _saw(self, batches: list[pa.RecordBatch]) -> None:
+        # Losing an update between threads does not matter.
+        self._seen_rows += sum(batch.num_rows for batch in batches)
+        self._seen_bytes += sum(batch.nbytes for batch in batches)
+
+    def _assembled(self, arrays: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        """A batch of these columns in the types of the scan."""
+        return pa.RecordBatch.from_arrays(
+            [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
+        )
 
     def _filtered(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
         """The rows of a range at which `mask` is true, if there are many: the whole range is decoded."""
@@ -216,9 +279,9 @@ class PieceReader:
             batches.append(pc.filter(whole, mask.slice(first, part.count)))
         return batches
 
-    def _rows_at_once(self, selection: Selection) -> int:
-        """Number of rows of a selection that are materialized as one batch."""
-        if selection.is_range or not self._seen_bytes:
+    def _rows_at_once(self, selection: Selection | None) -> int:
+        """Number of rows of a selection, or wanted by a mask, that are materialized as one batch."""
+        if (selection is not None and selection.is_range) or not self._seen_bytes:
             return self._batch_rows
         most = max(_FEWEST_PICKED, _PICKED_BYTES * self._seen_rows // self._seen_bytes)
         return min(self._batch_rows, most)
@@ -227,12 +290,17 @@ class PieceReader:
         self, piece: Piece, selection: Selection, first: int, columns: Mapping[str, pa.Array]
     ) -> pa.RecordBatch:
         """All columns of some rows that passed, whose values in `columns` begin at `first`."""
-        if not self._names:
-            return empty_columns(selection.count)
         arrays = {name: array.slice(first, selection.count) for name, array in columns.items()}
         late = [name for name in self._names if name not in arrays]
+        return self._assembled({**arrays, **self._picked_columns(piece, selection, late)})
+
+    def _picked_columns(
+        self, piece: Piece, selection: Selection, late: Collection[str]
+    ) -> dict[str, pa.Array]:
+        """These columns of some rows."""
+        arrays: dict[str, pa.Array] = {}
         if selection.is_range:
-            groups = [(late, SPARSE_DISTANCE)]
+            groups = [(list(late), SPARSE_DISTANCE)]
         else:
             picked = self._picked if piece.reader.has_chunks else self._texts
             groups = [
@@ -242,12 +310,9 @@ class PieceReader:
             ]
         for names, distance in groups:
             if names:
-                wanted = tuple(c for c, n in zip(self._columns, self._names, strict=True) if n in names)
-                projection = self._projection(piece.reader, wanted)
+                projection = self._projection(piece.reader, self._columns_of(names))
                 arrays.update(zip(names, read_rows(projection, selection, distance).columns, strict=True))
-        return pa.RecordBatch.from_arrays(
-            [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
-        )
+        return arrays
 
 
 @contextmanager
@@ -306,11 +371,6 @@ def live_mask(reader: RowsReader, selection: Selection) -> pa.BooleanArray | Non
         if live.all():
             return None
     return of_numpy(live)
-
-
-def empty_columns(rows: int) -> pa.RecordBatch:
-    """A batch without columns that still has rows."""
-    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
 
 
 def _is_fixed(kind: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine.arrow_compute import pc
+from lance_engine.arrow_values import empty_columns
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.tree import (
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 # A step reads individual rows if less than this share remains after earlier steps.
 _FEW_SHARE = 1 / 4
+# The same for what kernels test as numbers or codes: testing all rows takes less time than picking some.
+_FEW_SHARE_NATIVE = 1 / 32
+_CHEAP = 4.0
 # Number of tested rows after which the observed share replaces the guess.
 _PRIOR_ROWS = 20_000
 # Relative cost per row of decoding and testing values.
@@ -58,7 +62,7 @@ class Step:
         self.can_fail = any(_can_fail(node) for node in nodes)
         #: the conditions in the form that kernels test while decoding, if possible
         self.native = native_tests(tuple(nodes)) if paths.isdisjoint(self.names) else None
-        self._cost = _cost(self.node)
+        self.cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
 
@@ -71,7 +75,7 @@ class Step:
     def rank(self) -> float:
         """Cost per row that the step excludes."""
         passing = (self._passed + self._guess * _PRIOR_ROWS) / (self._tested + _PRIOR_ROWS)
-        return self._cost / max(1e-6, 1.0 - passing)
+        return self.cost / max(1e-6, 1.0 - passing)
 
 
 class FilterSteps:
@@ -126,7 +130,7 @@ class Passing:
 
         Columns for which `coded` is true are read as dictionaries.
         """
-        if step.can_fail or self.count < self.selection.count * _FEW_SHARE:
+        if step.can_fail or self.count < self.selection.count * self._few_share(step, coded):
             self.compress()
         mask = self._tested_natively(step)
         if mask is None:
@@ -137,6 +141,12 @@ class Passing:
         self._mask = mask if self._mask is None else pc.and_(self._mask, mask)
         self.count = int(self._mask.true_count)
         step.count(tested, self.count)
+
+    def _few_share(self, step: Step, coded: Callable[[str], bool]) -> float:
+        """The share of passing rows below which `step` tests only these."""
+        if step.native is None or (step.cost > _CHEAP and not all(map(coded, step.names))):
+            return _FEW_SHARE
+        return _FEW_SHARE_NATIVE
 
     def _tested_natively(self, step: Step) -> pa.BooleanArray | None:
         """The result of a step that kernels test, unless its columns are already available."""
@@ -160,7 +170,7 @@ class Passing:
         batch = (
             pa.RecordBatch.from_arrays(arrays, names=list(step.names))
             if arrays
-            else pa.RecordBatch.from_struct_array(pa.array([{}] * self.selection.count, pa.struct([])))
+            else empty_columns(self.selection.count)
         )
         mask = evaluate(step.node, batch)
         for name in missing:

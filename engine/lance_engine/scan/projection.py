@@ -177,6 +177,22 @@ class Projection:
             lambda name: self._reader.system_column(name, begin, end),
         )
 
+    @property
+    def takes_masks(self) -> bool:
+        """Whether `read_wanted` can be called."""
+        found = self._decoders
+        return found.is_plain and found.is_local and found.short is None and found.columns.take_masks
+
+    def read_wanted(self, begin: int, end: int, mask: pa.BooleanArray) -> pa.RecordBatch:
+        """The rows of [begin, end) at which `mask`, without nulls, is true.
+
+        Values of other rows are dropped while they are in the cache of the processor, or not decoded.
+        """
+        note_pages(partial(self.page_map.touched, Selection.of_range(begin, end)))
+        bits = np.frombuffer(mask.buffers()[1], dtype=np.uint8)
+        with self._reader.placed():
+            return self._import(self._decoders.columns.decode_wanted(begin, end, bits, mask.offset))
+
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():

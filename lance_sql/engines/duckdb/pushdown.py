@@ -30,8 +30,13 @@ _PRUNED_SHARE = 1 / 4
 _TESTED_SHARE = 1 / 16
 #: Maximum share of rows that pass, if only testing each row decides.
 _SELECTIVE_SHARE = 1 / 32
+#: The same, if kernels test the encoded values.
+_NATIVE_SHARE = 1 / 3
 #: The same, if the rows that pass give their keys to the scan of a larger table.
 _SELECTIVE_KEYS_SHARE = 1 / 8
+
+#: Versions of files from whose pages kernels do not drop rows.
+_WITHOUT_CHUNKS = ("0.1", "2.0")
 
 #: Number of fragments whose zone maps are checked, spread over the dataset: remote ones cost requests.
 _FRAGMENTS, _REMOTE_FRAGMENTS = 64, 4
@@ -70,20 +75,34 @@ class Condition:
             self._plan = FilterPlan(self.tree, self.dataset.snapshot)
         return self._plan
 
+    @property
+    def is_native(self) -> bool:
+        """Whether kernels test the condition, and drop the other rows while they decode."""
+        from lance_engine.scan.filter import FilterSteps
+
+        snapshot = self.dataset.snapshot
+        return (
+            all(file.storage_version not in _WITHOUT_CHUNKS for file in snapshot.fragments[0].files)
+            and FilterSteps(self.tree, snapshot.schema).are_native
+        )
+
     def forget_plan(self) -> None:
         """Free the index results, which may be the addresses of many rows."""
         self._plan = None
 
 
-def decide(condition: Condition) -> Decision:
-    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files."""
+def decide(condition: Condition, gives_keys: bool = False) -> Decision:
+    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files.
+
+    `gives_keys`: to the scans of other tables, of the rows that pass.
+    """
     try:
-        return _decide(condition)
+        return _decide(condition, gives_keys)
     except (LanceError, OSError):  # the scan itself will fail and report it
         return Decision(str(condition), False, "table statistics are unavailable")
 
 
-def _decide(condition: Condition) -> Decision:
+def _decide(condition: Condition, gives_keys: bool) -> Decision:
     from lance_engine.expr.tree import columns_of
 
     text, dataset = str(condition), condition.dataset
@@ -101,7 +120,9 @@ def _decide(condition: Condition) -> Decision:
         reason = "indices and zone maps keep most of the rows, and remote files are not sampled"
         return Decision(text, False, reason)
     share = sampled_share(dataset, condition.plan)
-    return Decision(text, share <= _SELECTIVE_SHARE, f"{percent(share)} of sampled rows pass", share)
+    # Engines plan joins with the estimated number of passing rows, and keys are best known early.
+    most = _SELECTIVE_SHARE if gives_keys or not condition.is_native else _NATIVE_SHARE
+    return Decision(text, share <= most, f"{percent(share)} of sampled rows pass", share)
 
 
 def _pruned(condition: Condition) -> _Pruned:

@@ -155,7 +155,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
-        decision = decide(condition)
+        decision = decide(condition, gives_keys)
         excludes = gives_keys and excludes_for_keys(condition, decision)
         if not decision.pushed:
             condition.forget_plan()
