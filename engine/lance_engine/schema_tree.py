@@ -7,7 +7,6 @@ from the logical type and the children.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -24,6 +23,7 @@ from lance_engine.logical_types import (
     text_metadata,
     to_arrow_type,
 )
+from lance_engine.spelling import nearest
 
 BLOB_ENCODING: Final = "lance-encoding:blob"
 PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
@@ -204,11 +204,9 @@ class Schema:
     def _not_found(self, path: str) -> ColumnNotFoundError:
         """The error for a column that does not exist, with the name that may be meant."""
         known = [name for _, name in self._id_paths()]
-        near = difflib.get_close_matches(path, known, n=1) or difflib.get_close_matches(
-            path.lower(), [name for name in known if name.lower() == path.lower()], n=1, cutoff=0.0
-        )
-        if near:
-            remedy = f"Did you mean '{near[0]}'?"
+        near = nearest(path, known) or next((name for name in known if name.lower() == path.lower()), None)
+        if near is not None:
+            remedy = f"Did you mean '{near}'?"
         else:
             remedy = "Available columns: " + (", ".join(self.names[:20]) or "none")
             remedy += ", ..." if len(self.fields) > 20 else ""

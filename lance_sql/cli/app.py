@@ -96,11 +96,11 @@ def _is_place(word: str) -> bool:
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
     """A single word is not a statement: suggest the command that it resembles."""
-    import difflib
+    from lance_engine.spelling import nearest
 
-    near = difflib.get_close_matches(word, _COMMANDS, n=1) if word.isalpha() else []
+    near = nearest(word, _COMMANDS) if word.isalpha() else None
     if near:
-        ctx.fail(f"No such command {word!r}. Did you mean {near[0]!r}?")
+        ctx.fail(f"No such command {word!r}. Did you mean {near!r}?")
 
 
 def _show_version(ctx: click.Context, _: Any, wanted: bool) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.plan_picture import PlanNode
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
+    from lance_engine.plan_picture import PlanNode
     from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.table import Parts

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
 from lance_engine.errors import ColumnNotFoundError, LanceError
+from lance_engine.spelling import nearest
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.table import EngineTable
@@ -71,8 +71,8 @@ def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
     if named is None or "Candidate bindings" in message or "Did you mean" in message:
         return None
     known = sorted({name for table in tables for name in table.schema.names})
-    near = difflib.get_close_matches(named[1], known, n=1)
-    return f"Did you mean {near[0]!r}?" if near else None
+    near = nearest(named[1], known)
+    return f"Did you mean {near!r}?" if near else None
 
 
 def point(error: SqlError, statement: str) -> None:

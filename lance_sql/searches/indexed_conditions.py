@@ -15,32 +15,11 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.searches.one_table import as_condition, only_table, parsed_select
-from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
 
-#: Functions and operators on lists and strings that indices support. Engines test these themselves.
-_WORDS: Final = frozenset(
-    {
-        "array_contains",
-        "array_has",
-        "array_has_all",
-        "array_has_any",
-        "arrays_overlap",
-        "contains",
-        "ends_with",
-        "like",
-        "list_contains",
-        "list_has",
-        "list_has_all",
-        "list_has_any",
-        "prefix",
-        "starts_with",
-        "suffix",
-    }
-)
 #: The kinds of indices that support them.
 _KINDS: Final = ("label_list", "ngram")
 #: Maximum share of rows left by an index for it to be used.
@@ -72,13 +51,6 @@ class FoundCondition:
     end: int
     alias: str | None
     rows: IndexedCondition
-
-
-@once_per_statement
-def mentions_parts(statement: Statement) -> bool:
-    """Whether a statement may have a condition on elements of lists or parts of strings; a cheap test."""
-    words = {token.text.lower() for token in statement.tokens if token.kind == "word"}
-    return "where" in words and not words.isdisjoint(_WORDS)
 
 
 def indexed_condition(

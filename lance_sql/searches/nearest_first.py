@@ -12,39 +12,13 @@ import pyarrow.types as at
 from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.searches.mentions import DISTANCES
 from lance_sql.searches.one_table import as_condition, only_table, parsed_select
-from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
 
-#: Function -> metric, and whether ascending order returns the nearest rows first.
-_FUNCTIONS: Final = {
-    **dict.fromkeys(("array_distance", "list_distance", "euclidean_distance"), ("l2", True)),
-    **dict.fromkeys(("array_cosine_distance", "list_cosine_distance", "cosine_distance"), ("cosine", True)),
-    **dict.fromkeys(
-        (
-            "array_negative_inner_product",
-            "list_negative_inner_product",
-            "array_negative_dot_product",
-            "list_negative_dot_product",
-        ),
-        ("dot", True),
-    ),
-    **dict.fromkeys(("array_cosine_similarity", "list_cosine_similarity"), ("cosine", False)),
-    **dict.fromkeys(
-        (
-            "array_inner_product",
-            "list_inner_product",
-            "array_dot_product",
-            "list_dot_product",
-            "inner_product",
-            "dot_product",
-        ),
-        ("dot", False),
-    ),
-}
 #: Minimum number of rows for a search to be worthwhile.
 _MOST_ROWS: Final = 10_000
 #: Number of candidates beyond `k` after which the engine gets all rows, because too many are equally near.
@@ -149,13 +123,6 @@ class Found:
     rows: NearestFirst
 
 
-@once_per_statement
-def mentions_distance(statement: Statement) -> bool:
-    """Whether a statement may be ordered by a distance; a cheap test."""
-    words = [token.text.lower() for token in statement.tokens if token.kind == "word"]
-    return "order" in words and "limit" in words and any(word in _FUNCTIONS for word in words)
-
-
 def nearest_first(
     statement: Statement,
     find: Callable[[str, bool], SqlDataset | None],
@@ -231,14 +198,14 @@ def _distance(tree: Any, key: Any) -> tuple[str, bool, str, str, bool] | None:
     name = key.name.lower() if isinstance(key, exp.Anonymous) else key.key.lower()
     if isinstance(key, exp.Func) and not isinstance(key, exp.Anonymous):
         name = key.sql_name().lower()
-    if name not in _FUNCTIONS:
+    if name not in DISTANCES:
         return None
     given = key.expressions if isinstance(key, exp.Anonymous) else [key.this, key.args.get("expression")]
     columns = [item for item in given if isinstance(item, exp.Column)]
     constants = [item for item in given if item is not None and not list(item.find_all(exp.Column))]
     if len(given) != 2 or len(columns) != 1 or len(constants) != 1:
         return None
-    metric, ascending = _FUNCTIONS[name]
+    metric, ascending = DISTANCES[name]
     query, is_single = constants[0], False
     if isinstance(query, exp.Cast):
         element = query.to.expressions[0] if query.to.is_type(exp.DataType.Type.ARRAY) else None

@@ -17,11 +17,8 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.searches import lateral
-from lance_sql.searches.indexed_conditions import FoundCondition, indexed_condition, mentions_parts
-from lance_sql.searches.nearest_first import Found, mentions_distance, nearest_first
+from lance_sql.searches.mentions import mentions_distance, mentions_parts
 from lance_sql.searches.parameters import SearchParameters
-from lance_sql.searches.plain import PlainSearch, plain_search
-from lance_sql.searches.prefilter import condition_of
 from lance_sql.text.query_start import is_only_explained, runs_when_asked
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
@@ -29,6 +26,9 @@ from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import quote, tokenize
 
 if TYPE_CHECKING:
+    from lance_sql.searches.indexed_conditions import FoundCondition
+    from lance_sql.searches.nearest_first import Found
+    from lance_sql.searches.plain import PlainSearch
     from lance_sql.searches.table import Answer, SearchTable
 
 _numbers = itertools.count()
@@ -103,6 +103,8 @@ class Searches:
         if len(self.tables) != 1 or self._order is None or self.parameters or self.is_view:
             return None
         ((name, table),) = self.tables.items()
+        from lance_sql.searches.plain import plain_search
+
         return plain_search(self.statement, name, table, self._order)
 
     def descriptions(self) -> list[tuple[str, list[str]]]:
@@ -139,10 +141,14 @@ class Searches:
 
         found: Found | FoundCondition | None = None
         if mentions_distance(statement):
+            from lance_sql.searches.nearest_first import nearest_first
+
             found = nearest_first(
                 statement, find, self._constant, self._host.nulls_are_last, self._host.by_index
             )
         elif not set(self._system_columns) - {ROW_ID}:
+            from lance_sql.searches.indexed_conditions import indexed_condition
+
             found = indexed_condition(statement, find, self._constant)
         if found is None:
             return
@@ -324,6 +330,8 @@ class Searches:
         if isinstance(options.get("columns"), str):
             options["columns"] = [options["columns"]]
         if options.pop("prefilter", False) and options.get("filter") is None:
+            from lance_sql.searches.prefilter import condition_of
+
             options["filter"] = condition_of(self._original, call, dataset.storage_schema)
         return options
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-import glob
 import itertools
 import os
 import weakref
@@ -16,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.owned import LiveObjects
-from lance_engine.plan_picture import PlanPicture
-from lance_engine.progress import ProgressOption
+from lance_engine.spelling import nearest
 
 from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
@@ -30,7 +27,6 @@ from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
-from lance_sql.session.explanation import Explanation
 from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
@@ -48,7 +44,11 @@ from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_sho
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
+    from lance_engine.plan_picture import PlanPicture
+    from lance_engine.progress import ProgressOption
+
     from lance_sql.engines.join_keys import JoinKeys
+    from lance_sql.session.explanation import Explanation
     from lance_sql.session.join_filters import JoinedQuery
 
 #: Numbers the names of temporary registrations: several threads may use them at once.
@@ -381,6 +381,8 @@ class Connection:
         return explanation.picture() if html else explanation
 
     def _explanation(self, text: str | Statement, params: Parameters, analyze: bool) -> Explanation:
+        from lance_sql.session.explanation import Explanation  # draws plans
+
         check_parameters(params)
         searches = Searches(self.searching, Statement.of(text), params)
         statement, params = searches.statement, searches.parameters
@@ -482,6 +484,8 @@ class Connection:
 
     def _suggest_tables(self, error: TableNotFoundError) -> None:
         """Add the names of existing tables, and the one most similar to the missing one."""
+        import glob  # only for errors
+
         inside = sorted(glob.glob("*.lance", root_dir=error.name)) if os.path.isdir(error.name) else []
         if inside:
             error.remedy = (
@@ -496,9 +500,9 @@ class Connection:
         choices = {name.lower(): name for name in known} | {
             path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
         }
-        near = difflib.get_close_matches(error.name.lower(), choices, n=1)
+        near = nearest(error.name.lower(), choices)
         if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
-            error.remedy = f"Did you mean {choices[near[0]]}? {error.remedy}"
+            error.remedy = f"Did you mean {choices[near]}? {error.remedy}"
 
     def _check_open(self) -> None:
         if self._closed:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lance_sql.text.grouped_keys import GroupedKeys, grouped_keys
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
+    from lance_sql.text.grouped_keys import GroupedKeys
     from lance_sql.text.statement import Statement
 
 #: Fewer rows are grouped in the time that planning a query again takes.
@@ -59,6 +59,8 @@ def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> 
     names = {name.lower(): name for name in dataset.storage_schema.names}
     if len(names) < len(dataset.storage_schema.names):
         return None
+    from lance_sql.text.grouped_keys import grouped_keys
+
     keys = grouped_keys(statement.tokens, table, names)
     if keys is None or len(keys.columns) < 2:  # one dictionary alone is grouped by its codes
         return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from lance_engine.progress import ProgressOption, Reporter
+from typing import TYPE_CHECKING
 
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import rows_so_far
+
+if TYPE_CHECKING:
+    from lance_engine.progress import ProgressOption
 
 #: Seconds between progress reports.
 _INTERVAL = 0.1
@@ -24,6 +26,8 @@ def reported(progress: ProgressOption, run: StatementRun) -> Iterator[None]:
     if not progress:
         yield
         return
+    from lance_engine.progress import Reporter
+
     reporter = Reporter(progress)
     ended = threading.Event()
     failure: list[BaseException] = []

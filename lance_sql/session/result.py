@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.progress import ProgressOption
 
-from lance_sql.display.frames import to_pandas, to_polars
-from lance_sql.display.tables import html_table, text_table
 from lance_sql.engines.base import Convert, Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import scan_metrics
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from lance_engine.plan_picture import PlanPicture
+    from lance_engine.progress import ProgressOption
 
     from lance_sql.session.explanation import Explanation
 
@@ -78,6 +76,8 @@ class QueryResult:
     def pl(self, lazy: Literal[True]) -> pl.LazyFrame: ...
     def pl(self, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
         """All rows as a Polars DataFrame, or a LazyFrame over them if `lazy`; Polars must be installed."""
+        from lance_sql.display.frames import to_polars
+
         frame = to_polars(self.arrow())
         return frame.lazy() if lazy else frame
 
@@ -98,6 +98,8 @@ class QueryResult:
 
     def df(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame; pandas must be installed."""
+        from lance_sql.display.frames import to_pandas
+
         frame = to_pandas(self.arrow())
         for number, convert in enumerate(self._converters):
             if convert is not None:
@@ -193,12 +195,18 @@ class QueryResult:
 
     def show(self, max_rows: int = _SHOWN_ROWS) -> None:
         """Print the first rows as a table."""
+        from lance_sql.display.tables import text_table  # programs rarely show rows
+
         print(text_table(self.arrow(), max_rows))
 
     def __repr__(self) -> str:
+        from lance_sql.display.tables import text_table
+
         return text_table(self.arrow(), _SHOWN_ROWS)
 
     def _repr_html_(self) -> str:
+        from lance_sql.display.tables import html_table
+
         return html_table(self.arrow(), _SHOWN_ROWS)
 
     def run(self) -> None:

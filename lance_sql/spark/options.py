@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
@@ -16,6 +15,7 @@ from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
+from lance_engine.spelling import nearest
 from lance_engine.table.branches import read_branch
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
@@ -88,8 +88,8 @@ class Options:
         for key, text in texts.items():
             name = _NAMES.get(key.lower().replace("_", ""))
             if name is None:
-                near = difflib.get_close_matches(key.lower(), _PARSERS, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(_PARSERS)}"
+                near = nearest(key.lower(), _PARSERS)
+                hint = f"did you mean '{near}'?" if near else f"known are: {', '.join(_PARSERS)}"
                 raise InvalidOptionError(f"Lance has no option '{key}'; {hint}")
             try:
                 values[name] = _PARSERS[name](text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from lance_engine.arrow_compute import pc
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+from lance_engine.spelling import nearest
 
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
@@ -107,10 +107,10 @@ def column_name(schema: pa.Schema, name: str) -> str:
     found = [known for known in schema.names if known.lower() == name.lower()]
     if len(found) == 1:
         return str(found[0])
-    near = difflib.get_close_matches(name, schema.names, n=1)
+    near = nearest(name, schema.names)
     raise ColumnNotFoundError(
         f"Column '{name}' not found",
-        remedy=f"Did you mean '{near[0]}'?" if near else f"Available columns: {', '.join(schema.names)}",
+        remedy=f"Did you mean '{near}'?" if near else f"Available columns: {', '.join(schema.names)}",
     )
 
 

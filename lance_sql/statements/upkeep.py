@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.spelling import nearest
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
@@ -115,9 +115,9 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     name = tokens[1].value.lower() if len(tokens) > 1 else ""
     procedure = _PROCEDURES.get(name)
     if procedure is None:
-        near = difflib.get_close_matches(name, _PROCEDURES, n=1)
+        near = nearest(name, _PROCEDURES)
         if near or not session.capabilities.has_procedures:
-            hint = f"Did you mean {near[0]}? " if near else ""
+            hint = f"Did you mean {near}? " if near else ""
             raise SqlError(
                 f"Unknown procedure {name!r}", remedy=f"{hint}Choose from {', '.join(_PROCEDURES)}"
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.spelling import nearest
 
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
@@ -188,8 +188,8 @@ def _is_named(argument: list[Token]) -> bool:
 def _option(function: SearchFunction, name: str) -> str:
     known = function.options.get(name.lower())
     if known is None:
-        near = difflib.get_close_matches(name.lower(), function.options, n=1)
-        hint = f"Did you mean '{near[0]}'? " if near else ""
+        near = nearest(name.lower(), function.options)
+        hint = f"Did you mean '{near}'? " if near else ""
         raise UnsupportedFeatureError(
             f"{function.name} has no argument '{name}'",
             remedy=f"{hint}Its arguments are {', '.join(function.options)}",

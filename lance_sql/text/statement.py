@@ -9,7 +9,6 @@ have to support every dialect, and a misread token causes at most one unused reg
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.spelling import nearest
 
 from lance_sql.text.from_first import without_select
 from lance_sql.text.metadata_tables import METADATA_TABLES
@@ -238,8 +238,8 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
         return name
     token = tokens[position]
     if token.kind != "word" and token.value.endswith(".lance"):  # unambiguous syntax
-        near = difflib.get_close_matches(name, METADATA_TABLES, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
+        near = nearest(name, METADATA_TABLES)
+        hint = f"Did you mean {near!r}? " if near else ""
         raise UnsupportedFeatureError(
             f"Unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
         )

@@ -62,7 +62,7 @@ def test_the_answer_is_that_of_the_engine(path, text, monkeypatch):
     text = text.format(v=vector, w=words)
     ours = session.sql(text)
     assert is_plain(session, text) == (text in {one.format(v=vector, w=words) for one in PLAIN})
-    monkeypatch.setattr("lance_sql.searches.statement.plain_search", lambda *_: None)
+    monkeypatch.setattr("lance_sql.searches.plain.plain_search", lambda *_: None)
     theirs = session.sql(text)
     assert ours.arrow().equals(theirs.arrow())
     assert ours.arrow().schema == theirs.arrow().schema

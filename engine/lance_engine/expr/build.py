@@ -7,7 +7,6 @@ preserves three-valued logic.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -44,6 +43,7 @@ from lance_engine.expr.value_types import (
     is_text,
     value_type,
 )
+from lance_engine.spelling import nearest
 
 TRUE = Literal(scalar(True))
 FALSE = Literal(scalar(False))
@@ -73,9 +73,9 @@ def _column_not_found(
     parts: Sequence[str], parents: Sequence[str], available: Sequence[str]
 ) -> ColumnNotFoundError:
     name = ".".join(parts)
-    near = difflib.get_close_matches(parts[-1], available, n=1, cutoff=0.5)
+    near = nearest(parts[-1], available, cutoff=0.5)
     if near:
-        remedy = f"Did you mean {'.'.join([*parents, near[0]])!r}?"
+        remedy = f"Did you mean {'.'.join([*parents, near])!r}?"
     elif available:
         shown = ", ".join(available[:12]) + (", ..." if len(available) > 12 else "")
         remedy = f"Available: {shown}"

@@ -10,7 +10,6 @@ import decimal
 import enum
 import math
 import uuid
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -138,6 +137,8 @@ def _place_number(constant: pa.Scalar, target: pa.DataType) -> tuple[Place, pa.S
     value = constant.as_py()
     if at.is_floating(target):
         return _place_floating(value, constant.type, target)
+    from fractions import Fraction  # most constants have the type of their column
+
     if isinstance(value, (float, np.floating)):
         if not math.isfinite(value):
             return (Place.BELOW if value < 0 else Place.ABOVE), None

@@ -19,7 +19,6 @@ from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
-from lance_engine.expr.functions import OWN
 from lance_engine.expr.membership import MANY, members
 from lance_engine.expr.total_order import is_negative_nan, total_key
 from lance_engine.expr.tree import (
@@ -365,6 +364,8 @@ def _single_row(value: pa.Scalar) -> pa.Array:
 
 
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    from lance_engine.expr.functions import OWN  # few filters call functions
+
     own = OWN.get(node.name) or external.function(node.name)
     if own is not None:
         values = [_values(argument, batch) for argument in node.arguments]

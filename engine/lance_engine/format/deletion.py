@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyroaring import BitMap
 
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError
@@ -44,6 +43,8 @@ def decode_deletions(data: bytes, kind: DeletionKind, physical_rows: int) -> Del
 def encode_deletions(offsets: U32Array, kind: DeletionKind) -> bytes:
     """The bytes of a deletion file with these offsets."""
     if kind is DeletionKind.BITMAP:
+        from pyroaring import BitMap  # many queries read no bitmap
+
         # From an array of the same kind: a numpy array is walked number by number.
         bitmap = BitMap(array("I", offsets.astype(np.uint32, copy=False).tobytes()))
         bitmap.run_optimize()
@@ -82,6 +83,8 @@ def _decode_arrow(data: bytes) -> U32Array:
 
 
 def _decode_bitmap(data: bytes, physical_rows: int) -> DeletedOffsets:
+    from pyroaring import BitMap  # many queries read no bitmap
+
     try:
         bitmap = BitMap.deserialize(data)
     except (ValueError, IndexError) as error:

@@ -15,7 +15,6 @@ from lance_engine.encodings.faults import fault_of
 from lance_engine.errors import CorruptFileError, LanceError, Placed
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
-from lance_engine.scan.blobs import BlobReader
 from lance_engine.scan.layout import layout_of
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import ROW_CREATED_AT, ROW_ID, ROW_NUMBERS
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from lance_engine.file.legacy_fields import LegacyFieldBuilder
     from lance_engine.file.zone_map import ZoneMap
     from lance_engine.format.fragment import Fragment
+    from lance_engine.scan.blobs import BlobReader
     from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
 
@@ -169,6 +169,8 @@ class FragmentReader(RowsReader):
         with self.placed():
             number, _ = self._layout.places[leaf.id]
             if number not in self._blobs:
+                from lance_engine.scan.blobs import BlobReader
+
                 self._blobs[number] = BlobReader(self._snapshot, self.fragment.files[number])
             try:
                 return self._blobs[number].read(descriptors)

@@ -11,9 +11,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.arrow_compute import pc
-from lance_engine.encodings.jsonb import json_text
 from lance_engine.logical_types import to_arrow_type
-from lance_engine.scan.blobs import DESCRIPTOR
 from lance_engine.schema_tree import Field
 
 #: Stored values, and their field, which may lack some of its children.
@@ -43,6 +41,8 @@ def stored_type(field: Field) -> pa.DataType:
     second kind.
     """
     if field.is_blob_v2:
+        from lance_engine.scan.blobs import DESCRIPTOR  # few tables have blobs
+
         return DESCRIPTOR
     if field.is_json:
         return field.column_type
@@ -67,6 +67,8 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
     if len(parts) == 1 and array.type.equals(arrow_type):
         return array
     if wanted.is_json:
+        from lance_engine.encodings.jsonb import json_text  # few tables have JSON
+
         return json_text(array)
     if pa.types.is_dictionary(arrow_type):
         return _coded(array, arrow_type)

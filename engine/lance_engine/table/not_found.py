@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 
 from lance_engine.errors import DatasetNotFoundError
 from lance_engine.io import Store
 from lance_engine.io.manifest_names import VERSIONS
+from lance_engine.spelling import nearest
 
 _MOST_NAMES = 8
 
@@ -40,8 +40,8 @@ def _remedy(versions: str | None) -> str:
     if os.path.isfile(place) or _holds_data_files(place):
         return _OTHER_FORMAT
     beside, name = os.path.split(place)
-    near = difflib.get_close_matches(name, _datasets(beside), n=1)
-    return f"Did you mean {os.path.join(beside, near[0])}?" if near else usual
+    near = nearest(name, _datasets(beside))
+    return f"Did you mean {os.path.join(beside, near)}?" if near else usual
 
 
 def _holds_data_files(directory: str) -> bool:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,18 @@ from lance_engine.fetch import ordered_ahead
 from lance_engine.format.deletion import DeletedOffsets
 from lance_engine.format.fragment import SPILLED_CREATED_AT, SPILLED_LAST_UPDATED_AT, SPILLED_ROW_IDS
 from lance_engine.format.fragment_list import fragment_ids
-from lance_engine.format.index_section import IndexSegment
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
-from lance_engine.format.row_ids import IdArray, Segment, decode_versions, parse_row_ids, row_ids_at
 from lance_engine.io import Store, SubStore, files_uri, open_store
 from lance_engine.io.external_access import external_access, is_below, local_folder
 from lance_engine.io.staged_store import StagedStore
 from lance_engine.schema_tree import Schema
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS
-from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
+
+if TYPE_CHECKING:
+    from lance_engine.format.index_section import IndexSegment
+    from lance_engine.format.row_ids import Segment
+    from lance_engine.table.row_id_index import PlacedSegment, RowIdIndex
 
 DATA: Final = "data"
 INDICES: Final = "_indices"
@@ -210,6 +212,8 @@ class Snapshot:
             offsets = np.arange(fragment.physical_rows, dtype=np.uint64)
         if not self.has_stable_row_ids:
             return np.uint64(fragment.id << _OFFSET_BITS) + offsets.astype(np.uint64)
+        from lance_engine.format.row_ids import row_ids_at  # few queries need ids
+
         return row_ids_at(self._row_id_segments(fragment), offsets)
 
     def created_at_versions(self, fragment: Fragment) -> U64Array:
@@ -273,9 +277,13 @@ class Snapshot:
 
     @cached_property
     def _row_id_index(self) -> RowIdIndex:
+        from lance_engine.table.row_id_index import RowIdIndex
+
         return RowIdIndex(self._placed_segments(), self.is_live)
 
     def _placed_segments(self) -> Iterator[PlacedSegment]:
+        from lance_engine.table.row_id_index import PlacedSegment
+
         for fragment in self.fragments:
             address = fragment.id << _OFFSET_BITS
             # Those that nobody has requested are not kept: the index holds the same in less memory.
@@ -290,6 +298,8 @@ class Snapshot:
         return known
 
     def _parse_row_ids(self, fragment: Fragment) -> list[Segment]:
+        from lance_engine.format.row_ids import IdArray, parse_row_ids
+
         with self._placed(fragment):
             if fragment.row_ids is not None:
                 return parse_row_ids(fragment.row_ids, fragment.physical_rows)
@@ -301,6 +311,8 @@ class Snapshot:
         with self._placed(fragment):
             if self.has_stable_row_ids:
                 if sequence is not None:
+                    from lance_engine.format.row_ids import decode_versions
+
                     return decode_versions(sequence, fragment.physical_rows)
                 if fragment.has_spilled_lineage:
                     return self._spilled(fragment, spilled)

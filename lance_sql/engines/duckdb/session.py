@@ -13,7 +13,6 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.display.plan_trees import tree_of_json
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
@@ -172,6 +171,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             raise self.translate(error, run) from None
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
+        from lance_sql.display.plan_trees import tree_of_json
+
         with self.running(run):
             with self._planning.noted() as planned:
                 self._table("EXPLAIN " + text, params)

@@ -146,7 +146,7 @@ def test_rows_are_taken_by_ids_that_stay(compacted: bool, monkeypatch: pytest.Mo
         dataset = dataset.compact().update({"v": "3"}, "id BETWEEN 500 AND 510")
     built = []
     monkeypatch.setattr(
-        "lance_engine.table.snapshot.RowIdIndex", lambda *given: built.append(1) or RowIdIndex(*given)
+        "lance_engine.table.row_id_index.RowIdIndex", lambda *given: built.append(1) or RowIdIndex(*given)
     )
     rows = dataset.scan(["_rowid", "id", "v"]).to_table()
     assert not built
