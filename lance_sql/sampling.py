@@ -55,22 +55,21 @@ def batches_of_shard(
 ) -> Iterator[Columns]:
     """The rows of one shard in batches of `batch_size`, the last one smaller.
 
-    The arrays own their memory. With `shuffle`, `mixed_blocks` blocks at a time are read completely, and
-    their rows shuffled together. Otherwise one scan streams the rows, and the shards take turns with ranges
-    of `mixed_blocks` blocks.
+    The arrays own their memory. One scan reads the shard's blocks. With `shuffle`, the rows of `mixed_blocks`
+    blocks at a time are collected and shuffled together. Otherwise the shards take turns with ranges of
+    `mixed_blocks` blocks.
     """
-    splits = stretches(dataset, block_rows if shuffle else block_rows * mixed_blocks)
+    mixed_rows = block_rows * mixed_blocks
+    splits = stretches(dataset, block_rows if shuffle else mixed_rows)
     mine = blocks_of_shard(len(splits), shard, shards, shuffle=shuffle, seed=seed, epoch=epoch)
-    chosen = [splits[number] for number in mine]
+    scan = dataset.scan(columns, filter, splits=[splits[number] for number in mine])
+    if shuffle and all(_is_numeric(field.type) for field in scan.schema):
+        scan.decode_here()  # numbers of a small block decode faster than another thread wakes up
+    tables = map(_table, scan.to_batches())
     if not shuffle:
-        scan = dataset.scan(columns, filter, splits=chosen)
-        return map(arrays, _in_batches(map(_table, scan.to_batches()), batch_size))
+        return map(arrays, _in_batches(tables, batch_size))
     random = np.random.default_rng([seed, epoch, shard])
-    mixed = (
-        dataset.scan(columns, filter, splits=chosen[first : first + mixed_blocks]).to_table()
-        for first in range(0, len(chosen), mixed_blocks)
-    )
-    return _shuffled_batches(mixed, batch_size, random)
+    return _shuffled_batches(_in_batches(tables, mixed_rows), batch_size, random)
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:
@@ -97,10 +96,11 @@ def _shuffled_batches(
     tables: Iterator[pa.Table], size: int, random: np.random.Generator
 ) -> Iterator[Columns]:
     """The rows of each table in a random order, in batches of `size`, the last one smaller."""
+    columns: Columns = {}  # their memory serves table after table: touching new memory costs more than copying
     begun: Columns = {}  # rows left over from the tables before
     missing = size
     for table in tables:
-        columns = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
+        columns = {name: _values(name, table.column(name), columns.get(name)) for name in table.column_names}
         order = random.permutation(table.num_rows)
         for rows in np.split(order, range(missing, len(order), size)):
             part = {name: _picked(values, rows) for name, values in columns.items()}
@@ -125,20 +125,30 @@ def _joined(first: Values, second: Values) -> Values:
 
 def arrays(table: pa.Table) -> Columns:
     """Columns of numbers, booleans and vectors as arrays that own their memory, other columns as lists."""
-    found = {name: _values(name, table.column(name).combine_chunks()) for name in table.column_names}
-    return {name: values if isinstance(values, list) else np.array(values) for name, values in found.items()}
+    return {name: _values(name, table.column(name)) for name in table.column_names}
 
 
-def _values(name: str, column: pa.Array) -> Values:
-    """The values of a column; an array may share the memory of the column."""
-    if isinstance(column, pa.ChunkedArray):  # an empty table
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    kind = column.type
-    vectors = at.is_fixed_size_list(kind)
-    element = kind.value_type if vectors else kind
-    if not (at.is_integer(element) or at.is_floating(element) or at.is_boolean(element)):
+def _values(name: str, column: pa.ChunkedArray, memory: Values | None = None) -> Values:
+    """A copy of the values of a column, in `memory` if they fit."""
+    if not _is_numeric(column.type):
         values: list[Any] = column.to_pylist()
         return values
+    pieces = [_shared(name, piece) for piece in column.chunks] or [_shared(name, pa.array([], column.type))]
+    if isinstance(memory, np.ndarray) and len(memory) >= len(column):
+        return np.concatenate(pieces, out=memory[: len(column)])
+    return np.concatenate(pieces)
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    """Whether values are numbers, booleans or vectors of them, which tensors hold."""
+    element = kind.value_type if at.is_fixed_size_list(kind) else kind
+    return bool(at.is_integer(element) or at.is_floating(element) or at.is_boolean(element))
+
+
+def _shared(name: str, column: pa.Array) -> npt.NDArray[Any]:
+    """The values of a column as an array, which may share the memory of the column."""
+    kind = column.type
+    vectors = at.is_fixed_size_list(kind)
     flat = column.flatten() if vectors else column
     if column.null_count or flat.null_count:
         raise UnsupportedTypeError(

@@ -76,6 +76,19 @@ def test_rows_stay_together_when_shuffled_and_batches_are_full(dataset: lance_sq
         assert all(values.flags.writeable for values in batch.values() if isinstance(values, np.ndarray))
 
 
+def test_batches_stay_as_they_were_while_others_are_read(dataset: lance_sql.Dataset) -> None:
+    options = {"block_rows": 100, "mixed_blocks": 3, "shard": 0, "shards": 1, "seed": 7, "epoch": 0}
+    held, copies = [], []
+    for batch in batches_of_shard(dataset, ["id", "vector"], None, batch_size=70, shuffle=True, **options):
+        held.append(batch)
+        copies.append({name: np.array(values) for name, values in batch.items()})
+    for batch, copied in zip(held, copies, strict=True):
+        for name, values in copied.items():
+            np.testing.assert_array_equal(batch[name], values)
+    held[0]["id"][:] = -1
+    assert [batch["id"].tolist() for batch in held[1:]] == [batch["id"].tolist() for batch in copies[1:]]
+
+
 def test_seed_and_epoch_decide_the_order(dataset: lance_sql.Dataset) -> None:
     first = ids(dataset)
     assert first == ids(dataset)
