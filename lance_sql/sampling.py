@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine import kernels
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.scan.splits import ScanSplit
 
@@ -96,14 +97,13 @@ def _shuffled_batches(
     tables: Iterator[pa.Table], size: int, random: np.random.Generator
 ) -> Iterator[Columns]:
     """The rows of each table in a random order, in batches of `size`, the last one smaller."""
-    columns: Columns = {}  # their memory serves table after table: touching new memory costs more than copying
     begun: Columns = {}  # rows left over from the tables before
     missing = size
     for table in tables:
-        columns = {name: _values(name, table.column(name), columns.get(name)) for name in table.column_names}
+        columns = {name: _Rows(name, table.column(name)) for name in table.column_names}
         order = random.permutation(table.num_rows)
         for rows in np.split(order, range(missing, len(order), size)):
-            part = {name: _picked(values, rows) for name, values in columns.items()}
+            part = {name: column.take(rows) for name, column in columns.items()}
             begun = {name: _joined(begun[name], part[name]) for name in part} if begun else part
             missing -= len(rows)
             if not missing:
@@ -113,8 +113,22 @@ def _shuffled_batches(
         yield begun
 
 
-def _picked(values: Values, rows: npt.NDArray[np.int64]) -> Values:
-    return [values[row] for row in rows] if isinstance(values, list) else values.take(rows, axis=0)
+class _Rows:
+    """The rows of a column, to be copied from where they are in any order."""
+
+    def __init__(self, name: str, column: pa.ChunkedArray) -> None:
+        self._values = None if _is_numeric(column.type) else column.to_pylist()
+        if self._values is None:
+            pieces = _pieces(name, column)
+            self._row = pieces[0][:0]
+            self._pieces = kernels.RowPieces(pieces)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Values:
+        if self._values is not None:
+            return [self._values[row] for row in rows]
+        copied = np.empty((len(rows), *self._row.shape[1:]), self._row.dtype)
+        self._pieces.take(rows, copied)
+        return copied
 
 
 def _joined(first: Values, second: Values) -> Values:
@@ -128,15 +142,12 @@ def arrays(table: pa.Table) -> Columns:
     return {name: _values(name, table.column(name)) for name in table.column_names}
 
 
-def _values(name: str, column: pa.ChunkedArray, memory: Values | None = None) -> Values:
-    """A copy of the values of a column, in `memory` if they fit."""
-    if not _is_numeric(column.type):
-        values: list[Any] = column.to_pylist()
-        return values
-    pieces = [_shared(name, piece) for piece in column.chunks] or [_shared(name, pa.array([], column.type))]
-    if isinstance(memory, np.ndarray) and len(memory) >= len(column):
-        return np.concatenate(pieces, out=memory[: len(column)])
-    return np.concatenate(pieces)
+def _values(name: str, column: pa.ChunkedArray) -> Values:
+    """A copy of the values of a column."""
+    if _is_numeric(column.type):
+        return np.concatenate(_pieces(name, column))
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
@@ -145,16 +156,19 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return bool(at.is_integer(element) or at.is_floating(element) or at.is_boolean(element))
 
 
-def _shared(name: str, column: pa.Array) -> npt.NDArray[Any]:
-    """The values of a column as an array, which may share the memory of the column."""
-    kind = column.type
-    vectors = at.is_fixed_size_list(kind)
-    flat = column.flatten() if vectors else column
-    if column.null_count or flat.null_count:
+def _pieces(name: str, column: pa.ChunkedArray) -> list[npt.NDArray[Any]]:
+    """The values of a column of numbers as arrays, which may share its memory; at least one array."""
+    chunks = column.chunks or [pa.array([], column.type)]
+    vectors = at.is_fixed_size_list(column.type)
+    flat = [chunk.flatten() for chunk in chunks] if vectors else chunks
+    if column.null_count or any(values.null_count for values in flat):
         raise UnsupportedTypeError(
             "A tensor cannot hold nulls",
             column=name,
             remedy=f'Leave such rows out, for example with filter="{name} IS NOT NULL", or fill them in SQL',
         )
-    array: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
-    return array.reshape(len(column), kind.list_size) if vectors else array
+    found = [values.to_numpy(zero_copy_only=False) for values in flat]
+    if not vectors:
+        return found
+    width = column.type.list_size
+    return [values.reshape(len(chunk), width) for chunk, values in zip(chunks, found, strict=True)]

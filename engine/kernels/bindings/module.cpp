@@ -12,6 +12,7 @@ NB_MODULE(_kernels, m) {
   lance::bind_page_decoders(m);
   lance::bind_decode(m);
   lance::bind_encode(m);
+  lance::bind_gather(m);
   lance::bind_hash(m);
   lance::bind_jsonb(m);
   lance::bind_messages(m);
