@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.arrow_values import of_numpy, to_numpy
-from lance_engine.expr.tree import Column, In, IsNull, conjuncts
+from lance_engine.arrow_values import to_numpy
+from lance_engine.distinct import distinct
+from lance_engine.expr.tree import IsNull, conjuncts
 from lance_engine.scan.plan import FilterPlan
 from lance_engine.scan.stream import ScanStream
 
-from lance_sql.engines.sampling import percent, sampled_share
+from lance_sql.engines import key_conditions
+from lance_sql.engines.key_conditions import KeyConditions
 from lance_sql.text.joins import KeyPath
 
 if TYPE_CHECKING:
@@ -32,12 +34,6 @@ if TYPE_CHECKING:
 
 #: Maximum number of keys that are kept: eight bytes each.
 _MOST_KEYS = 1 << 20
-#: Maximum number of keys that are looked up in an index.
-_MOST_LOOKED_UP = 10_000
-#: Maximum number of keys per row of the receiver for remote files, whose rows are not sampled.
-_REMOTE_SHARE = 1 / 64
-#: Maximum share of rows that pass, for testing and selecting rows to be faster than reading all.
-_PASSING_SHARE = 1 / 12
 #: The same for keys of tables that are not this many times smaller, whose scans take as long; engines that
 #: filter joins gain less.
 _FEW_PASSING_SHARE, _FEW_PASSING_SHARE_FILTERED = 1 / 32, 1 / 64
@@ -48,9 +44,6 @@ _FIRST_LOOK = 1 << 14
 _MOSTLY_DISTINCT = 0.9
 #: Stop collecting if the expected share exceeds the maximum by this factor.
 _SURELY_TOO_MANY = 1.5
-#: Number of places at which rows of the receiver are sampled: each costs as much as reading thousands in
-#: sequence.
-_SAMPLED_PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +65,20 @@ class KeyUse:
 class JoinKeys:
     """The keys of a run, along `paths`; `rows` are the row counts of the tables.
 
-    `filters_joins`: the engine itself drops rows without a match early.
+    `filters_joins`: the engine itself drops rows without a match early. `conditions` are those of earlier
+    runs of the statement.
     """
 
-    def __init__(self, paths: Sequence[KeyPath], rows: dict[str, int], filters_joins: bool) -> None:
+    def __init__(
+        self,
+        paths: Sequence[KeyPath],
+        rows: dict[str, int],
+        filters_joins: bool,
+        conditions: KeyConditions | None = None,
+    ) -> None:
         self.paths = tuple(paths)
         self._rows = rows
+        self._conditions = conditions or KeyConditions()
         self._few_passing = _FEW_PASSING_SHARE_FILTERED if filters_joins else _FEW_PASSING_SHARE
         self._lock = threading.Lock()
         self._collected: dict[tuple[str, str], _Collected] = {}
@@ -151,26 +152,10 @@ class JoinKeys:
             keys = None if collected is None else collected.keys()
             if keys is None:
                 return None
-            plan, reason = _plan(path, keys, self._rows[path.receiver], dataset)
+            plan, reason = self._conditions.condition(path, keys, self._rows[path.receiver], dataset)
             self._decided[path] = plan
             self.uses.append(KeyUse(path, len(keys), plan is not None, reason))
         return self._decided[path]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Keys(In):
-    """Membership in the keys of another table; in text form, only their number is shown."""
-
-    origin: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def list_text(self) -> str:
-        return f"({len(self.values):,} keys of {self.origin})"
 
 
 def _excludes(filter: Node | None) -> bool:
@@ -225,12 +210,13 @@ class _Collected:
         """
         if self._count <= _MOSTLY_DISTINCT * self._passed:
             return False
-        return self._passed > self._rows * _PASSING_SHARE or passing_share > _PASSING_SHARE * _SURELY_TOO_MANY
+        most = key_conditions.MOST_PASSING_SHARE
+        return self._passed > self._rows * most or passing_share > most * _SURELY_TOO_MANY
 
     def _merge(self) -> None:
         import numpy as np
 
-        merged = np.unique(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
+        merged = distinct(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
         self._waiting, self._count = [merged], len(merged)
 
     def finished(self, splits: Sequence[ScanSplit] | None) -> None:
@@ -324,44 +310,9 @@ class CollectingStream(ScanStream):
 
 def _most_keys(given: int, received: int, few_passing: float) -> int:
     """The maximum number of keys that are worth testing in a table of this many rows."""
-    share = _PASSING_SHARE if given * _MUCH_LARGER <= received else few_passing
+    share = key_conditions.MOST_PASSING_SHARE if given * _MUCH_LARGER <= received else few_passing
     return min(_MOST_KEYS, int(received * share))
 
 
 def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
-
-
-def _plan(
-    path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion
-) -> tuple[FilterPlan | None, str]:
-    """A condition that skips rows with other keys, and the reason; None if reading all `rows` is as fast."""
-    if len(keys) > rows * _PASSING_SHARE:
-        return None, "these are too many"
-    node = _listed(path, keys, dataset)
-    if not len(node.values):
-        return None, "there is nothing to test"
-    plan = FilterPlan(node, dataset.snapshot, indices=len(keys) <= _MOST_LOOKED_UP)
-    if not dataset.snapshot.is_local:
-        known = len(keys) <= rows * _REMOTE_SHARE
-        return plan if known else None, "remote files are not sampled"
-    share = sampled_share(dataset, plan, places=_SAMPLED_PLACES)
-    return plan if share <= _PASSING_SHARE else None, f"{percent(share)} of sampled rows pass"
-
-
-def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> _Keys:
-    """The condition that a column of the receiver is one of some keys."""
-    kind = dataset.storage_schema.field(path.column).type
-    stored = pa.int32() if pa.types.is_date32(kind) else kind
-    least, most = integer_bounds(stored)
-    fitting = keys[(keys >= least) & (keys <= most)]
-    values = of_numpy(fitting).cast(stored).view(kind)
-    return _Keys(Column((path.column,), kind), values, origin=f"{path.giver}.{path.key}")
-
-
-def integer_bounds(kind: pa.DataType) -> tuple[int, int]:
-    """The min and max value of an integer type, limited to the range of signed 64 bits."""
-    bits = int(kind.bit_width)
-    if pa.types.is_unsigned_integer(kind):
-        return 0, min((1 << bits) - 1, (1 << 63) - 1)
-    return -(1 << bits - 1), (1 << bits - 1) - 1

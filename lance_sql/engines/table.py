@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.schema_tree import Field
+    from lance_engine.table.snapshot import Snapshot
 
 
 class Parts(NamedTuple):
@@ -146,34 +148,38 @@ class EngineTable:
 
     def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
         """The conjunction of `filter`, of an engine, and `narrow`."""
-        from lance_engine.expr.build import conjunction
-        from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, conjuncts
         from lance_engine.scan.plan import FilterPlan
         from lance_engine.scan.scanner import parse_filter
 
         snapshot = self.dataset.snapshot
-        if not isinstance(filter, FilterPlan):
-            tree = parse_filter(filter, snapshot)
-            if tree is None:
-                return narrow
-            filter = FilterPlan(tree, snapshot)
-        # Rows that pass a comparison of a column with a constant are not null there; kernels test this once.
-        compared = {
-            child
-            for node in conjuncts(narrow.filter)
-            if isinstance(node, Comparison | In)
-            and all(isinstance(child, Column | Literal) for child in node.children)
-            for child in node.children
-            if isinstance(child, Column)
-        }
-        others = [
-            node
-            for node in conjuncts(filter.filter)
-            if not (isinstance(node, IsNull) and node.negated and node.operand in compared)
-        ]
-        if not others:
-            return narrow
-        return FilterPlan(conjunction([*others, narrow.filter]), snapshot, parts=[filter, narrow])
+        if isinstance(filter, FilterPlan):
+            return narrow.joined((filter,), partial(_conjunction, snapshot, filter, narrow))
+        tree = parse_filter(filter, snapshot)
+        return narrow if tree is None else _conjunction(snapshot, FilterPlan(tree, snapshot), narrow)
+
+
+def _conjunction(snapshot: Snapshot, filter: FilterPlan, narrow: FilterPlan) -> FilterPlan:
+    from lance_engine.expr.build import conjunction
+    from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, conjuncts
+    from lance_engine.scan.plan import FilterPlan
+
+    # Rows that pass a comparison of a column with a constant are not null there; kernels test this once.
+    compared = {
+        child
+        for node in conjuncts(narrow.filter)
+        if isinstance(node, Comparison | In)
+        and all(isinstance(child, Column | Literal) for child in node.children)
+        for child in node.children
+        if isinstance(child, Column)
+    }
+    others = [
+        node
+        for node in conjuncts(filter.filter)
+        if not (isinstance(node, IsNull) and node.negated and node.operand in compared)
+    ]
+    if not others:
+        return narrow
+    return FilterPlan(conjunction([*others, narrow.filter]), snapshot, parts=[filter, narrow])
 
 
 class TableScan:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.session.explanation import Explanation
-    from lance_sql.session.join_filters import JoinedQuery
+    from lance_sql.session.join_filters import JoinedQuery, JoinFilters
 
 #: Numbers the names of temporary registrations: several threads may use them at once.
 _lent = itertools.count()
@@ -94,6 +94,8 @@ class Connection:
         self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
+        #: created for the first statement that joins datasets
+        self._join_filters: JoinFilters | None = None
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         #: datasets without the struct fields that statements do not use
@@ -321,9 +323,11 @@ class Connection:
     ) -> Callable[[], JoinKeys] | None:
         if len(bound.datasets) < 2:
             return None
-        from lance_sql.session.join_filters import join_keys  # slow to import
+        if self._join_filters is None:
+            from lance_sql.session.join_filters import JoinFilters  # slow to import
 
-        return join_keys(bound.text, bound.datasets, scans, self.capabilities.filters_joins)
+            self._join_filters = JoinFilters(self.capabilities.filters_joins)
+        return self._join_filters.keys(bound.text, bound.datasets, scans)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or a separate one."""

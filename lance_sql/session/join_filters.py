@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.types as at
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.join_keys import JoinKeys
+from lance_sql.engines.key_conditions import KeyConditions
 from lance_sql.session.wrapped_query import WrappedQuery
 from lance_sql.text.joins import KeyPath, key_paths
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 _SMALL_BYTES = 8 << 20
 #: A table gives keys to tables with at least this many times its rows.
 _LARGER = 2
+#: Number of texts whose joins are kept.
+_KEPT_TEXTS = 8
 
 
 class JoinedQuery(WrappedQuery):
@@ -36,35 +41,74 @@ class JoinedQuery(WrappedQuery):
         run.join_keys = self._begin()
 
 
-def join_keys(
-    text: str,
-    datasets: Mapping[str, DatasetVersion],
-    scans: Callable[[], Mapping[str, int]],
-    filters_joins: bool,
-) -> Callable[[], JoinKeys] | None:
-    """Creates the keys of a run of a statement, called for each run; None if no scan gives any.
+class _Joins(NamedTuple):
+    """The joins of a text over some datasets; `useful` paths are those that may pay."""
 
-    `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
-    engine scans each of them, which is more often than the text names it if a view does so too.
+    datasets: Mapping[str, weakref.ref[DatasetVersion]]
+    useful: Sequence[KeyPath]
+    #: how often the text names each table
+    places: Mapping[str, int]
+    rows: dict[str, int]
+    conditions: KeyConditions
+
+    def are_of(self, datasets: Mapping[str, DatasetVersion]) -> bool:
+        return self.datasets.keys() == datasets.keys() and all(
+            known() is datasets[name] for name, known in self.datasets.items()
+        )
+
+
+class JoinFilters:
+    """Finds joins in the statements of a session; what it finds is kept for statements that run again.
+
     `filters_joins` is a capability of the engine.
     """
-    if len(datasets) < 2 or all(map(_is_small, datasets.values())):
-        return None
+
+    def __init__(self, filters_joins: bool) -> None:
+        self._filters_joins = filters_joins
+        #: by text, the newest last
+        self._known: OrderedDict[str, _Joins] = OrderedDict()
+
+    def keys(
+        self,
+        text: str,
+        datasets: Mapping[str, DatasetVersion],
+        scans: Callable[[], Mapping[str, int]],
+    ) -> Callable[[], JoinKeys] | None:
+        """Creates the keys of a run of a statement, called for each run; None if no scan gives any.
+
+        `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
+        engine scans each of them, which is more often than the text names it if a view does so too.
+        """
+        joins = self._known.get(text)
+        if joins is None or not joins.are_of(datasets):
+            joins = self._known[text] = _joins(text, datasets)
+        self._known.move_to_end(text)
+        if len(self._known) > _KEPT_TEXTS:
+            self._known.popitem(last=False)
+        if not joins.useful:
+            return None
+        known = scans()
+        if any(known.get(name) != places for name, places in joins.places.items()):
+            return None
+        return partial(JoinKeys, joins.useful, joins.rows, self._filters_joins, joins.conditions)
+
+
+def _joins(text: str, datasets: Mapping[str, DatasetVersion]) -> _Joins:
+    references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
+    none = _Joins(references, (), {}, {}, KeyConditions())
+    if all(map(_is_small, datasets.values())):
+        return none
     columns = {name: tuple(dataset.storage_schema.names) for name, dataset in datasets.items()}
     if len({name.lower() for name in columns}) < len(columns):
-        return None
+        return none
     paths, places = _paths(text, tuple(columns.items()))
     useful = [path for path in paths if _is_useful(path, datasets)]
-    if not useful:
-        return None
-    known = scans()
-    if any(known.get(name) != places[name] for name in places):
-        return None
     rows = {
         name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)
         for name, dataset in datasets.items()
+        if useful
     }
-    return lambda: JoinKeys(useful, rows, filters_joins)
+    return none._replace(useful=useful, places=places, rows=rows)
 
 
 @lru_cache(maxsize=64)

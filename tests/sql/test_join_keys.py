@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import weakref
 
 import datafusion
@@ -13,7 +14,7 @@ import pytest
 from lance_engine.tasks import in_background
 
 import lance_sql
-from lance_sql.engines import join_keys
+from lance_sql.engines import join_keys, key_conditions
 from lance_sql.session import join_filters
 from lance_sql.text.joins import KeyPath, key_paths
 
@@ -121,6 +122,51 @@ def test_the_large_side_reads_what_has_keys(shop, engine):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_a_second_run_samples_nothing_and_sees_changes(tmp_path, shop, engine, monkeypatch):
+    samples = []
+    sampled_share = key_conditions.sampled_share
+
+    def noted(*arguments, **named):
+        samples.append(arguments)
+        return sampled_share(*arguments, **named)
+
+    monkeypatch.setattr(key_conditions, "sampled_share", noted)
+    for name in ("parts", "sales"):
+        shutil.copytree(shop / f"{name}.lance", tmp_path / f"{name}.lance")
+    plain = TEXT.replace("part = id", "part + 0 = id")
+    with lance_sql.connect(tmp_path, engine=engine) as connection:
+
+        def check(expected_samples, keys=80):
+            result = connection.sql(TEXT)
+            assert result.fetchall() == connection.sql(plain).fetchall()
+            assert len(samples) == expected_samples
+            sales = next(scan for scan in result.metrics["scans"] if scan["table"] == "sales")
+            assert f"{keys} keys of parts.id" in sales["filter"]
+            return sales["rows_out"]
+
+        before = check(1)
+        assert check(1) == before
+        lance_sql.open(tmp_path / "sales.lance").delete("price < 50")
+        assert 0 < check(2) < before
+        check(2)
+        [(least,)] = connection.sql("SELECT min(id) FROM parts WHERE kind = 7").fetchall()
+        lance_sql.open(tmp_path / "parts.lance").delete(f"id = {least}")
+        check(3, keys=79)
+        check(3, keys=79)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
+    monkeypatch.setattr(key_conditions, "_MOST_KEPT", 79)
+    with lance_sql.connect(shop, engine=engine) as connection:
+        for number in range(join_filters._KEPT_TEXTS + 3):
+            assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
+        kept = connection._join_filters._known
+        assert len(kept) == join_filters._KEPT_TEXTS
+        assert [joins.conditions._known for joins in kept.values()] == [{}] * len(kept)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_explanations_name_the_keys(shop, engine):
     with lance_sql.connect(shop, engine=engine) as connection:
         result = connection.sql(TEXT)
@@ -142,7 +188,7 @@ def test_explanations_say_why_keys_were_not_tested(shop, engine, monkeypatch):
     with lance_sql.connect(shop, engine=engine) as connection:
         everything = str(connection.explain(TEXT.replace("WHERE kind = 7", ""), analyze=True))
         assert "parts.id: not applied, the scan of parts leaves no rows out" in everything
-        monkeypatch.setattr(join_keys, "_PASSING_SHARE", 1 / 10_000)
+        monkeypatch.setattr(key_conditions, "MOST_PASSING_SHARE", 1 / 10_000)
         dropped = str(connection.explain(TEXT, analyze=True))
         assert "keys of parts.id: not applied, dropped, at least 80 keys are too many" in dropped
         assert "in time" not in everything + dropped
@@ -192,7 +238,7 @@ def test_scans_wait_for_no_others_on_one_thread(shop, engine, text, monkeypatch)
     session = {"duckdb": own} if engine == "duckdb" else {"datafusion": context}
     with lance_sql.connect(shop, **session) as connection:
         found = bounded(lambda: connection.sql(text).fetchall())
-        monkeypatch.setattr(join_filters, "join_keys", lambda *_: None)
+        monkeypatch.setattr(join_filters.JoinFilters, "keys", lambda *_: None)
         assert found == connection.sql(text).fetchall()
     own.close()
 
@@ -227,7 +273,7 @@ def test_what_ends_early_frees_its_keys(shop, engine, monkeypatch):
 
 def test_collecting_ends_as_soon_as_most_rows_pass(shop, monkeypatch):
     monkeypatch.setattr(join_keys, "_FIRST_LOOK", 256)
-    monkeypatch.setattr(join_keys, "_PASSING_SHARE", 1 / 12)
+    monkeypatch.setattr(key_conditions, "MOST_PASSING_SHARE", 1 / 12)
     collected = join_keys._Collected(1 << 20, 100_000)
     for begin in range(0, 50_000, 100):
         collected.add(pa.array(range(begin, begin + 100)), passing_share=0.5)

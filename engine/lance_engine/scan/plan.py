@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
     from lance_engine.index.search import IndexSearch
     from lance_engine.scan.fetching import Ticket
+    from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.prune import Pruner
     from lance_engine.scan.row_ids import RowIdMatches
     from lance_engine.table.snapshot import Snapshot
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _FEW_ROWS = 1024
 # So are those of every fragment of this many rows, where more than that many are scanned and read together.
 _SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
+# Number of other plans for which a plan keeps the joined one.
+_KEPT_JOINED = 4
 
 
 class Part(NamedTuple):
@@ -85,6 +89,7 @@ class FilterPlan:
         Their results are reused.
         """
         self.filter = filter
+        self._snapshot = snapshot
         self.lookup = _joined_lookup(parts) if parts else _lookup(snapshot, filter)
         #: the filter to test on rows for which neither an index nor a zone map makes that unnecessary
         self.tested = filter if self.lookup is None else self.lookup.residual
@@ -92,6 +97,30 @@ class FilterPlan:
         if indices and self.tested is not None:
             self.indexed = _joined_search(snapshot, parts) if parts else _search(snapshot, self.tested)
         self.pruner = _pruner(snapshot, self.tested) if zone_maps and self.tested is not None else None
+        self._joined: dict[tuple[FilterPlan, ...], FilterPlan] = {}
+
+    @cached_property
+    def steps(self) -> FilterSteps | None:
+        """How rows are tested; later scans begin with what earlier ones found about the conditions."""
+        return None if self.tested is None else _steps(self._snapshot, self.tested)
+
+    def without_zone_maps(self) -> FilterPlan:
+        """The same plan for a few rows, which are tested sooner than their zones."""
+        _ = self.steps  # shared
+        found = copy.copy(self)
+        found.pruner = None
+        return found
+
+    def joined(self, others: tuple[FilterPlan, ...], join: Callable[[], FilterPlan]) -> FilterPlan:
+        """The plan for all of these filters, made by `join` and kept for the next scan with the same ones."""
+        found = self._joined.get(others)
+        if found is None:
+            found = join()
+            if found is not self:
+                if len(self._joined) >= _KEPT_JOINED:
+                    self._joined.clear()
+                self._joined[others] = found
+        return found
 
 
 class ScanPlan:
@@ -279,6 +308,12 @@ def _pruner(snapshot: Snapshot, filter: Node) -> Pruner | None:
 
     pruner = Pruner(filter, snapshot)
     return pruner if pruner.is_of_use else None
+
+
+def _steps(snapshot: Snapshot, tested: Node) -> FilterSteps:
+    from lance_engine.scan.filter import FilterSteps
+
+    return FilterSteps(tested, snapshot.schema)
 
 
 def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, int, int]]:

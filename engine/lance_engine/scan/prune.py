@@ -22,6 +22,8 @@ I64Array = npt.NDArray[np.int64]
 
 # Zones for row addresses where no column has zones.
 _ADDRESS_ZONE_ROWS = 8192
+# Number of results that a pruner keeps, if they have few ranges.
+_KEPT_RESULTS, _FEW_RANGES = 64, 64
 
 
 class RowRange(NamedTuple):
@@ -51,6 +53,8 @@ class Pruner:
         }
         addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
         self._addresses = columns & addresses
+        #: results by fragment and range of rows, for the next scan with the same plan
+        self._known: dict[tuple[int, int, int, int], Pruned] = {}
 
     @property
     def is_of_use(self) -> bool:
@@ -62,6 +66,17 @@ class Pruner:
 
         Rows on which the filter need not be tested make a separate range from `least` rows on.
         """
+        place = reader.fragment.id, begin, end, least
+        found = self._known.get(place)
+        if found is None:
+            found = self._pruned(reader, begin, end, least)
+            if len(found.ranges) <= _FEW_RANGES:
+                if len(self._known) >= _KEPT_RESULTS:
+                    self._known.clear()
+                self._known[place] = found
+        return found
+
+    def _pruned(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
         if begin >= end:
             return Pruned([], 0, 0)
         absent = [parts for parts, field in self._fields.items() if not reader.holds(field)]

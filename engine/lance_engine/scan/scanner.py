@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
     from lance_engine.plan_picture import PlanPicture
     from lance_engine.scan.explain import ScanText
-    from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.layout import Names
     from lance_engine.schema_tree import Schema
 
@@ -134,8 +133,7 @@ class Scanner:
             splits,
             read_together=self._grouping.takes,
         )
-        tested = self._plan.filter
-        self._steps = _filter_steps(tested, snapshot) if tested is not None else None
+        self._steps = None if planned is None else planned.steps
         self.reader = PieceReader(self.schema, names, self._coded, self._steps, self.batch_rows, batch_bytes)
         # Threads read many rows at a time of the data fetched for them, and return them in batches.
         few = self._is_local or limit is not None
@@ -488,12 +486,6 @@ def _columns_of(filter: Node) -> Collection[str]:
     from lance_engine.expr.tree import columns_of
 
     return columns_of(filter)
-
-
-def _filter_steps(filter: Node, snapshot: Snapshot) -> FilterSteps:
-    from lance_engine.scan.filter import FilterSteps
-
-    return FilterSteps(filter, snapshot.schema)
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:

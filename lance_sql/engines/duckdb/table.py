@@ -192,11 +192,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         from lance_engine.expr.build import conjunction
         from lance_engine.scan.plan import FilterPlan
 
-        return FilterPlan(
-            conjunction([condition.tree for condition in conditions]),
-            self.table.dataset.snapshot,
-            parts=[condition.plan for condition in conditions],
-        )
+        plans = [condition.plan for condition in conditions]
+
+        def join() -> FilterPlan:
+            tree = conjunction([condition.tree for condition in conditions])
+            return FilterPlan(tree, self.table.dataset.snapshot, parts=plans)
+
+        return plans[-1].joined(tuple(plans[:-1]), join)
 
 
 def _predicate_key(predicate: Any) -> Hashable:
