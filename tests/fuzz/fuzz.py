@@ -122,6 +122,9 @@ def run(kernels: Path, seconds: float, target: Target, folder: Path, keeps: bool
 def main(kernels: Path, seconds: float, wanted: list[str], jobs: int, keeps: bool) -> int:
     every = targets()
     chosen = [every[name] for name in every if not wanted or name.startswith(tuple(wanted))]
+    if not chosen:
+        names = ", ".join(every)
+        sys.exit(f"No target begins with {' or '.join(map(repr, wanted))}. There are: {names}")
     each = max(LEAST_SECONDS, seconds / len(chosen))
     folder = Path(tempfile.mkdtemp(prefix="lance-fuzz-"))
     failed = 0

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "bindings/bindings.hpp"
@@ -17,6 +18,7 @@
 #include "decode/column.hpp"
 #include "decode/page.hpp"
 #include "decode/structural_field.hpp"
+#include "decode/uniform_block.hpp"
 #include "decode/unpack.hpp"
 #include "decode/value_test.hpp"
 #include "file/data_file.hpp"
@@ -390,10 +392,24 @@ void bind_columns(nb::module_& m) {
           "rows"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership);
 }
 
-nb::bytes expand_lz4(const nb::bytes& block, bool short_matches) {
+nb::bytes expand_lz4(const nb::bytes& block, bool short_matches, uint64_t wanted) {
   const Span input{static_cast<const uint8_t*>(block.data()), block.size()};
   Bytes out;
-  decompress(Compression::kLz4, input, out, kMostDecompressed, kMostDecompressed, short_matches);
+  decompress(Compression::kLz4, input, out, kMostDecompressed, wanted, short_matches);
+  return nb::bytes(out.data(), out.size());
+}
+
+// The values [begin, end) of a block of `UniformLayout`, as 128 or 64 bits; nothing where it is another one
+// or they do not fit.
+std::optional<nb::bytes> uniform_values(const nb::bytes& input, uint64_t begin, uint64_t end, bool narrow) {
+  const UniformBlock block({static_cast<const uint8_t*>(input.data()), input.size()});
+  if (begin >= end || end > block.count() || !block.uniform(end)) return std::nullopt;
+  Bytes out;
+  uint8_t* to = out.extend((end - begin) * (narrow ? 8 : 16));
+  if (!narrow)
+    block.decode(begin, end, to);
+  else if (!block.narrow(begin, end, to))
+    return std::nullopt;
   return nb::bytes(out.data(), out.size());
 }
 
@@ -407,7 +423,8 @@ nb::bytes unpack_bytes(const UnpackTable& table, const nb::bytes& packed, unsign
 }
 
 void bind_unpack(nb::module_& m) {
-  m.def("expand_lz4", &expand_lz4, "block"_a, "short_matches"_a);
+  m.def("expand_lz4", &expand_lz4, "block"_a, "short_matches"_a, "wanted"_a = kMostDecompressed);
+  m.def("uniform_values", &uniform_values, "block"_a, "begin"_a, "end"_a, "narrow"_a);
   m.def(
       "unpack_block",
       [](const nb::bytes& packed, unsigned bits, unsigned width, const std::string& level) {

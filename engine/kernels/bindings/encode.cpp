@@ -201,7 +201,14 @@ void bind_values(nb::module_& m) {
           "layers"_a, "items"_a.none(), "item_bits"_a, "offset"_a, "count"_a);
   nb::enum_<Scheme>(m, "Scheme").value("LZ4", Scheme::kLz4).value("ZSTD", Scheme::kZstd);
   nb::class_<CompressedValues, MiniBlockValues>(m, "CompressedValues")
-      .def(nb::init<std::shared_ptr<MiniBlockValues>, Scheme, int>(), "values"_a, "scheme"_a, "level"_a);
+      .def(
+          "__init__",
+          [](CompressedValues* self, std::shared_ptr<MiniBlockValues> values, Scheme scheme, int level,
+             bool wide_values, double bytes_per_ns) {
+            new (self) CompressedValues(std::move(values), scheme, level, {wide_values, bytes_per_ns});
+          },
+          "values"_a, "scheme"_a, "level"_a, "wide_values"_a = false, "bytes_per_ns"_a = 0.0)
+      .def("uniform_share", &CompressedValues::uniform_share);
 }
 
 void bind_pages(nb::module_& m) {

@@ -164,7 +164,6 @@ void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overla
         page.decode_range(source, from, stop, out, scratch);
         if (kept < count) out.keep(before, own, page.gives_codes());
       }
-      out.narrow_values();
     }
   });
 }
@@ -179,7 +178,6 @@ void LeafColumn::reduce_range(uint64_t begin, uint64_t end, const Overlays& over
       stop = std::min(to, pages_[i]->run_end(from));
       pages_[i]->decode_range(source, from, stop, out, scratch);
       out.test_values();
-      out.narrow_values();
     }
   });
 }
@@ -208,7 +206,6 @@ void LeafColumn::decode_rows(std::span<const uint32_t> rows, const Overlays& ove
     pages_[i]->prepare(source);
     pages_[i]->decode_rows(source, local.data(), local.size(), out, scratch);
     out.test_values();
-    out.narrow_values();
   });
   check(next == rows.size(), "rows to take must ascend");
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "core/uniform_layout.hpp"
 #include "decode/short_matches.hpp"
 #include "decode/value_decoder.hpp"
 
@@ -58,7 +59,8 @@ void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted, bool
   wanted = std::min(wanted, declared);
   auto* from = reinterpret_cast<const char*>(input.data);
   uint8_t* bytes = out.extend(wanted);
-  if (short_matches && wanted == declared && expand_short_matches(input, bytes, declared)) return;
+  if (short_matches && declared != 0 && wanted == declared && expand_short_matches(input, bytes, declared))
+    return;
   auto* to = reinterpret_cast<char*>(bytes);
   int size = wanted == declared
                  ? LZ4_decompress_safe(from, to, static_cast<int>(input.size), static_cast<int>(declared))
@@ -119,7 +121,9 @@ void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint6
 }
 
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner) {
-  return std::make_shared<General>(scheme, std::move(inner));
+  const bool uniform = scheme == Compression::kLz4 && inner->plain_bytes() == UniformLayout::kValue;
+  auto general = std::make_shared<General>(scheme, std::move(inner));
+  return uniform ? make_uniform(std::move(general)) : general;
 }
 
 }  // namespace lance

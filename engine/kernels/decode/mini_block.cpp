@@ -114,7 +114,7 @@ class MiniBlock : public Page {
   static constexpr uint64_t kIndicesAtOnce =
       8192;  // stay in the first-level cache between unpacking and looking up
 
-  static constexpr uint64_t kPrefetch = 512;
+  static constexpr uint64_t kPrefetch = 4096;
 
   void load_chunks(Span words) const {
     const uint64_t word_size = d_.large_chunks ? 4 : 2;
@@ -260,6 +260,10 @@ class MiniBlock : public Page {
     check(skip + count <= chunk.num_values, "a chunk holds fewer values than its levels claim");
     if (!dictionary_) {
       if (out.test && d_.values->test(chunk, skip, count, *out.test, out.matches, scratch)) return;
+      if (out.narrow) {
+        out.narrow_values();  // those of earlier chunks come first
+        if (d_.values->narrow(chunk, skip, count, out.narrowed, out.fits)) return;
+      }
       return d_.values->decode(chunk, skip, count, out.values, scratch);
     }
     d_.values->decode(chunk, skip, count, indices.values, scratch);

@@ -66,6 +66,7 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   uint64_t values = out.values.length();
   decode(source, begin, end, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
+  out.narrow_values();
   if (type_.variable() && !out.test) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
@@ -78,6 +79,7 @@ void Page::decode_rows(const Source& source, const uint32_t* rows, size_t count,
   uint64_t values = out.values.length();
   gather(source, rows, count, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
+  out.narrow_values();
 }
 
 void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,

@@ -60,6 +60,15 @@ class ValueDecoder {
                     Scratch&) const {
     return false;
   }
+  // Appends the values [skip, skip + count), decimals of 128 bits, as 64 bits each, where that takes less
+  // than decoding them first: sets `fits` to false where one has more bits. Else returns false and does
+  // nothing.
+  virtual bool narrow(const Chunk&, uint64_t /*skip*/, uint64_t /*count*/, Bytes& /*out*/,
+                      bool& /*fits*/) const {
+    return false;
+  }
+  // The bytes of each value where its first buffer is these values, one after the other; 0 for others.
+  virtual uint64_t plain_bytes() const { return 0; }
   // Whether its first buffer holds numbers of 8 or 16 bytes, which in an LZ4 block mostly share some bytes
   // with one of those before.
   virtual bool short_matches() const { return false; }
@@ -112,6 +121,8 @@ ValueDecoderPtr make_fixed_size_list(std::vector<uint64_t> dims, std::vector<boo
 
 enum class Compression : uint8_t { kNone, kLz4, kZstd };
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner);
+// For values of 16 bytes that `general` expands with LZ4.
+ValueDecoderPtr make_uniform(ValueDecoderPtr general);
 
 // Appends what a length-prefixed LZ4 block or zstd frame holds (format 2.1, general compression): at most
 // `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many. `short_matches`:

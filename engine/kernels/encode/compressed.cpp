@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "encode/uniform_block.hpp"
 #include "encode/variable_builder.hpp"
 
 namespace lance::encode {
@@ -14,6 +15,25 @@ namespace {
 
 // A sample of whole values, spread over the page.
 constexpr uint64_t kSampleValues = 16;
+
+// What a decoder needs for a sequence of LZ4, whose place it learns from the one before, and for a value of a
+// `UniformLayout`.
+constexpr double kSequenceNs = 4.5, kUniformNs = 0.7;
+
+// Puts values of 16 bytes in place of the LZ4 block from `begin` on, which holds them, where that pays.
+bool replace_by_uniform(std::span<const uint8_t> plain, double bytes_per_ns, size_t begin, Output& out) {
+  const unsigned literals = uniform_literals(plain);
+  if (literals == 0 || literals > UniformLayout::kMostLiterals) return false;
+  const uint64_t count = plain.size() / UniformLayout::kValue, size = UniformLayout{literals}.size(count);
+  const std::span<const uint8_t> block{out.data() + begin, out.size() - begin};
+  const auto cost = [&](uint64_t bytes, double ns) { return static_cast<double>(bytes) + bytes_per_ns * ns; };
+  if (cost(size, kUniformNs * static_cast<double>(count)) >
+      cost(block.size(), kSequenceNs * static_cast<double>(count_sequences(block))))
+    return false;
+  out.shrink(begin);
+  write_uniform(plain, literals, out);
+  return true;
+}
 
 }  // namespace
 
@@ -62,9 +82,15 @@ class Codec {
   std::unique_ptr<LZ4_stream_t> lz4_;
 };
 
-CompressedValues::CompressedValues(std::shared_ptr<MiniBlockValues> inner, Scheme scheme, int level)
-    : inner_(std::move(inner)), codec_(std::make_shared<Codec>(scheme, level)) {
+CompressedValues::CompressedValues(std::shared_ptr<MiniBlockValues> inner, Scheme scheme, int level,
+                                   BlockCosts costs)
+    : inner_(std::move(inner)), codec_(std::make_shared<Codec>(scheme, level)), costs_(costs) {
   require(inner_ != nullptr, "an encoding to compress is missing");
+  costs_.wide_values &= scheme == Scheme::kLz4;
+}
+
+double CompressedValues::uniform_share() const {
+  return blocks_ ? static_cast<double>(uniform_blocks_) / static_cast<double>(blocks_) : 0;
 }
 
 void CompressedValues::encode(uint64_t start, uint64_t length, unsigned buffer, Output& out) {
@@ -74,7 +100,11 @@ void CompressedValues::encode(uint64_t start, uint64_t length, unsigned buffer, 
   }
   plain_.shrink(0);
   inner_->encode(start, length, buffer, plain_);
-  codec_->compress({plain_.data(), plain_.size()}, out);
+  const size_t begin = out.size() + sizeof(uint32_t);  // after the length
+  const std::span<const uint8_t> plain{plain_.data(), plain_.size()};
+  codec_->compress(plain, out);
+  ++blocks_;
+  uniform_blocks_ += costs_.wide_values && replace_by_uniform(plain, costs_.bytes_per_ns, begin, out);
 }
 
 Output compress_block(const Bytes& plain, Scheme scheme, int level) {

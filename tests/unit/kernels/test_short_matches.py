@@ -57,7 +57,12 @@ def test_damaged_blocks(numbers: list[int], width: int, changes: list[tuple[int,
     same(bytes(data))
 
 
+@pytest.mark.parametrize("rest", [b"", b"\0", b"\0\0", b"\x10a", b"\x0f\1\0\0"])
+def test_blocks_that_declare_no_bytes(rest: bytes) -> None:
+    assert same(struct.pack("<I", 0) + rest) == (rest == b"\0")
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.binary(min_size=1, max_size=120), st.integers(1, 400))
+@given(st.binary(min_size=1, max_size=120), st.integers(0, 400))
 def test_blocks_of_any_bytes(data: bytes, size: int) -> None:
     same(struct.pack("<I", size) + data)
