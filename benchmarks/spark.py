@@ -87,21 +87,22 @@ class Bench:
 
     def run(self) -> int:
         self.console.print(f"{self.source.count():,} rows of lineitem")
-        with WorkerMemory() as writers:
-            self.alternate(
-                "write all columns",
-                lambda: self.source.write.mode("overwrite").parquet(str(self.parquet)),
-                self.write_lance,
-            )
+        writers, readers = WorkerMemory(), WorkerMemory()
+        self.alternate(
+            "write all columns",
+            lambda: self.source.write.mode("overwrite").parquet(str(self.parquet)),
+            self.write_lance,
+            writers,
+        )
         parquet = self.spark.read.parquet(str(self.parquet))
         stored = self.spark.read.format("lance").load(str(self.lance))
-        with WorkerMemory() as readers:
-            whole = self.alternate("read all columns", partial(drain, parquet), partial(drain, stored))
-            month = self.alternate(
-                "read two columns of a month",
-                lambda: drain(parquet.where(MONTH).select(*TWO_COLUMNS)),
-                lambda: drain(stored.where(MONTH).select(*TWO_COLUMNS)),
-            )
+        whole = self.alternate("read all columns", partial(drain, parquet), partial(drain, stored), readers)
+        month = self.alternate(
+            "read two columns of a month",
+            lambda: drain(parquet.where(MONTH).select(*TWO_COLUMNS)),
+            lambda: drain(stored.where(MONTH).select(*TWO_COLUMNS)),
+            readers,
+        )
         self.console.print(f"two columns of a month: {whole / month:.1f} times faster than everything")
         self.console.print(f"bytes: Parquet {size(self.parquet):,}, Lance {size(self.lance):,}")
         for what, memory in (("writing", writers), ("reading", readers)):
@@ -111,13 +112,18 @@ class Bench:
         return 0 if equal else 1
 
     def alternate(
-        self, name: str, over_parquet: Callable[[], object], over_lance: Callable[[], object]
+        self,
+        name: str,
+        over_parquet: Callable[[], object],
+        over_lance: Callable[[], object],
+        memory: WorkerMemory,
     ) -> float:
         """Run both in turn and print the medians; the median seconds over Lance."""
         seconds: tuple[list[float], list[float]] = ([], [])
         for _ in range(self.repetitions):
             for work, times in zip((over_parquet, over_lance), seconds, strict=True):
                 times.append(timed(work)[1])
+            memory.look()
         before, after = (statistics.median(times) for times in seconds)
         ratio = statistics.median(one / other for one, other in zip(*seconds, strict=True))
         self.console.print(

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
-
-SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class WorkerMemory:
-    """The largest resident memory that a Python worker below this process had while the block ran."""
+    """The largest resident memory that a Python worker below this process had when one looked.
+
+    Linux keeps each process's peak, and Spark its workers, so it is enough to look between measurements.
+    """
 
     def __init__(self) -> None:
         self.largest = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> WorkerMemory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(SECONDS_BETWEEN_LOOKS):
-            self.largest = max([self.largest, *map(peak_memory, workers_below(os.getpid()))])
+    def look(self) -> None:
+        self.largest = max([self.largest, *map(peak_memory, workers_below(os.getpid()))])
 
 
 def workers_below(process: int) -> set[int]:

@@ -162,13 +162,19 @@ def test_all_types_are_written_packed(spark: SparkSession, tmp_path: Path, batch
 def test_small_tables_are_read_in_shares(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t.lance"
     rows = 140_000
+    wide = {f"text{n}": ["x"] * rows for n in range(6)}
     lance_sql.write(
-        pa.table({"i": range(rows), "k": [i % 100 for i in range(rows)]}), path, max_rows_per_file=50_000
+        pa.table({"i": range(rows), "k": [i % 100 for i in range(rows)], **wide}),
+        path,
+        max_rows_per_file=50_000,
     )
     lance_sql.open(path).delete("k = 7 OR i < 10")
     frame = table(spark, str(path))
     left = [i for i in range(10, rows) if i % 100 != 7]
     assert frame.rdd.getNumPartitions() == 2
+    assert frame.where("k = 9").rdd.getNumPartitions() == 2
+    # Few bytes are tested in one task.
+    assert frame.where("k = 9").select("i").rdd.getNumPartitions() == 1
     for condition in ("i > 0", "i >= 70000 AND k < 5", "i = 139999", "i < 0", "i % 7 = 0 AND k = 3"):
         wanted = [
             i
@@ -176,6 +182,7 @@ def test_small_tables_are_read_in_shares(spark: SparkSession, tmp_path: Path) ->
             if eval(condition.replace("AND", "and").replace(" = ", " == "), {"i": i, "k": i % 100})
         ]
         assert sorted(row.i for row in frame.where(condition).select("i").collect()) == wanted
+        assert sorted(frame.where(condition).toArrow().column("i").to_pylist()) == wanted
     assert frame.count() == len(left)
     assert [row.i for row in frame.select("i").limit(3).collect()] == [10, 11, 12]
     assert frame.where("k = 9").limit(5).count() == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,8 @@ class Step:
     Columns in `paths` are struct fields, whose nulls only a reader knows.
     """
 
-    def __init__(self, nodes: Collection[Node], paths: AbstractSet[str]) -> None:
+    def __init__(self, nodes: Sequence[Node], paths: AbstractSet[str]) -> None:
+        nodes = _without_implied(nodes)
         self.node = conjunction(nodes)
         self.names = tuple(sorted(columns_of(self.node)))
         self.can_fail = any(_can_fail(node) for node in nodes)
@@ -218,6 +219,20 @@ def _with_paths(filter: Node, schema: Schema) -> Node:
         return node
 
     return rebuilt(filter, as_column)
+
+
+def _without_implied(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Conditions that must all be true, without ``IS NOT NULL`` tests of what another one compares.
+
+    Spark adds such tests to all comparisons, and the kernels do not test for null.
+    """
+    nulls_fail = {node.left for node in nodes if isinstance(node, Comparison)}
+    nulls_fail.update(node.operand for node in nodes if isinstance(node, (In, Match)))
+    return [
+        node
+        for node in nodes
+        if not (isinstance(node, IsNull) and node.negated and node.operand in nulls_fail)
+    ]
 
 
 def _can_fail(node: Node) -> bool:

@@ -19,6 +19,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -144,15 +145,28 @@ final class LanceScanBuilder
     if (limit >= 0) {
       query.put("limit", Integer.toString(limit));
     }
+    int tasks = SharedReads.tasks(facts, options, parallelism, testedWidth());
     return new LanceScan(
         columns,
         readable(),
         facts,
         options,
-        new LanceScan.Asked(
-            PythonSource.with(options, more), query, reads, SharedReads.tasks(facts, options, parallelism)),
+        new LanceScan.Asked(PythonSource.with(options, more), query, reads, tasks),
         pushed,
         limit);
+  }
+
+  /** The width of the columns that are returned or tested, 0 without filters. */
+  private long testedWidth() {
+    if (pushed.isEmpty()) {
+      return 0;
+    }
+    Set<String> names = PushedFilter.columns(pushed);
+    names.addAll(List.of(required.fieldNames()));
+    return Stream.of(columns.fields())
+        .filter(field -> names.contains(field.name()))
+        .mapToLong(field -> field.dataType().defaultSize())
+        .sum();
   }
 
   /** The required columns; the narrowest one if only the number of rows is needed. */

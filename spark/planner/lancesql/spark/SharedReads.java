@@ -13,8 +13,8 @@
  */
 package lancesql.spark;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -42,19 +42,30 @@ final class SharedReads {
   private static final int MAX_TASKS = 4;
   private static final long MAX_BYTES = 128L << 20;
   private static final long ROWS_PER_TASK = 65_536; // as in partitions.py
+  /** What a task tests at least, in bytes of decoded values: a task costs more time than reading so many. */
+  private static final long TESTED_BYTES_PER_TASK = 8L << 20;
   /** Options that say which rows are read, or how they are divided. */
   private static final Set<String> PLANNED = Set.of("filter", "partitions", "partitionbytes", "part");
 
   private List<Object> readFor;
   private PartitionReaderFactory readers;
 
-  /** How many tasks read a version; 0 if Python has to plan them. */
-  static int tasks(TableFacts facts, CaseInsensitiveStringMap options, int parallelism) {
+  /**
+   * How many tasks read a version; 0 if Python has to plan them.
+   *
+   * @param tested the width of the columns that are read for each row to be tested; 0 if all rows are returned,
+   *     which Spark may process for longer than reading them takes
+   */
+  static int tasks(TableFacts facts, CaseInsensitiveStringMap options, int parallelism, long tested) {
     boolean known = facts.version() >= 0 && facts.rows() > 0 && facts.bytes() >= 0;
     if (!known || facts.bytes() > MAX_BYTES || PythonSource.anyOf(options, PLANNED)) {
       return 0;
     }
-    long tasks = Math.max(1, Math.min(parallelism, facts.rows() / ROWS_PER_TASK));
+    long enough = facts.rows() / ROWS_PER_TASK;
+    if (tested > 0) {
+      enough = Math.min(enough, facts.rows() * tested / TESTED_BYTES_PER_TASK);
+    }
+    long tasks = Math.max(1, Math.min(parallelism, enough));
     return tasks > MAX_TASKS ? 0 : (int) tasks;
   }
 
@@ -95,14 +106,11 @@ final class SharedReads {
 
   /** A pickled {@code SharePartition} of reader.py, which has one text. */
   private static byte[] partition(StructType required, Map<String, String> query, int share, int shares) {
-    byte[] text;
-    try {
-      Map<String, Object> told =
-          Map.of("columns", required.json(), "query", query, "share", share, "shares", shares);
-      text = new ObjectMapper().writeValueAsBytes(told);
-    } catch (JsonProcessingException error) {
-      throw new IllegalStateException(error);
-    }
+    ObjectNode told = JsonNodeFactory.instance.objectNode();
+    told.put("columns", required.json()).put("share", share).put("shares", shares);
+    ObjectNode pushed = told.putObject("query");
+    query.forEach(pushed::put);
+    byte[] text = told.toString().getBytes(StandardCharsets.UTF_8);
     ByteArrayOutputStream pickle = new ByteArrayOutputStream();
     pickle.writeBytes(new byte[] {(byte) 0x80, 2}); // the protocol
     pickle.writeBytes("clance_sql.spark.reader\nSharePartition\nX".getBytes(StandardCharsets.US_ASCII));
