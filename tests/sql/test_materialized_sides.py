@@ -82,6 +82,28 @@ def test_small_sides_of_megabytes_get_one_hash_table(tmp_path, plans, monkeypatc
     assert ["CollectLeft" in plan for plan in plans] == [True, False]
 
 
+def test_a_side_of_unknown_size_is_not_built_from(tmp_path, plans):
+    """DataFusion expects a row for each shop, where there are 200 sales of each."""
+    shops, orders, sales = 100, 2_000, 20_000
+    numbers = np.arange(sales)
+    tables = {
+        "shops": {"shop": range(shops), "name": [f"shop {number}" for number in range(shops)]},
+        "sales": {"sold_by": numbers % shops, "sold_in": numbers % orders},
+        "orders": {"order_id": range(orders), "state": ["open", "sent"] * (orders // 2)},
+    }
+    for name, columns in tables.items():
+        lance_sql.write(pa.table(columns), tmp_path / f"{name}.lance")
+    with lance_sql.connect(tmp_path, engine="datafusion") as connection:
+        rows = connection.sql(
+            "SELECT count(*), count(DISTINCT name) FROM shops, sales, orders "
+            "WHERE shop = sold_by AND order_id = sold_in AND state = 'open'"
+        ).fetchall()
+    assert rows == [(sales // 2, shops // 2)]
+    joins = [line for line in str(plans[0]).splitlines() if "HashJoinExec" in line]
+    assert len(joins) == 2
+    assert "on=[(order_id@0, sold_in@" in joins[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [

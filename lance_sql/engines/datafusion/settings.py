@@ -20,6 +20,9 @@ def session_config() -> SessionConfig:
         SessionConfig()
         .with_information_schema(True)
         .set("datafusion.optimizer.hash_join_single_partition_threshold", str(single))
+        # How many rows a join returns is a guess that takes every key for unique: never a reason to build
+        # the table from these rows on one thread.
+        .set("datafusion.optimizer.hash_join_single_partition_threshold_rows", "0")
     )
 
 
