@@ -6,6 +6,7 @@ Importing this package is cheap: pyarrow and the SQL engines are imported at fir
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import LanceError
@@ -61,19 +62,6 @@ _LAZY = {
     "write": ("lance_sql.api", "write"),
 }
 
-#: names in other libraries -> ours, for hints
-_OTHER_NAMES = {
-    "LanceDataset": "Dataset",
-    "execute": "sql",
-    "load": "open",
-    "load_dataset": "open",
-    "query": "sql",
-    "read": "open",
-    "read_table": "open",
-    "write_dataset": "write",
-    "write_table": "write",
-}
-
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
@@ -81,15 +69,22 @@ def __getattr__(name: str) -> Any:
     try:
         module_name, attribute = _LAZY[name]
     except KeyError:
-        usual = _OTHER_NAMES.get(name)
-        hint = f". Use lance_sql.{usual}" if usual else ""
-        raise AttributeError(f"module 'lance_sql' has no attribute {name!r}{hint}", name=name) from None
+        raise _no_attribute(name) from None
     from lance_engine.interrupts import load
 
     module = load(module_name)
     value = module if attribute is None else getattr(module, attribute)
     globals()[name] = value
     return value
+
+
+def _no_attribute(name: str) -> AttributeError:
+    other_names = importlib.import_module("lance_sql.other_names")
+    shown = f"module {__name__!r}"
+    error: AttributeError = other_names.no_attribute(
+        sys.modules[__name__], shown, name, other_names.PACKAGE, __all__
+    )
+    return error
 
 
 def __dir__() -> list[str]:

@@ -120,6 +120,11 @@ def write(
 
     from lance_sql.dataset import Dataset
 
+    if isinstance(data, str | os.PathLike) and not isinstance(uri, str | os.PathLike):
+        raise InvalidArgumentError(
+            f"The location of a dataset must be a path or a URI, not {type(uri).__name__}",
+            remedy=f"The data comes first: lance_sql.write(data, {os.fspath(data)!r})",
+        )
     if isinstance(data, str | os.PathLike) and is_dataset_path(os.fspath(data)):
         data = open(data, storage_options=storage_options)
     return Dataset(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import operator
 import os
+import sys
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,6 +30,7 @@ from lance_sql.display.amounts import counted
 from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.engines.partitions import Partition, TableScanner, partitions
 from lance_sql.engines.table import EngineTable
+from lance_sql.other_names import DATASET, SCAN_OPTIONS, no_attribute
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,6 +44,12 @@ except ImportError:  # DuckDB is missing or of another major version: it then us
 
 #: The file name in the error when native pyarrow code tries to read the dataset.
 _NOT_NATIVE = "a Lance dataset, which pyarrow cannot scan directly: use to_table(), scan() or lance_sql.sql()"
+
+#: Options of pyarrow's scans that do not change which rows they return.
+_PYARROW_OPTIONS = (
+    *("batch_size", "batch_readahead", "fragment_readahead", "fragment_scan_options"),
+    *("use_threads", "cache_metadata", "memory_pool"),
+)
 
 
 class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
@@ -73,6 +82,11 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
         pads.UnionDataset.__init__(self, schema, [native])
 
+    if not TYPE_CHECKING:  # type checkers see the real attributes only
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, "A dataset", name, DATASET, dir(type(self)))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)
 
@@ -90,7 +104,8 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         batch_size: int | None = None,
         **options: Any,
     ) -> TableScanner:
-        """A scan with the methods of a pyarrow scanner. Other scan `options` of pyarrow have no effect."""
+        """A scan with the methods of a pyarrow scanner; pyarrow's options for its threads have no effect."""
+        _check_options(options)
         if isinstance(columns, Mapping):
             raise UnsupportedFeatureError(
                 "Computed columns are not supported by scanner()",
@@ -115,15 +130,27 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         return self.scanner(columns, filter, **options).to_batches()
 
     def head(
-        self, num_rows: int, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
+        self, num_rows: int = 5, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
     ) -> pa.Table:
         """The first `num_rows` rows that pass `filter`."""
+        _check_options(options)
         return self.scan(columns=columns, filter=filter, limit=num_rows).to_table()
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
         """The number of rows that pass `filter`; without a filter, it comes from metadata."""
+        _check_options(options)
         count: int = super().count_rows(filter)
         return count
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.count_rows(), len(self.schema.names)
 
     def to_pandas(self, columns: Sequence[str] | None = None, filter: Any = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame; see `scan`. pandas must be installed."""
@@ -240,6 +267,23 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
             f"<div><b>{html.escape(legible_line(without_secrets(self.uri)))}</b><br>{html.escape(self._summary())}"
             f"<table><tr><th{left}>column</th><th{left}>type</th></tr>{rows}</table></div>"
         )
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in _PYARROW_OPTIONS:
+            instead = SCAN_OPTIONS.get(name, "ds.scan(columns, filter)")
+            raise InvalidArgumentError(f"Unknown option {name!r}", remedy=f"Use {instead}")
+
+
+class _Module(types.ModuleType):
+    """The module, with a hint for users of pylance, who write ``lance.dataset(uri)``."""
+
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        raise InvalidArgumentError("lance_sql.dataset is a module", remedy="Use lance_sql.open(path)")
+
+
+sys.modules[__name__].__class__ = _Module
 
 
 def _reopen(uri: str, version: int, storage_options: Mapping[str, Any] | None) -> Dataset:

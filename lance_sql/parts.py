@@ -17,7 +17,7 @@ from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.versions import find_snapshot
-from lance_engine.write.dataset import storage_version_for
+from lance_engine.write.dataset import check_extension, storage_version_for
 from lance_engine.write.fragments import DATA_FOLDER, data_paths, write_fragments
 from lance_engine.write.options import WriteOptions
 from lance_engine.write.source import check_compatible
@@ -47,6 +47,8 @@ class PartedWrite:
             )
         if mode == "append" and existing is None:
             raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
+        if existing is None:
+            check_extension(store.uri)
         self._read_version = 0 if existing is None else existing.version
         self._extends = mode == "append"
         extended = existing if self._extends else None

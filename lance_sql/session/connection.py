@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
@@ -25,6 +25,7 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
@@ -74,6 +75,11 @@ class Connection:
     ) -> None:
         options = {} if materialize_bytes is None else {"materialize_bytes": materialize_bytes}
         self._set_up(Catalog(directory, storage_options), start(engine, **options))
+
+    if not TYPE_CHECKING:  # type checkers see the real attributes only
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, "A connection", name, CONNECTION, dir(type(self)))
 
     def _set_up(self, catalog: Catalog, engine: Engine, binding: Binding | None = None) -> None:
         self.catalog = catalog

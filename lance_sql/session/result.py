@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Convert, Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
+from lance_sql.other_names import RESULT, no_attribute
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.reporting import reported
 
@@ -57,6 +58,11 @@ class QueryResult:
         self._error: LanceError | None = None
         self._converters: Sequence[Convert | None] = ()
         self._cursor = 0
+
+    if not TYPE_CHECKING:  # type checkers see the real attributes only
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, "A result", name, RESULT, dir(type(self)))
 
     def arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""

@@ -23,7 +23,7 @@ from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.check import check_writable
-from lance_engine.write.dataset import storage_version_for
+from lance_engine.write.dataset import check_extension, storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.options import WriteOptions, ZoneMapForm
 from pyspark.sql.datasource import WriterCommitMessage
@@ -59,6 +59,8 @@ class WriteJob:
         existing = options.latest()
         if existing is not None and options.create:
             raise _exists(existing.uri)
+        if existing is None:
+            check_extension(options.path)
         extended = None if overwrite else existing
         self.read_version = existing.version if existing else 0
         self._files = JobFiles(options, self.read_version)

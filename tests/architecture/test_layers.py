@@ -40,7 +40,7 @@ FLOORS = {
         catalog
         text
         display  progress  full_text  scratch
-        errors
+        errors  other_names
     """,
     "lance_engine": """
         dataset

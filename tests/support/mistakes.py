@@ -64,6 +64,21 @@ PYTHON = (
     "lance_sql.connect(engine='postgres')",
     "lance_sql.open('s3://')",
     "lance_sql.set_memory_limit('lots')",
+    "lance_sql.dataset('sales.lance')",
+    "lance_sql.read_lance('sales.lance')",
+    "lance_sql.write_dataset(sales, 'new.lance')",
+    "lance_sql.read_parquet('sales.parquet')",
+    "lance_sql.torch.LanceDataset('sales.lance')",
+    "lance_sql.opne('sales.lance')",
+    "lance_sql.write(sales, 'sales.parquet')",
+    "lance_sql.write('new.lance', sales)",
+    "ds.to_table(limit=10)",
+    "ds.to_table(with_row_id=True)",
+    "ds.merge_insert('id')",
+    "ds.colums",
+    "ds.iloc[0]",
+    "lance_sql.connect().query('SELECT 1')",
+    "lance_sql.sql('SELECT 1').collect()",
 )
 SQL = (
     "SELECT * FROM 'sale.lance'",
@@ -75,6 +90,7 @@ SQL = (
     "INSERT INTO 'sales.lance' VALUES (1)",
     "DELETE FROM 'sale.lance'",
     "UPDATE 'sales.lance' SET prise = 1",
+    "COPY (SELECT * FROM 'sales.lance') TO 'copy.csv' (FORMAT lance)",
 )
 COMMANDS = (
     "lance-sql inspct sales.lance",
@@ -83,6 +99,7 @@ COMMANDS = (
     "lance-sql take sales.lance 1000000",
     "lance-sql convert sales.lance out.xyz",
     "lance-sql convert 'no/*.csv' new.lance",
+    "lance-sql convert sales.lance copy.parquet --to lance",
     "lance-sql cleanup sales.lance --older-than week",
     'lance-sql "SELECT * FROM sales.lance"',
 )
@@ -161,7 +178,9 @@ def _raised(where: str, text: str, run: Any, *folders: str) -> Mistake:
     except Exception as error:
         kind = type(error)
         name = (
-            kind.__name__ if issubclass(kind, lance_sql.LanceError) else f"{kind.__module__}.{kind.__name__}"
+            kind.__name__
+            if issubclass(kind, lance_sql.LanceError | AttributeError)
+            else f"{kind.__module__}.{kind.__name__}"
         )
         return Mistake(where, text, name, _plain(str(error), *folders))
     return Mistake(where, text, "nothing", "")

@@ -12,6 +12,7 @@ from lance_engine.table.clones import write_clone
 from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import list_versions, open_snapshot
+from lance_engine.write.dataset import check_extension
 
 
 class Branches:
@@ -48,6 +49,7 @@ def shallow_clone(
 ) -> Snapshot:
     """Create a dataset at `uri` from a version of this one, which refers to its files."""
     target = open_store(uri, snapshot.storage_options if storage_options is None else storage_options)
+    check_extension(target.uri)
     source = _at(snapshot, version)
     problem = DatasetExistsError(
         "A dataset already exists at this path", path=target.uri, remedy="Choose another path"

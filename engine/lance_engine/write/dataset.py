@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -33,6 +34,12 @@ from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.inputs import open_source
 from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneMapForm
 from lance_engine.write.source import check_compatible
+
+#: Extensions of files in other formats, which are not names for a dataset.
+_OTHER_EXTENSIONS = (
+    *(".parquet", ".pq", ".orc", ".avro", ".arrow", ".arrows", ".feather", ".ipc"),
+    *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".duckdb"),
+)
 
 WriteMode = Literal["create", "append", "overwrite"]
 
@@ -86,6 +93,8 @@ def write_dataset(
         )
     if mode == "append" and current is None:
         raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
+    if current is None:
+        check_extension(store.uri)
     extended = current if mode == "append" else None
     arrow_schema, batches = open_source(data, None if extended is None else extended.schema.to_arrow())
     total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
@@ -110,6 +119,17 @@ def write_dataset(
         fragments = write_fragments(store, schema, batches, options)
         operation = Overwrite(tuple(fragments), schema)
         return _commit(store, operation, fragments, current, storage_options, created)
+
+
+def check_extension(uri: str) -> None:
+    """InvalidArgumentError if a dataset of this name would look like a file of another format."""
+    extension = os.path.splitext(uri)[1].lower()
+    if extension in _OTHER_EXTENSIONS:
+        raise InvalidArgumentError(
+            f"A Lance dataset cannot be named *{extension}",
+            path=uri,
+            remedy="End the path with .lance. To write a file, use COPY ... TO in SQL, or lance-sql convert",
+        )
 
 
 def _append(

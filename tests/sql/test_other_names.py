@@ -1,0 +1,98 @@
+"""Names and options that users of other libraries know: they exist, or the error says what to use."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lance_sql
+from lance_sql import other_names
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> lance_sql.Dataset:
+    return lance_sql.write({"id": list(range(8)), "name": ["a"] * 8}, tmp_path / "t.lance")
+
+
+def test_columns_shape_and_head_are_those_of_data_frames(dataset: lance_sql.Dataset) -> None:
+    assert dataset.columns == ["id", "name"]
+    assert dataset.shape == (8, 2)
+    assert dataset.delete("id = 1").shape == (7, 2)
+    assert dataset.head().num_rows == 5
+    assert pickle.loads(pickle.dumps(dataset)).shape == copy.copy(dataset).shape == (8, 2)
+
+
+@pytest.mark.parametrize("kind", ["PACKAGE", "DATASET", "CONNECTION", "RESULT"])
+def test_every_listed_name_is_missing_and_its_error_names_another(
+    dataset: lance_sql.Dataset, kind: str
+) -> None:
+    with lance_sql.connect() as connection:
+        owners = {
+            "PACKAGE": lance_sql,
+            "DATASET": dataset,
+            "CONNECTION": connection,
+            "RESULT": connection.sql("SELECT 1"),
+        }
+        for name, instead in getattr(other_names, kind).items():
+            if f"lance_sql.{name}" in sys.modules:
+                continue  # an imported module
+            with pytest.raises(AttributeError) as caught:
+                getattr(owners[kind], name)
+            assert instead in str(caught.value)
+            assert not hasattr(owners[kind], name)
+
+
+@pytest.mark.parametrize("method", ["to_table", "to_batches", "scanner", "head", "count_rows"])
+@pytest.mark.parametrize("option", [*other_names.SCAN_OPTIONS, "blob_handling"])
+def test_options_that_would_be_ignored_are_refused(
+    dataset: lance_sql.Dataset, method: str, option: str
+) -> None:
+    if method == "scanner":
+        assert dataset.scanner(batch_size=3, use_threads=False).to_table().num_rows == 8
+    with pytest.raises(lance_sql.LanceError, match=f"Unknown option '{option}'.*Use"):
+        getattr(dataset, method)(**{option: 1})
+
+
+def test_the_name_of_the_dataset_module_is_no_function() -> None:
+    script = "import lance_sql\ntry: lance_sql.dataset\nexcept AttributeError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "lance_sql.open(path)" in done.stdout
+    module: Any = sys.modules["lance_sql.dataset"]
+    with pytest.raises(TypeError, match=r"lance_sql\.open"):
+        module("x.lance")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.CSV", "x.json", "x.feather", "x.ndjson", "x.duckdb"])
+@pytest.mark.parametrize("mode", ["create", "overwrite"])
+def test_a_dataset_does_not_get_the_name_of_a_file(tmp_path: Path, name: str, mode: Any) -> None:
+    with pytest.raises(lance_sql.LanceError, match=r"\.lance.*COPY"):
+        lance_sql.write({"a": [1]}, tmp_path / name, mode)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clone_and_a_copy_do_not_get_the_name_of_a_file(dataset: lance_sql.Dataset, tmp_path: Path) -> None:
+    with pytest.raises(lance_sql.LanceError, match="cannot be named"):
+        dataset.shallow_clone(str(tmp_path / "x.parquet"))
+    for engine in ("duckdb", "datafusion"):
+        with pytest.raises(lance_sql.LanceError, match="cannot be named"):
+            lance_sql.sql(f"COPY (SELECT 1 AS a) TO '{tmp_path}/x.csv' (FORMAT lance)", engine).arrow()
+    assert [path.name for path in tmp_path.iterdir()] == ["t.lance"]
+
+
+def test_an_existing_dataset_keeps_its_odd_name(tmp_path: Path) -> None:
+    dataset = lance_sql.write({"a": [1]}, tmp_path / "x.lance")
+    moved = Path(dataset.uri).rename(tmp_path / "x.csv")
+    assert lance_sql.write({"a": [2]}, moved, "append").count_rows() == 2
+    assert lance_sql.write({"a": [3]}, moved, "overwrite").count_rows() == 1
+
+
+def test_data_and_path_in_the_wrong_order(tmp_path: Path) -> None:
+    with pytest.raises(lance_sql.LanceError, match="The data comes first"):
+        lance_sql.write(str(tmp_path / "x.lance"), pa.table({"a": [1]}))  # type: ignore[arg-type]
