@@ -5,6 +5,7 @@ Each result row gets its string back: ``['A', 'N', 'R'][1 + number]``. The numbe
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lance_sql.text.tokens import quote
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Fewer rows are grouped in the time that planning a query again takes.
 _LEAST_ROWS: Final = 500_000
+#: Number of texts of which the keys are kept.
+_KEPT_TEXTS: Final = 32
 #: Tables of more fragments are not asked for the values of their columns: each is opened for it.
 _MOST_FRAGMENTS: Final = 256
 
@@ -46,6 +49,25 @@ class NumberedKeys(NamedTuple):
             pieces += [self.original[place:begin], new]
             place = end
         return "".join([*pieces, self.original[place:]])
+
+
+class KnownKeys:
+    """What statements group by, kept for statements that run again over the same dataset."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[weakref.ref[DatasetVersion], NumberedKeys | None]] = {}
+
+    def of(self, statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:
+        """What a statement over a table groups by, if numbers pay; None if not."""
+        place = statement.original, table
+        known = self._known.get(place)
+        if known is not None and known[0]() is dataset:
+            return known[1]
+        found = numbered_keys(statement, table, dataset)
+        if len(self._known) >= _KEPT_TEXTS:
+            self._known.clear()
+        self._known[place] = weakref.ref(dataset), found
+        return found
 
 
 def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:

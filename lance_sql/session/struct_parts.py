@@ -17,7 +17,7 @@ from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
-from lance_sql.session.numbered_keys import numbered_keys
+from lance_sql.session.numbered_keys import KnownKeys
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
 from lance_sql.text.used_fields import UsedFields, used_fields
@@ -52,6 +52,7 @@ class PartTables:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._known_keys = KnownKeys()
         #: the newest last; a dataset is kept so that its id stays unique
         self._tables: OrderedDict[_Key, tuple[str, DatasetVersion]] = OrderedDict()
         #: number of results that may still scan a table, by its name
@@ -125,7 +126,7 @@ class PartTables:
             return None
         read = statement if bound.text == statement.original else Statement(bound.text)
         ((name, dataset),) = bound.datasets.items()
-        found = numbered_keys(read, name, dataset)
+        found = self._known_keys.of(read, name, dataset)
         if found is None or planned().scans != {name: 1} or not self._engine.compares_bytes():
             return None
         table = self._table(dataset, Parts(name, numbered=found.numbered), statement.system_columns)

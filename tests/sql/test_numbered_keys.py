@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lance_sql
+from lance_sql.engines.duckdb import settings as duckdb_settings
 from lance_sql.session import numbered_keys
 from lance_sql.text.grouped_keys import grouped_keys
 from lance_sql.text.tokens import tokenize
@@ -135,6 +136,54 @@ def test_a_collation_compares_more_than_bytes(tmp_path: Path) -> None:
         con.sql("SET default_collation = 'NOCASE'")
         found = con.sql("SELECT flag, state, count(*) FROM t GROUP BY flag, state").arrow()
     assert found.num_rows == 3
+
+
+@pytest.mark.parametrize("change", ["SET", "SET GLOBAL", "PRAGMA"])
+@pytest.mark.parametrize("elsewhere", ["", "cursor", "own"])
+def test_a_collation_is_seen_at_once(tmp_path: Path, change: str, elsewhere: str) -> None:
+    text = "SELECT flag, state, count(*) FROM t GROUP BY flag, state"
+    data = table(nulls=False).set_column(1, "flag", pa.array(["a", "A"] * (ROWS // 2)))
+    lance_sql.write(data, str(tmp_path / "t.lance"))
+    own = duckdb.connect() if elsewhere == "own" else None
+    connect = lance_sql.connect(str(tmp_path)) if own is None else lance_sql.connect(duckdb=own)
+    with connect as con:
+        query = text if own is None else text.replace("FROM t", f"FROM '{tmp_path}/t.lance' AS t")
+        for _ in range(3):
+            assert con.sql(query).arrow().num_rows == 6
+        assert con._parts.names()
+        command = f"{change} default_collation = 'NOCASE'"
+        if own is not None:
+            own.execute(command)
+        elif elsewhere and change != "SET GLOBAL":
+            with con.cursor() as other:  # of which only its own session is changed
+                other.sql(command).fetchall()
+                assert other.sql(query).arrow().num_rows == 3
+            return
+        else:
+            other = con.cursor() if elsewhere else con
+            other.sql(command).fetchall()
+        assert con.sql(query).arrow().num_rows == 3
+        con.sql("RESET GLOBAL default_collation").fetchall()
+        con.sql("RESET default_collation").fetchall()
+        assert con.sql(query).arrow().num_rows == 6
+
+
+def test_settings_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table(nulls=False).set_column(1, "flag", pa.array(["a", "A"] * (ROWS // 2)))
+    lance_sql.write(data, str(tmp_path / "t.lance"))
+    read: list[str] = []
+    original = duckdb_settings.compares_bytes
+
+    def noted(connection: duckdb.DuckDBPyConnection) -> bool:
+        read.append("read")
+        return original(connection)
+
+    monkeypatch.setattr(duckdb_settings, "compares_bytes", noted)
+    with lance_sql.connect(str(tmp_path)) as con:
+        for _ in range(3):
+            con.sql("SELECT flag, state, count(*) FROM t GROUP BY flag, state").fetchall()
+            con.sql("CREATE OR REPLACE VIEW v AS SELECT 1")
+        assert read == ["read"]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

@@ -18,7 +18,7 @@ from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
-from lance_sql.engines.duckdb.settings import compares_bytes, nulls_are_last
+from lance_sql.engines.duckdb.settings import DatabaseSettings, nulls_are_last
 from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -48,7 +48,12 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     capabilities = CAPABILITIES
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None, owned: bool | None = None) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection | None,
+        owned: bool | None = None,
+        settings: DatabaseSettings | None = None,
+    ) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
         self._opened = opening() if connection is None else lambda: connection
@@ -60,6 +65,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         #: what its plans request from tables, and the row counts that they expect
         self._planning = Planning()
         self._runs = Runs()
+        self._settings = settings or DatabaseSettings(own=connection is None)
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
         self.call = Interruptible(lambda: opened().interrupt())
@@ -115,12 +121,13 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         return nulls_are_last(self.connection, descending)
 
     def compares_bytes(self) -> bool:
-        return compares_bytes(self.connection)
+        return self._settings.compares_bytes(self.connection)
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)
 
+        self._settings.runs(text)
         with self.running(self.begin()), self._planning.noted() as planned:
             relation = self.call(lambda: self.connection.sql(text, params=params))
         scans: Counter[str] = Counter()
@@ -235,7 +242,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             self.connection.execute("SELECT 1").fetchall()
 
     def cursor(self) -> DuckDBEngine:
-        engine = DuckDBEngine(self.connection.cursor(), owned=True)
+        engine = DuckDBEngine(self.connection.cursor(), owned=True, settings=self._settings)
         for name, data in self._others.items():
             engine.register_other(name, data)
         return engine
