@@ -8,8 +8,10 @@ import handmade_files as handmade
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pytest
 from handmade_files import Chunk
 from lance_engine import kernels
+from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import encodings21_pb2 as pb
 from native_files import NativeFile
 from reference import bitpacking
@@ -22,15 +24,20 @@ COUNTS = (1, 64, 65, 512, 1300)
 INTEGERS = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 
 
-def file_of(values: Values, chunk_values: int = 1024) -> NativeFile:
-    """A file of one column `value` without nulls, in flat mini-blocks."""
+def file_of(values: Values, chunk_values: int = 1024, dictionary: Values | None = None) -> NativeFile:
+    """A file of one column `value` without nulls, in flat mini-blocks; of codes if there is a dictionary."""
     count = len(values)
     parts = [values[at : at + chunk_values] for at in range(0, count, chunk_values)]
     chunks = [Chunk(len(part), len(part), None, None, handmade.flat(part)) for part in parts]
     page = handmade.mini_block(
-        LevelArrays([Layer.ALL_VALID_ITEM], None, None, count), count, chunks, large=False
+        LevelArrays([Layer.ALL_VALID_ITEM], None, None, count),
+        count,
+        chunks,
+        large=False,
+        dictionary=None if dictionary is None else (handmade.flat(dictionary), len(dictionary)),
     )
-    schema = pa.schema([("value", pa.from_numpy_dtype(values.dtype))])
+    kind = (values if dictionary is None else dictionary).dtype
+    schema = pa.schema([("value", pa.from_numpy_dtype(kind))])
     return NativeFile.in_memory(handmade.make_file(schema, [[page]], count, (2, 1)), schema)
 
 
@@ -116,8 +123,28 @@ def check_set(file: NativeFile, values: Values, chosen: Values) -> None:
         assert found == (expected ^ negate).tolist(), (values.dtype, len(values), len(chosen), negate)
 
 
+def check_codes() -> None:
+    """Codes of few values, which are marked in a word, and of more; a code without a value is an error."""
+    rng = np.random.default_rng(4)
+    for width in (1, 2, 4, 8):
+        for size in (1, 31, 32, 33, 64, 65, 200):
+            dictionary = (np.arange(size) * 7919 % 1000).astype("i4")
+            for count in COUNTS:
+                codes = rng.integers(0, size, count).astype(f"u{width}")
+                codes[-1] = size - 1
+                chosen = rng.choice(dictionary, rng.integers(0, size, endpoint=True))
+                test = kernels.integer_set_test(32, chosen.tobytes(), False)
+                found = file_of(codes, dictionary=dictionary).tested("value", test)
+                assert found == np.isin(dictionary[codes], chosen).tolist(), (width, size, count)
+                wrong = codes.copy()
+                wrong[rng.integers(0, count)] = size if width == 1 else size + 2 ** (8 * width - 8)
+                with pytest.raises(CorruptFileError, match="out of range"):
+                    file_of(wrong, dictionary=dictionary).tested("value", test)
+
+
 def check_all() -> None:
     """All of them, at the level that was chosen when the process began."""
     check_unpacking()
     check_ranges()
     check_sets()
+    check_codes()

@@ -162,7 +162,7 @@ void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overla
       } else {
         const LeafOutput::Mark before = out.mark();
         page.decode_range(source, from, stop, out, scratch);
-        if (kept < count) out.keep(before, own, page.gives_codes());
+        if (kept < count) out.keep(before, own, count, page.gives_codes());
       }
     }
   });

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "decode/narrow.hpp"
+#include "decode/range_test.hpp"
 #include "decode/value_test.hpp"
 
 namespace lance {
@@ -238,6 +239,46 @@ bool Dictionary::gather_narrow(Span indices, unsigned index_width, uint64_t coun
                                 target);
   }
   return fits_;
+}
+
+// Of few values, which pass is a word of bits, which vectors of codes shift.
+template <typename Index>
+void Dictionary::match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const {
+  constexpr uint64_t kMarks = 64;
+  if (count_ > kMarks) {
+    check_indices(indices, count, count_);
+    return append_tests(out, count, [=](uint64_t i) { return passing[indices[i]]; });
+  }
+  uint64_t marks = 0;
+  for (uint64_t i = 0; i < count_; ++i) marks |= static_cast<uint64_t>(passing[i] != 0) << i;
+  const auto is_marked = range_tests().is_marked.of<Index>();
+  bool valid = true;
+  append_blocks(
+      out, count, false,
+      [&](uint64_t i, uint8_t* bytes) {
+        valid &= is_marked(reinterpret_cast<const uint8_t*>(indices + i), marks, static_cast<Index>(count_),
+                           bytes);
+      },
+      [&](uint64_t i) {
+        valid &= indices[i] < count_;
+        return (marks >> (indices[i] % kMarks) & 1) != 0;
+      });
+  check(valid, "a dictionary index is out of range");
+}
+
+void Dictionary::match(Span indices, unsigned index_width, uint64_t count, const uint8_t* passing,
+                       Bits& out) const {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  switch (index_width) {
+    case 1:
+      return match_from(indices.data, count, passing, out);
+    case 2:
+      return match_from(reinterpret_cast<const uint16_t*>(indices.data), count, passing, out);
+    case 4:
+      return match_from(reinterpret_cast<const uint32_t*>(indices.data), count, passing, out);
+    default:
+      return match_from(reinterpret_cast<const uint64_t*>(indices.data), count, passing, out);
+  }
 }
 
 void Dictionary::append_to(LeafValues& out) const {

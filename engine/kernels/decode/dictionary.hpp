@@ -24,12 +24,18 @@ class Dictionary {
   // Throws unless every index has a value.
   void check_codes(Span indices, unsigned index_width, uint64_t count) const;
 
+  // Appends for each index the bit of its value in `passing`, one byte per value; throws unless every index
+  // has a value.
+  void match(Span indices, unsigned index_width, uint64_t count, const uint8_t* passing, Bits& out) const;
+
   // Appends the values, decimals of 128 bits, in 64 bits to `out`; false where some have more bits.
   bool gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const;
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 
  private:
+  template <typename Index>
+  void match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const;
   template <typename Index>
   void gather_from(const Index* indices, uint64_t count, LeafValues& out) const;
   template <typename Index, typename Offset>

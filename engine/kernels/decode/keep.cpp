@@ -119,11 +119,19 @@ LeafOutput::Mark LeafOutput::mark() const {
           narrowed.size()};
 }
 
-void LeafOutput::keep(const Mark& before, RowMask mask, bool has_dictionary) {
-  const uint64_t rows = layers.front().validity.length() - before.rows;
-  for (LayerValues& layer : layers) layer.validity.keep(before.rows, mask);
-  if (narrowed.size() > before.narrowed) return keep_tail(narrowed, before.narrowed, 8, rows, mask);
-  if (coded && has_dictionary) return keep_tail(codes, before.codes, sizeof(int32_t), rows, mask);
+void LeafOutput::keep(const Mark& before, RowMask mask, uint64_t rows, bool has_dictionary) {
+  for (LayerValues& layer : layers) {
+    check(layer.validity.length() - before.rows == rows, "a page has another number of levels than rows");
+    layer.validity.keep(before.rows, mask);
+  }
+  const bool of_codes = coded && has_dictionary;
+  const bool narrow_already = narrowed.size() > before.narrowed;
+  const uint64_t found = of_codes         ? (codes.size() - before.codes) / sizeof(int32_t)
+                         : narrow_already ? (narrowed.size() - before.narrowed) / 8
+                                          : values.length() - before.values;
+  check(found == rows, "a page has another number of values than rows");
+  if (narrow_already) return keep_tail(narrowed, before.narrowed, 8, rows, mask);
+  if (of_codes) return keep_tail(codes, before.codes, sizeof(int32_t), rows, mask);
   values.keep(before.values, before.bytes, mask);
   if (!coded) return;
   codes.shrink_to(before.codes);

@@ -284,8 +284,7 @@ class MiniBlock : public Page {
     Span codes{indices.data.data(), indices.data.size()};
     if (out.test) {
       const auto entries = out.test->entries(*dictionary_, type_);
-      dictionary_->check_codes(codes, d_.index_width, indices.length());
-      match_codes(codes, entries->data(), indices.length(), out.matches);
+      dictionary_->match(codes, d_.index_width, indices.length(), entries->data(), out.matches);
     } else if (out.narrow) {
       out.fits &= dictionary_->gather_narrow(codes, d_.index_width, indices.length(), out.narrowed);
     } else if (out.coded) {
@@ -295,23 +294,6 @@ class MiniBlock : public Page {
       dictionary_->gather(codes, d_.index_width, indices.length(), out.values);
     }
     indices = LeafValues(index_type_, std::move(indices.data));
-  }
-
-  void match_codes(Span codes, const uint8_t* entries, uint64_t count, Bits& out) const {
-    const uint8_t* at = codes.data;
-    switch (d_.index_width) {
-      case 1:
-        return append_tests(out, count, [=](uint64_t i) { return entries[at[i]]; });
-      case 2:
-        return append_tests(out, count,
-                            [=](uint64_t i) { return entries[lance::load<uint16_t>(at + 2 * i)]; });
-      case 4:
-        return append_tests(out, count,
-                            [=](uint64_t i) { return entries[lance::load<uint32_t>(at + 4 * i)]; });
-      default:
-        return append_tests(out, count,
-                            [=](uint64_t i) { return entries[lance::load<uint64_t>(at + 8 * i)]; });
-    }
   }
 
   void decode_values(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out, Indices& indices,

@@ -46,8 +46,8 @@ struct LeafOutput {
     uint64_t rows, values, bytes, codes, narrowed;
   };
   Mark mark() const;
-  // Of the rows since `before`, from one page, keeps only those that `mask`, counted from there, wants.
-  void keep(const Mark& before, RowMask mask, bool has_dictionary);
+  // Of the `rows` since `before`, from one page, keeps only those that `mask`, counted from there, wants.
+  void keep(const Mark& before, RowMask mask, uint64_t rows, bool has_dictionary);
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);
   // Codes into the dictionary whose values begin at `base`.

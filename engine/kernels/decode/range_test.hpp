@@ -17,6 +17,11 @@ using IsAny = void (*)(const uint8_t* values, const T* wanted, unsigned count, u
 template <typename T>
 using HoldsRange = bool (*)(const uint8_t* values, T low, T span);
 
+// One byte each for the bit of `marks` that each of kTestedAtOnce unaligned codes stands for; false where a
+// code is not below `size`, at most 64.
+template <typename T>
+using IsMarked = bool (*)(const uint8_t* codes, uint64_t marks, T size, uint8_t* out);
+
 template <template <typename> typename Test>
 struct PerWidth {
   Test<uint8_t> u8;
@@ -41,6 +46,7 @@ struct RangeTests {
   PerWidth<InRange> in_range;  // low <= value <= low + span, in unsigned arithmetic
   PerWidth<IsAny> is_any;
   PerWidth<HoldsRange> holds_range;
+  PerWidth<IsMarked> is_marked;
 };
 
 // Those of the instruction set that `unpack_table` uses.

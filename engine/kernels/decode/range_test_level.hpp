@@ -39,12 +39,30 @@ bool holds_range(const uint8_t* values, T low, T span) {
   return false;
 }
 
+// In halves of 32 bits, of which twice as many are shifted at once.
+template <typename T>
+bool is_marked(const uint8_t* codes, uint64_t marks, T size, uint8_t* __restrict out) {
+  typedef T Unaligned __attribute__((aligned(1), may_alias));
+  const auto* __restrict at = reinterpret_cast<const Unaligned*>(codes);
+  const auto low = static_cast<uint32_t>(marks), high = static_cast<uint32_t>(marks >> 32);
+  T most = 0;
+  for (unsigned i = 0; i < kTestedAtOnce; ++i) most = at[i] > most ? at[i] : most;
+  uint32_t found[kTestedAtOnce];
+  for (unsigned i = 0; i < kTestedAtOnce; ++i) {
+    const auto code = static_cast<uint32_t>(at[i]);
+    found[i] = (code & 32 ? high : low) >> (code & 31) & 1;
+  }
+  for (unsigned i = 0; i < kTestedAtOnce; ++i) out[i] = static_cast<uint8_t>(found[i]);
+  return most < size;
+}
+
 }  // namespace
 
 extern const RangeTests LANCE_RANGE_TESTS;
 const RangeTests LANCE_RANGE_TESTS = {
     {in_range<uint8_t>, in_range<uint16_t>, in_range<uint32_t>, in_range<uint64_t>},
     {is_any<uint8_t>, is_any<uint16_t>, is_any<uint32_t>, is_any<uint64_t>},
-    {holds_range<uint8_t>, holds_range<uint16_t>, holds_range<uint32_t>, holds_range<uint64_t>}};
+    {holds_range<uint8_t>, holds_range<uint16_t>, holds_range<uint32_t>, holds_range<uint64_t>},
+    {is_marked<uint8_t>, is_marked<uint16_t>, is_marked<uint32_t>, is_marked<uint64_t>}};
 
 }  // namespace lance

@@ -19,10 +19,14 @@ struct RowMask {
   // Calls visit(word, first, size) for the bits of `count` rows, up to 64 at a time.
   template <typename Visit>
   void words(uint64_t count, Visit visit) const {
-    for (uint64_t i = 0; i < count; i += 64) {
-      const uint64_t size = std::min<uint64_t>(count - i, 64);
-      visit(load_bits(bits, offset + i, size), i, size);
+    uint64_t i = 0;
+    const unsigned shift = offset & 7;
+    for (const uint8_t* at = bits + (offset >> 3); i + 64 <= count; i += 64, at += 8) {
+      uint64_t word = load<uint64_t>(at) >> shift;
+      if (shift) word |= static_cast<uint64_t>(at[8]) << (64 - shift);
+      visit(word, i, uint64_t{64});
     }
+    if (i < count) visit(load_bits(bits, offset + i, count - i), i, count - i);
   }
   // Calls visit(row) for each wanted one of `count` rows.
   template <typename Visit>
