@@ -236,13 +236,21 @@ def test_fsst_symbol_table(damage: slice) -> None:
     check_fault(page_of(content), CorruptFileError, schema=STRINGS)
 
 
-def test_dictionary_index_out_of_range() -> None:
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("place", [0, 57, 99])
+@pytest.mark.parametrize("index", ["the last", "one more", "half", "the largest"])
+def test_dictionary_index_out_of_range(bits: int, place: int, index: str) -> None:
     arrays = LevelArrays([Layer.ALL_VALID_ITEM], None, None, 100)
-    indices = (np.arange(100) % 4).astype(np.uint8)
+    indices = (np.arange(100) % 3).astype(f"<u{bits // 8}")
+    numbers = {"the last": 2, "one more": 3, "half": 2 ** (bits - 1), "the largest": 2**bits - 1}
+    indices[place] = numbers[index]
     dictionary = (handmade.variable_block([b"a", b"b", b"c"], 32), 3)
     chunks = [Chunk(100, 100, None, None, handmade.flat(indices))]
     page = handmade.mini_block(arrays, 100, chunks, large=False, dictionary=dictionary)
-    check_fault(page, CorruptFileError, "index", STRINGS)
+    if index == "the last":
+        assert read(page, STRINGS).column("value").to_pylist() == ["abc"[each] for each in indices]
+    else:
+        check_fault(page, CorruptFileError, "index", STRINGS)
 
 
 def test_definition_level_without_meaning() -> None:

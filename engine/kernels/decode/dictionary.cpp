@@ -98,16 +98,27 @@ void Dictionary::read_strings(Span block) {
 
 namespace {
 
-// The largest index decides once whether all are in range; the copies then run unchecked.
+// Whether all are in range is decided once; the copies then run unchecked. `limit` is at most 2^31.
 template <typename Index>
 void check_indices(const Index* indices, uint64_t count, uint64_t limit) {
-  Index largest = 0;
-  for (uint64_t i = 0; i < count; ++i) largest = std::max(largest, indices[i]);
-  check(count == 0 || largest < limit, "a dictionary index is out of range");
+  bool inside;
+  if constexpr (sizeof(Index) >= 4) {
+    // The highest bit is set only where an index lacks it and is below the limit: without a comparison, for
+    // which not every processor has an instruction.
+    Index below = static_cast<Index>(~Index{0});
+    for (uint64_t i = 0; i < count; ++i) below &= (indices[i] - static_cast<Index>(limit)) & ~indices[i];
+    inside = below >> (8 * sizeof(Index) - 1);
+  } else {
+    Index largest = 0;
+    for (uint64_t i = 0; i < count; ++i) largest = std::max(largest, indices[i]);
+    inside = count == 0 || largest < limit;
+  }
+  check(inside, "a dictionary index is out of range");
 }
 
 template <typename Index, size_t Width>
 void gather_fixed(const Index* indices, uint64_t count, const uint8_t* values, uint8_t* out) {
+#pragma GCC unroll 8
   for (uint64_t i = 0; i < count; ++i)
     std::memcpy(out + i * Width, values + uint64_t{indices[i]} * Width, Width);
 }

@@ -70,6 +70,7 @@ bool UniformBlock::uniform(uint64_t end) const {
     const uint32_t expected = Layout::kValue | uint32_t{layout.token()} << 16;
     const uint8_t* at = block_.data + Layout::kRecords + Literals;
     uint32_t wrong = 0;
+#pragma GCC unroll 8
     for (uint64_t i = 0; i < records; ++i) wrong |= load<uint32_t>(at + i * layout.stride()) ^ expected;
     return !(wrong & 0xFFFFFF);
   });
@@ -95,6 +96,7 @@ void UniformBlock::decode(uint64_t begin, uint64_t end, uint8_t* out) const {
   visit_records(begin, end, [&]<unsigned Literals>(const uint8_t* at, uint64_t records) {
     constexpr uint64_t stride = Layout{Literals}.stride();
     const uint64_t low = low_, high = high_;
+#pragma GCC unroll 8
     for (uint64_t i = 0; i < records; ++i) {
       store(out + 16 * i, (load<uint64_t>(at + i * stride) & mask_of(Literals)) | low);
       store(out + 16 * i + 8, high);
@@ -117,6 +119,7 @@ bool UniformBlock::narrow(uint64_t begin, uint64_t end, uint8_t* out) const {
     constexpr uint64_t stride = Layout{Literals}.stride();
     const uint64_t low = low_, high = high_;
     if constexpr (Literals < 8) excess |= high ^ extension(low);
+#pragma GCC unroll 8
     for (uint64_t i = 0; i < records; ++i) {
       const uint64_t value = (load<uint64_t>(at + i * stride) & mask_of(Literals)) | low;
       if constexpr (Literals == 8) excess |= high ^ extension(value);
