@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lance_engine.operations.tags import Tags
     from lance_engine.operations.values import Compiler, Value
     from lance_engine.progress import ProgressOption
-    from lance_engine.scan.extremes import Extremes
+    from lance_engine.scan.extremes import Extremes, Known
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
@@ -373,6 +373,12 @@ class DatasetVersion:
         from lance_engine.scan.extremes import min_max
 
         return min_max(self.snapshot, self._reader, column)
+
+    def known_extremes(self, column: str) -> Known | None:
+        """The min, max and number of nulls of a column from zone maps; None if rows have to be read."""
+        from lance_engine.scan.extremes import known
+
+        return known(self.snapshot, self._reader, column)
 
     def dictionary_columns(self) -> list[str]:
         """String columns that are stored as dictionaries, according to the first fragment."""

@@ -28,6 +28,7 @@ from lance_sql.spark.places import places
 from lance_sql.spark.procedures import call, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
+from lance_sql.spark.summaries import summaries
 from lance_sql.spark.types import check_storable, spark_schema, stored_schema
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
@@ -264,4 +265,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Options, Mapping[str, Any]], Mapping[str
     "alter": _alter,
     "delete": _delete,
     "call": _call,
+    "summaries": summaries,
 }

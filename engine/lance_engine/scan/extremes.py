@@ -33,8 +33,38 @@ class Extremes(NamedTuple):
     maximum: pa.Scalar
 
 
+class Known(NamedTuple):
+    """The extremes of a column from zone maps, and its number of nulls if that is known too."""
+
+    extremes: Extremes
+    nulls: int | None
+
+
 def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
     """The extremes of a top-level column over all rows that are not deleted."""
+    found, splits = _from_zones(snapshot, reader_for, column)
+    if splits:
+        kind = found.minimum.type
+        scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
+        bounds = [pa.array(list(found), kind)]
+        for batch in scan.to_batches():
+            values = batch.column(0)
+            values = values if values.type == kind else pc.cast(values, kind)
+            bounds.append(pa.array(list(_extremes([values], kind)), kind))
+        found = _extremes(bounds, kind)
+    return found
+
+
+def known(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Known | None:
+    """The extremes and nulls of a top-level column without reading rows; None if its extremes are unknown."""
+    found, splits = _from_zones(snapshot, reader_for, column)
+    return None if splits else Known(found, _known_nulls(snapshot, reader_for, column))
+
+
+def _from_zones(
+    snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str
+) -> tuple[Extremes, list[ScanSplit]]:
+    """The extremes of the zones that have exact bounds, and ranges of other rows that may exceed them."""
     field = snapshot.schema.field(column)
     kind = value_type(arrow_field(snapshot.schema, column).type)
     if not is_comparable(kind):
@@ -57,30 +87,41 @@ def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], col
             unsure.append((split, zone_map.minimum[zone], zone_map.maximum[zone]))
     found = _extremes(bounds, kind)
     # Zones without exact bounds only matter if they may exceed the known extremes.
-    splits = [split for split, low, high in unsure if _may_extend(found, low, high)]
-    if splits:
-        scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
-        bounds = [pa.array(list(found), kind)]
-        for batch in scan.to_batches():
-            values = batch.column(0)
-            values = values if values.type == kind else pc.cast(values, kind)
-            bounds.append(pa.array(list(_extremes([values], kind)), kind))
-        found = _extremes(bounds, kind)
-    return found
+    return found, [split for split, low, high in unsure if _may_extend(found, low, high)]
+
+
+def _known_nulls(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> int | None:
+    """The number of nulls in rows that are not deleted; None if deleted rows may be among those counted."""
+    field = snapshot.schema.field(column)
+    nulls = 0
+    for fragment in snapshot.fragments:
+        reader = reader_for(fragment.id)
+        if not reader.is_stored(field):
+            nulls += snapshot.live_rows(fragment)
+            continue
+        zone_map = reader.zone_map(field, column) if field.is_leaf else None
+        if zone_map is None:
+            return None
+        here = int(np.sum(zone_map.null_count))
+        if here and reader.deleted() is not None:
+            return None
+        nulls += here
+    return nulls
 
 
 def _exact_zones(zone_map: ZoneMap, deleted: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.bool_]:
     """Zones whose bounds are values of rows that are not deleted."""
     exact: npt.NDArray[np.bool_] = np.ones(zone_map.zones, dtype=np.bool_)
     kind = zone_map.minimum.type
-    if not zone_map.nan_order_known:
-        # Written by others: it is unknown whether strings were truncated, and how NaN affects bounds.
-        if is_text(kind) or is_bytes(kind) or pa.types.is_floating(kind):
-            exact[:] = False
-    elif is_text(kind) or is_bytes(kind):
-        for bound in (zone_map.minimum, zone_map.maximum):
-            short = pc.fill_null(pc.less(pc.binary_length(bound), _CUT_BYTES), False)
-            exact &= to_numpy(short) | (zone_map.null_count == zone_map.lengths)
+    # Written by others: it is unknown whether strings were truncated, and how NaN affects bounds.
+    if not zone_map.nan_order_known and (is_text(kind) or is_bytes(kind) or pa.types.is_floating(kind)):
+        exact[:] = False
+    for bound in (zone_map.minimum, zone_map.maximum):
+        if is_text(kind) or is_bytes(kind):
+            held = to_numpy(pc.fill_null(pc.less(pc.binary_length(bound), _CUT_BYTES), False))
+        else:
+            held = to_numpy(pc.is_valid(bound))
+        exact &= held | (zone_map.null_count == zone_map.lengths)
     if deleted is not None:
         exact[deleted // zone_map.rows_per_zone] = False
     return exact

@@ -52,6 +52,11 @@ def test_against_all_rows(seed: int, tmp_path: Path) -> None:
         found = dataset.min_max(name)
         expected = _expected(dataset.scan([name]).to_table()[name].to_pylist())
         assert [str(bound.as_py()) for bound in found] == [str(bound) for bound in expected], name
+        known = dataset.known_extremes(name)
+        if known is not None:
+            assert str(known.extremes) == str(found), name
+            nulls = dataset.scan([name]).to_table()[name].null_count
+            assert known.nulls in (None, nulls), name
 
 
 def test_zone_maps_alone_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

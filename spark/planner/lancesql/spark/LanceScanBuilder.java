@@ -14,7 +14,6 @@
 package lancesql.spark;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -22,18 +21,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
-import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.sources.Filter;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -51,7 +45,8 @@ final class LanceScanBuilder
   private final List<Filter> pushed = new ArrayList<>();
   private StructType required;
   private int limit = -1;
-  private int counts;
+  private Aggregation asked;
+  private KnownRows known;
 
   LanceScanBuilder(
       StructType columns, TableFacts facts, CaseInsensitiveStringMap options, SharedReads reads) {
@@ -100,44 +95,36 @@ final class LanceScanBuilder
 
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    return countsRows(aggregation);
+    return pushAggregation(aggregation);
   }
 
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    counts = countsRows(aggregation) ? aggregation.aggregateExpressions().length : 0;
-    return counts > 0;
-  }
-
-  /** {@code count(*)} of all rows, from the manifest. */
-  private boolean countsRows(Aggregation aggregation) {
-    AggregateFunc[] functions = aggregation.aggregateExpressions();
-    return facts.rows() >= 0
-        && pushed.isEmpty()
-        && !options.containsKey("filter")
-        && aggregation.groupByExpressions().length == 0
-        && functions.length > 0
-        && Stream.of(functions).allMatch(CountStar.class::isInstance);
-  }
-
-  @Override
-  public Scan build() {
-    if (counts > 0) {
-      StructType schema = new StructType();
-      for (int i = 0; i < counts; i++) {
-        schema = schema.add("count(*)", DataTypes.LongType, false);
-      }
-      InternalRow row = new GenericInternalRow(Collections.nCopies(counts, (Object) facts.rows()).toArray());
-      String description = "lance version " + facts.version() + ", rows counted by the manifest";
-      return new KnownRows(schema, new InternalRow[] {row}, description);
+    if (pushed.isEmpty() && !PythonSource.anyOf(options, Set.of("filter")) && !aggregation.equals(asked)) {
+      asked = aggregation;
+      known = new KnownAggregates(columns, facts, pinned()).row(aggregation).orElse(null);
     }
-    int parallelism = SparkContext.getOrCreate().defaultParallelism();
+    return known != null;
+  }
+
+  /** The options, with the version that was current when the table was loaded. */
+  private CaseInsensitiveStringMap pinned() {
     Map<String, String> more = new HashMap<>();
-    more.put("parallelism", Integer.toString(parallelism));
     if (facts.version() >= 0) {
       Stream.of("tag", "as_of").forEach(name -> more.put(name, null));
       more.put("version", Long.toString(facts.version()));
     }
+    return PythonSource.with(options, more);
+  }
+
+  @Override
+  public Scan build() {
+    if (known != null) {
+      return known;
+    }
+    int parallelism = SparkContext.getOrCreate().defaultParallelism();
+    CaseInsensitiveStringMap all =
+        PythonSource.with(pinned(), Map.of("parallelism", Integer.toString(parallelism)));
     Map<String, String> query = new HashMap<>();
     if (!pushed.isEmpty()) {
       query.put("pushed_filters", PushedFilter.text(pushed));
@@ -151,7 +138,7 @@ final class LanceScanBuilder
         readable(),
         facts,
         options,
-        new LanceScan.Asked(PythonSource.with(options, more), query, reads, tasks),
+        new LanceScan.Asked(all, query, reads, tasks),
         pushed,
         limit);
   }
