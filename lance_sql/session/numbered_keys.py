@@ -6,13 +6,17 @@ Each result row gets its string back: ``['A', 'N', 'R'][1 + number]``. The numbe
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lance_sql.session.wrapped_query import WrappedQuery
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
+    from lance_sql.engines.base import PlannedQuery
+    from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.grouped_keys import GroupedKeys
     from lance_sql.text.statement import Statement
 
@@ -68,6 +72,28 @@ class KnownKeys:
             self._known.clear()
         self._known[place] = weakref.ref(dataset), found
         return found
+
+
+class NumberedQuery(WrappedQuery):
+    """A query that groups by numbers; if different strings are equal by then, `plain` runs instead."""
+
+    def __init__(
+        self, numbered: PlannedQuery, plain: PlannedQuery, compares_bytes: Callable[[], bool]
+    ) -> None:
+        super().__init__(numbered)
+        self._numbered = numbered
+        self._plain = plain
+        self._compares_bytes = compares_bytes
+
+    @property
+    def scans(self) -> Mapping[str, int]:
+        return self._numbered.scans
+
+    def columns(self) -> list[tuple[str, str]]:
+        return self._numbered.columns()
+
+    def prepare(self, run: StatementRun) -> None:
+        self._query = self._numbered if self._compares_bytes() else self._plain
 
 
 def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:

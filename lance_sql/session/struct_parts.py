@@ -69,7 +69,8 @@ class PartTables:
 
         Pass its tables to `release` when it cannot run any more.
         """
-        found = self._replaced(statement, bound, planned)
+        grouped = self._grouped(statement, bound, planned)
+        found = grouped or self._without_fields(statement, bound, planned)
         if found is None:
             return None
         text, names = found
@@ -81,15 +82,16 @@ class PartTables:
             return None
         for name in names:
             self._users[name] = self._users.get(name, 0) + 1
+        if grouped is not None:
+            from lance_sql.session.numbered_keys import NumberedQuery
+
+            other = NumberedQuery(other, planned(), self._engine.compares_bytes)
         return QueryOfParts(text, other, names)
 
-    def _replaced(
+    def _without_fields(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
     ) -> tuple[str, list[str]] | None:
-        """The text of a statement over other tables, and the names of these."""
-        grouped = self._grouped(statement, bound, planned)
-        if grouped is not None:
-            return grouped
+        """The text of a statement over tables without unused fields, and the names of these."""
         datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
         if not datasets:
             return None

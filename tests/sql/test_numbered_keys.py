@@ -186,6 +186,22 @@ def test_settings_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert read == ["read"]
 
 
+@pytest.mark.parametrize("first", ["", "NOCASE"])
+def test_a_collation_may_change_before_the_query_runs(tmp_path: Path, first: str) -> None:
+    data = table(nulls=False)
+    data = data.set_column(1, "flag", pa.array(["a", "A"] * (ROWS // 2)))
+    lance_sql.write(data, str(tmp_path / "t.lance"))
+    then = "NOCASE" if not first else ""
+    with lance_sql.connect(str(tmp_path)) as con:
+        con.sql(f"SET default_collation = '{first}'")
+        planned = con.sql("SELECT flag, state, count(*) FROM t GROUP BY flag, state")
+        streamed = con.sql("SELECT flag, state, count(*) FROM t GROUP BY flag, state")
+        con.sql(f"SET default_collation = '{then}'")
+        groups = 3 if then else 6
+        assert planned.arrow().num_rows == groups
+        assert sum(batch.num_rows for batch in streamed.reader()) == groups
+
+
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     flags=st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_size=6),
