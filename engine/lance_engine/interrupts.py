@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import signal
 import threading
@@ -33,7 +34,7 @@ def load(module: str) -> ModuleType:
     """
     found = _loaded.get(module)
     if found is None:
-        with _interrupted_later():
+        with _interrupted_later(), _collected_later():
             found = _loaded[module] = importlib.import_module(module)
     return found
 
@@ -60,6 +61,19 @@ def _interrupted_later() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
         if seen:
             handler(*seen[-1])
+
+
+@contextmanager
+def _collected_later() -> Iterator[None]:
+    """Without garbage collection: modules stay, and looking for garbage among them takes time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 _loaded: dict[str, ModuleType] = {}

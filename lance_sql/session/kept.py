@@ -8,6 +8,7 @@ result of it is alive.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections import deque
 from typing import Final
@@ -67,12 +68,16 @@ def keep(session: Connection) -> None:
 
 
 def _close_all() -> None:
-    """Before a fork: the threads of a database do not exist in the child, which would crash when it ends."""
+    """Before a fork: the threads of a database do not exist in the child, which would crash when it ends.
+
+    And at exit: databases that are deleted after their modules make DuckDB complain of leaks.
+    """
     while _kept:
         session = _kept.popleft()
         if session.is_idle:
             session.close()
 
 
+atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_all)

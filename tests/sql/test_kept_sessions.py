@@ -209,3 +209,10 @@ def test_sessions_leave_no_threads(path: str) -> None:
     for thread in added[1:]:  # the last session may still be alive
         thread.join(60)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("end", ["", "result = lance_sql.sql('SELECT 8')", "import sys; sys.exit(0)"])
+def test_a_program_ends_in_silence(end: str) -> None:
+    code = f"import duckdb, lance_sql\nprint(lance_sql.sql('SELECT 7').fetchall())\n{end}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "[(7,)]\n", "")
