@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import fuzz_decoders
 import fuzz_json
 import fuzz_layouts
 import fuzz_parsers
@@ -17,6 +18,7 @@ from fuzz_loop import Target
 from native_files import NativeFile
 
 TARGETS = [
+    *fuzz_decoders.TARGETS,
     *fuzz_layouts.TARGETS,
     *fuzz_tables.TARGETS,
     *fuzz_searches.TARGETS,

@@ -67,6 +67,7 @@ def preloads() -> str:
 
 def targets() -> dict[str, Target]:
     sys.path.append(str(SUPPORT))
+    import fuzz_decoders
     import fuzz_json
     import fuzz_layouts
     import fuzz_parsers
@@ -77,7 +78,7 @@ def targets() -> dict[str, Target]:
     import fuzz_words
 
     searching = (fuzz_searches, fuzz_vectors, fuzz_words)
-    modules = (fuzz_layouts, fuzz_tables, *searching, fuzz_json, fuzz_parsers, fuzz_random)
+    modules = (fuzz_decoders, fuzz_layouts, fuzz_tables, *searching, fuzz_json, fuzz_parsers, fuzz_random)
     return {target.name: target for module in modules for target in module.TARGETS}
 
 

@@ -43,6 +43,7 @@ class NativeFile:
         self.rows = self.reader.descriptor.length
         builder = FieldBuilder(find, self.rows)
         self._fields = [builder.build(field) for field in fields.fields]
+        self._build_coded = lambda: builder.build(fields.fields[0], coded=True)
         self._columns = kernels.Columns(self._fields)
         self._leaves = builder.leaves.get(self.reader, [])
         self._decoded_schema = pa.schema(
@@ -83,6 +84,23 @@ class NativeFile:
         schema = pa.schema([(column, pa.bool_())])
         found: list[bool | None] = self._decode([(0, self.rows)], decode, schema)[column].to_pylist()
         return found
+
+    def narrowed(self) -> pa.ChunkedArray:
+        """The decimals of the first column in 64 bits, as integers."""
+        return self._first(kernels.Columns(self._fields[:1]).narrowed([0]), pa.int64())
+
+    def numbered(self, values: Sequence[bytes]) -> pa.ChunkedArray:
+        """The strings of the first column as their places in `values`."""
+        with self.reader.placed():
+            columns = kernels.Columns([self._build_coded()]).numbered(0, values)
+        assert columns is not None, "the column has no strings"
+        return self._first(columns, pa.uint8())
+
+    def _first(self, columns: kernels.Columns, kind: pa.DataType) -> pa.ChunkedArray:
+        def decode(overlays: Any) -> kernels.DecodedBatch:
+            return columns.decode_range(0, self.rows, overlays)
+
+        return self._decode([(0, self.rows)], decode, pa.schema([("first", kind)])).column(0)
 
     def _decode(
         self,
