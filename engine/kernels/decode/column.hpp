@@ -76,7 +76,8 @@ class Field {
                               Scratch& scratch) const = 0;
   // Whether selections may have a mask.
   virtual bool takes_masks() const { return false; }
-  // The same field, whose values are the outcome of a test; null if it cannot be tested while decoding.
+  // The same field, or the only value below structs of one field each, of which comes the outcome of a test;
+  // null if it cannot be tested while decoding.
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
   // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
   virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }

@@ -105,9 +105,30 @@ ArrayBuilder export_numbers(LeafOutput& output, const Numbers& numbers) {
   return array;
 }
 
+Validity both_valid(Validity& one, Validity& other) {
+  Validity found;
+  const RowMask wanted{other.bits().data(), 0};
+  wanted.words(one.length(), [&](uint64_t word, uint64_t first, uint64_t size) {
+    word &= load_bits(one.bits().data(), first, size);
+    found.append_word(word, size, size - static_cast<uint64_t>(std::popcount(word)));
+  });
+  return found;
+}
+
+// Which values are not null themselves, nor in a struct that is.
+Validity all_valid(std::vector<LayerValues>& layers) {
+  Validity found = std::move(layers.front().validity);
+  for (size_t i = 1; i < layers.size(); ++i) {
+    Validity& above = layers[i].validity;
+    check(above.length() == found.length(), "the levels of a struct and of its field disagree");
+    if (above.null_count()) found = found.null_count() ? both_valid(found, above) : std::move(above);
+  }
+  return found;
+}
+
 // What a test of the values gave.
 ArrayBuilder export_matches(LeafOutput& output) {
-  Validity& validity = output.layers.front().validity;
+  Validity validity = all_valid(output.layers);
   check(validity.length() == output.matches.length(), "the levels and the values of a page disagree");
   ArrayBuilder array(output.matches.length());
   array.add_validity(validity);
@@ -116,7 +137,6 @@ ArrayBuilder export_matches(LeafOutput& output) {
 }
 
 ArrayBuilder export_leaf(LeafOutput& output) {
-  if (output.test) return export_matches(output);
   if (output.coded) return export_codes(output);
   if (output.narrow) return export_narrowed(output);
   LeafValues& values = output.values;
@@ -239,8 +259,9 @@ StructuralField::StructuralField(NodePtr root, bool coded) : root_(std::move(roo
 }
 
 FieldPtr StructuralField::tested(ValueTestPtr test) const {
-  const Node& node = *root_;
-  if (node.kind != Node::Kind::kLeaf || !node.packed.empty() || !test->fits(node.leaf->type()))
+  const Node* node = root_.get();
+  while (node->kind == Node::Kind::kStruct && node->children.size() == 1) node = node->children.front().get();
+  if (node->kind != Node::Kind::kLeaf || !node->packed.empty() || !test->fits(node->leaf->type()))
     return nullptr;
   auto field = std::make_shared<StructuralField>(root_, false);
   field->test_ = std::move(test);
@@ -303,6 +324,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     array.narrow_decimals();
     return array;
   }
+  if (test_) return export_matches(outputs.front());
   if (numbers_) return export_numbers(outputs.front(), *numbers_);
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());

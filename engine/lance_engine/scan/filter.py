@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -51,18 +50,15 @@ _PASSING_OTHERWISE = 0.4
 
 
 class Step:
-    """Conditions on the same columns, tested together, and the number of rows that passed so far.
+    """Conditions on the same columns, tested together, and the number of rows that passed so far."""
 
-    Columns in `paths` are struct fields, whose nulls only a reader knows.
-    """
-
-    def __init__(self, nodes: Sequence[Node], paths: AbstractSet[str]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         nodes = _without_implied(nodes)
         self.node = conjunction(nodes)
         self.names = tuple(sorted(columns_of(self.node)))
         self.can_fail = any(_can_fail(node) for node in nodes)
         #: the conditions in the form that kernels test while decoding, if possible
-        self.native = native_tests(tuple(nodes)) if paths.isdisjoint(self.names) else None
+        self.native = native_tests(tuple(nodes))
         self.cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
@@ -87,17 +83,15 @@ class FilterSteps:
     """
 
     def __init__(self, filter: Node, schema: Schema) -> None:
-        own = columns_of(filter)
         filter = _with_paths(filter, schema)
-        paths = columns_of(filter) - own
         grouped: dict[frozenset[str], list[Node]] = {}
         self._fallible: list[Step] = []
         for node in conjuncts(filter):
             if _can_fail(node):
-                self._fallible.append(Step([node], paths))
+                self._fallible.append(Step([node]))
             else:
                 grouped.setdefault(frozenset(columns_of(node)), []).append(node)
-        self._steps = [Step(nodes, paths) for nodes in grouped.values()]
+        self._steps = [Step(nodes) for nodes in grouped.values()]
         self.names = tuple(sorted(columns_of(filter)))
 
     @property

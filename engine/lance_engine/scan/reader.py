@@ -17,7 +17,7 @@ from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns
-from lance_engine.scan.paths import field_path
+from lance_engine.scan.paths import field_path, narrowed
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import FragmentRows
@@ -156,9 +156,10 @@ class RowsReader(ABC):
     def _tested(self, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Decoders | None:
         fields = []
         for column, test in tests.values():
-            field = self.field(column)
+            path = field_path(self._snapshot.schema, column)
+            field = narrowed(path)
             # The kernels would test binary JSON instead of its text.
-            if not self.is_stored(field) or field.is_json:
+            if self._layout.stored(field) != field or path[-1].is_json:
                 return None
             built = self.built(field)
             decoder = built.decoder.tested(test)
