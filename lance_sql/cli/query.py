@@ -120,7 +120,7 @@ def query_command(
                 page = plan.picture() if output.endswith((".html", ".htm")) else f"{plan}\n"
                 Path(output).write_text(page, encoding="utf-8")
             return
-        _run(connection, text, chosen, output, max_rows, metrics, as_json)
+        run_statements(connection, text, chosen, output, max_rows, metrics=metrics, as_json=as_json)
 
 
 def _statement(sql: str | None, file: str | None) -> str:
@@ -159,15 +159,17 @@ def apply_settings(connection: Connection, settings: dict[str, str]) -> None:
         connection.sql(f"SET {key} = '{quoted}'").arrow()
 
 
-def _run(
+def run_statements(
     connection: Connection,
     text: str,
     format: str,
     output: str | None,
     max_rows: int,
-    metrics: bool,
-    as_json: bool,
+    *,
+    metrics: bool = False,
+    as_json: bool = False,
 ) -> None:
+    """Run the statements in `text` and write their results, or the last one, as `query_command` describes."""
     from lance_sql.cli.output import opened, write_rows
     from lance_sql.text.script import split
 

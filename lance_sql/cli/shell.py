@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import is_dataset, storage_option
-from lance_sql.cli.query import apply_settings, directory_option, engine_option, set_option
+from lance_sql.cli.query import apply_settings, directory_option, engine_option, run_statements, set_option
 
 
 @click.command("shell")
@@ -49,6 +50,13 @@ def shell_command(
         if directory is not None:
             raise click.UsageError("Pass the directory either as an argument or with -d, not both.")
         directory = os.path.dirname(place.rstrip("/")) or "." if is_dataset(place) else place
+    from lance_sql.api import connect
+
+    if not sys.stdin.isatty():  # statements from a file or another program
+        with connect(directory, engine, storage_options=storage_options or None) as connection:
+            apply_settings(connection, settings)
+            run_statements(connection, sys.stdin.read(), "table", None, max_rows)
+        return
     try:
         import prompt_toolkit  # noqa: F401
         import pygments  # noqa: F401
@@ -58,7 +66,6 @@ def shell_command(
         raise LanceError(
             f"The shell needs the package {error.name}", remedy="Install it: pip install 'lance-sql[shell]'"
         ) from None
-    from lance_sql.api import connect
     from lance_sql.shell.loop import Shell
 
     def connected(name: str) -> object:

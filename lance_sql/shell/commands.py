@@ -8,6 +8,7 @@ import click
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, LanceError
 from lance_engine.legible import legible_line, without_secrets
+from lance_engine.spelling import nearest
 
 from lance_sql.display.tables import text_table
 
@@ -36,13 +37,46 @@ _WORDS = {
     ".tables": "\\d",
 }
 
+#: commands of other shells that have no equivalent command -> what to do instead
+_ELSEWHERE = {
+    ".columns": "Use \\d TABLE",
+    ".databases": "Use SHOW DATABASES;",
+    ".echo": "Use lance-sql -f FILE to run a file",
+    ".headers": "lance-sql --format csv prints other formats",
+    ".import": "Use COPY table FROM 'file.csv';",
+    ".indexes": "Use lance-sql inspect PATH",
+    ".maxrows": "Use \\rows N",
+    ".mode": "lance-sql --format csv prints other formats",
+    ".open": "Use ATTACH 'directory' AS name (TYPE lance); or lance-sql shell DIRECTORY",
+    ".output": "lance-sql -o FILE writes results to a file",
+    ".once": "lance-sql -o FILE writes results to a file",
+    ".print": "Use SELECT 'text';",
+    ".read": "Use lance-sql -f FILE to run a file",
+    ".schema": "Use \\d TABLE",
+    ".timer": "Use \\timing",
+    "\\c": "Use lance-sql shell DIRECTORY",
+    "\\copy": "Use COPY table TO 'file.csv';",
+    "\\d+": "Use \\d TABLE",
+    "\\di": "Use lance-sql inspect PATH",
+    "\\dn": "Use SHOW DATABASES;",
+    "\\e": "Press the up key to change the last statement",
+    "\\h": "Use \\?",
+    "\\i": "Use lance-sql -f FILE to run a file",
+    "\\l": "Use SHOW DATABASES;",
+    "\\o": "lance-sql -o FILE writes results to a file",
+    "\\x": "lance-sql --format json prints rows as JSON",
+}
+
 
 def as_command(text: str) -> str | None:
     """The command in `text`, None if it is SQL."""
     text = text.strip()
-    word = text.rstrip("; ").lower()
+    word = text.rstrip("; ").removesuffix("()").lower()
     if word in _WORDS:
         return _WORDS[word]
+    first = word.partition(" ")[0]
+    if first in (".help", ".tables"):  # of one command or table
+        return _WORDS[first]
     return text if text.startswith(("\\", ".")) else None
 
 
@@ -74,8 +108,18 @@ def run_command(shell: Shell, text: str) -> bool:
         case "\\rows", [number] if number.isdecimal():
             shell.max_rows = int(number)
         case _:
-            raise LanceError(f"Unknown command {text!r}", remedy="\\? lists them")
+            raise _unknown(name, text)
     return True
+
+
+def _unknown(name: str, text: str) -> LanceError:
+    if name in COMMANDS:
+        return LanceError(f"Cannot run '{text}'", remedy=f"{name}: {COMMANDS[name]}")
+    remedy = _ELSEWHERE.get(name.lower())
+    if remedy is None:
+        near = nearest(name, [*COMMANDS, *_WORDS])
+        remedy = f"Did you mean {near}?" if near else "\\? lists the commands"
+    return LanceError(f"Unknown command '{text}'", remedy=remedy)
 
 
 def _describe(shell: Shell, name: str) -> None:
@@ -84,7 +128,9 @@ def _describe(shell: Shell, name: str) -> None:
     plain = name.strip("'\"")
     dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
     if dataset is None:
-        raise DatasetNotFoundError(f"Table {plain!r} not found", remedy="\\d lists the tables")
+        near = nearest(plain, [table.strip("'") for table in shell.table_names()])
+        hint = f"Did you mean {near}? " if near else ""
+        raise DatasetNotFoundError(f"Table '{plain}' not found", remedy=f"{hint}\\d lists the tables")
     rows = [
         {"column": field.name, "type": str(field.type), "null": "" if field.nullable else "not null"}
         for field in dataset.schema

@@ -23,6 +23,7 @@ from lance_sql.display.errors import show_error
 from lance_sql.display.tables import text_table
 from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
+from lance_sql.text.script import split
 from lance_sql.text.tokens import Token, tokenize
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ class Shell:
             command = as_command(text)
             if command is not None:
                 return run_command(self, command)
-            begin = time.perf_counter()
-            table = self.connection.sql(text).arrow()
-            self.show(table)
-            if self.timing:
-                click.echo(f"{time.perf_counter() - begin:.3f} s")
+            for statement in split(text):
+                begin = time.perf_counter()
+                self.show(self.connection.execute(statement).arrow())
+                if self.timing:
+                    click.echo(f"{time.perf_counter() - begin:.3f} s")
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
         except (LanceError, OSError) as error:

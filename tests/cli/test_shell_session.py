@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import subprocess
 import sys
 
 import pexpect
@@ -80,6 +81,15 @@ def test_a_session(shell, warehouse):
     shell.expect("physical plan\r\n")
     shell.send(".nonsense\r")
     shell.expect("Unknown command")
+    shell.send(".schema sales\r")  # of another shell
+    shell.expect("Use")
+    shell.send("\\d sale\r")
+    shell.expect("Did you mean sales")
+    shell.send("\\timing maybe\r")
+    shell.expect("timing on or off")
+    shell.send("SELECT 'first' AS a; SELECT 'second' AS b;\r")
+    shell.expect("first.*first")  # as typed, and as a result
+    shell.expect("second")
     shell.send("HELP;\r")
     shell.expect("also exit, quit and Ctrl-D")
     shell.send("exit\r")
@@ -156,3 +166,28 @@ def test_what_tab_offers(warehouse, monkeypatch):
     assert offered("\\d") == ["\\dt"]
     assert offered("SELECT * FROM 'sal") == ["sales.lance"]
     assert offered("\\d s") == ["sales"]
+
+
+def test_statements_on_standard_input_run_without_prompts(warehouse):
+    done = subprocess.run(
+        [sys.executable, "-m", "lance_sql.cli", "shell", "."],
+        input="SELECT count(*) AS answer FROM sales;\nSELECT 'second' AS b; -- the end\n",
+        cwd=warehouse,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2000" in done.stdout and "second" in done.stdout
+    assert "lance>" not in done.stdout
+
+
+def test_an_error_on_standard_input_is_the_exit_code(warehouse):
+    done = subprocess.run(
+        [sys.executable, "-m", "lance_sql.cli", "shell"],
+        input="SELEC 1;",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "SELEC" in done.stderr
