@@ -59,6 +59,21 @@ PACKAGE = {
     "torch": "'import lance_sql.torch' first",
 }
 
+#: Of `lance_sql.spark`.
+SPARK = {
+    "load": "spark.read.format('lance').load(path)",
+    "merge_into": "lance_sql.spark.merge",
+    "open": "spark.read.format('lance').load(path)",
+    "optimize": "lance_sql.spark.compact",
+    "query": "lance_sql.spark.sql",
+    "read": "spark.read.format('lance').load(path)",
+    "save": "lance_sql.spark.write(frame, path)",
+    "session": "lance_sql.spark.local_session()",
+    "stream": "spark.readStream.format('lance').load(path)",
+    "upsert": "lance_sql.spark.merge",
+    "vacuum": "lance-sql cleanup path",
+}
+
 #: Of a dataset.
 DATASET = {
     "add": "lance_sql.write(data, ds.uri, mode='append')",

@@ -14,6 +14,7 @@ Modules are imported when they are used: every Python worker of Spark imports th
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from lance_sql.spark.java import java_problem
@@ -66,7 +67,9 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'lance_sql.spark' has no attribute {name!r}")
+        from lance_sql.other_names import SPARK, no_attribute
+
+        raise no_attribute(sys.modules[__name__], f"module {__name__!r}", name, SPARK, __all__)
     try:
         value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:

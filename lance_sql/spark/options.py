@@ -145,16 +145,20 @@ def _path(text: str) -> str:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError("it must be at least 1")
-    return number
+    return _at_least(1, text)
 
 
 def _whole(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError("it must be at least 0")
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError("it must be a whole number") from None
+    if number < least:
+        raise ValueError(f"it must be at least {least}")
     return number
 
 

@@ -29,13 +29,14 @@ def test_columns_shape_and_head_are_those_of_data_frames(dataset: lance_sql.Data
     assert pickle.loads(pickle.dumps(dataset)).shape == copy.copy(dataset).shape == (8, 2)
 
 
-@pytest.mark.parametrize("kind", ["PACKAGE", "DATASET", "CONNECTION", "RESULT"])
+@pytest.mark.parametrize("kind", ["PACKAGE", "SPARK", "DATASET", "CONNECTION", "RESULT"])
 def test_every_listed_name_is_missing_and_its_error_names_another(
     dataset: lance_sql.Dataset, kind: str
 ) -> None:
     with lance_sql.connect() as connection:
         owners = {
             "PACKAGE": lance_sql,
+            "SPARK": lance_sql.spark,
             "DATASET": dataset,
             "CONNECTION": connection,
             "RESULT": connection.sql("SELECT 1"),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 from click.testing import CliRunner
 
 import lance_sql
@@ -115,6 +116,13 @@ SPARK = (
     "frame.write.format('lance').save('sales.lance')",
     "frame.write.format('lance').save()",
     "frame.write.format('lance').partitionBy('id').save('new.lance')",
+    "spark.read.format('lance').load('files.parquet')",
+    "spark.read.format('lance').option('version', 'one').load('sales.lance')",
+    "spark.read.format('lance').load('sales.lance').select('prise')",
+    "frame.write.format('lance').save('copy.parquet')",
+    "lance_sql.spark.write(frame, 'copy.parquet')",
+    "frame.write.format('lance').mode('append').option('max_rows', 5).save('sales.lance')",
+    "lance_sql.spark.read(spark, 'sales.lance')",
 )
 
 
@@ -155,9 +163,10 @@ def mistakes_in_spark(spark: Any) -> Iterator[Mistake]:
     with tempfile.TemporaryDirectory() as folder:
         sales = pa.table({"id": [1, 2]})
         lance_sql.write(sales, f"{folder}/sales.lance")
+        pads.write_dataset(sales, f"{folder}/files.parquet", format="parquet")
         names = {"lance_sql": lance_sql, "spark": spark, "frame": spark.range(2), "sales": sales}
         for text in SPARK:
-            code = re.sub(r"'(\w+\.lance)'", rf"'{folder}/\1'", text)
+            code = re.sub(r"'(\w+\.(?:lance|parquet))'", rf"'{folder}/\1'", text)
             made = _raised("Spark", text, lambda code=code: eval(code, dict(names)), folder)
             ours = _OF_SPARK.search(made.message)
             if ours is not None:  # our error is the last of a traceback in that of Spark
