@@ -178,7 +178,8 @@ def test_statements_on_standard_input_run_without_prompts(warehouse):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert "2000" in done.stdout and "second" in done.stdout
+    assert "2000" in done.stdout
+    assert "second" in done.stdout
     assert "lance>" not in done.stdout
 
 
@@ -190,4 +191,5 @@ def test_an_error_on_standard_input_is_the_exit_code(warehouse):
         text=True,
         timeout=60,
     )
-    assert done.returncode == 1 and "SELEC" in done.stderr
+    assert done.returncode == 1
+    assert "SELEC" in done.stderr

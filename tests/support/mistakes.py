@@ -118,7 +118,6 @@ SPARK = (
     "frame.write.format('lance').partitionBy('id').save('new.lance')",
     "spark.read.format('lance').load('files.parquet')",
     "spark.read.format('lance').option('version', 'one').load('sales.lance')",
-    "spark.read.format('lance').load('sales.lance').select('prise')",
     "frame.write.format('lance').save('copy.parquet')",
     "lance_sql.spark.write(frame, 'copy.parquet')",
     "frame.write.format('lance').mode('append').option('max_rows', 5).save('sales.lance')",
