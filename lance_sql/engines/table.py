@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.errors import LanceError
 from lance_engine.expr.total_order import in_total_order
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.stream import ScanStream
 from lance_engine.scan.system import SYSTEM_FIELDS
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
+
+
+#: Number of scans of a table, and for each condition, that are kept for the next statement.
+_KEPT_SCANS = 8
 
 
 class Parts(NamedTuple):
@@ -59,6 +65,10 @@ class EngineTable:
         parts: Parts | None = None,
     ) -> None:
         self.dataset = dataset
+        #: by columns
+        self._scans: dict[tuple[str, ...], TableScan] = {}
+        #: the same for each plan, as long as that exists
+        self._filtered: OwnedValues[FilterPlan, dict[tuple[str, ...], TableScan]] = OwnedValues()
         self.name = (name or dataset.uri) if parts is None else parts.of
         self._batch_rows = batch_rows
         self._total_order = total_order
@@ -120,6 +130,7 @@ class EngineTable:
     ) -> TableScan:
         """A scan of the declared columns, registered in `run` if given."""
         names = self.schema.names if columns is None else columns
+        is_whole = not options
         options.setdefault("batch_size", self._batch_rows)
         if self._total_order and filter is not None:
             # imported with the first filter
@@ -130,11 +141,37 @@ class EngineTable:
             filter = self._narrower(filter, plan)
         if run is not None and filter is None and self.name in run.limits:
             options["limit"] = run.limits[self.name]
+        scan = self._known_scan(tuple(names), filter) if is_whole and "limit" not in options else None
+        if scan is None:
+            scan = self._new_scan(names, filter, options)
+        if run is not None:
+            if self.name in run.expected:
+                scan.scanner.expect(run.expected[self.name])
+            scan.begin(run)
+        return scan
+
+    def _known_scan(self, names: tuple[str, ...], filter: Any) -> TableScan | None:
+        """A scan of all rows that pass a plan; None where nothing is kept."""
+        if filter is None:
+            scans = self._scans
+        else:
+            from lance_engine.scan.plan import FilterPlan
+
+            if not isinstance(filter, FilterPlan):
+                return None
+            scans = self._filtered.setdefault(filter, {})
+        found = scans.get(names)
+        if found is None:
+            found = self._new_scan(names, filter, {"batch_size": self._batch_rows})
+            if len(scans) >= _KEPT_SCANS:
+                scans.clear()
+            scans[names] = found
+        return found.again()
+
+    def _new_scan(self, names: Sequence[str], filter: Any, options: Mapping[str, Any]) -> TableScan:
         wanted = [self.parts.get(name, name) for name in names]
         scanner = self.dataset.scan(wanted, filter, dictionaries=self.coded.intersection(names), **options)
-        if run is not None and self.name in run.expected:
-            scanner.expect(run.expected[self.name])
-        return TableScan(self, scanner, run, options.get("splits"))
+        return TableScan(self, scanner, options.get("splits"))
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
         """The condition for rows that a run needs."""
@@ -189,19 +226,29 @@ class TableScan:
         self,
         table: EngineTable,
         scanner: Scanner,
-        run: StatementRun | None,
         splits: Sequence[ScanSplit] | None = None,
     ) -> None:
         self.scanner = scanner
         self._name = table.name
         self._splits = splits
-        self._run = run
+        self._run: StatementRun | None = None
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
         self._narrowed = table.narrowed.intersection(self.schema.names)
         self._numbered = {name: table.numbered[name] for name in self.schema.names if name in table.numbered}
-        if run is not None:
-            run.began(table.name, scanner)
+
+    def again(self) -> TableScan:
+        """The same scan with metrics of its own, for another run."""
+        from lance_engine.scan.scanner import repeated
+
+        found = copy.copy(self)
+        found.scanner = repeated(self.scanner)
+        return found
+
+    def begin(self, run: StatementRun) -> None:
+        """The scan belongs to `run`."""
+        self._run = run
+        run.began(self._name, self.scanner)
 
     def stream(self) -> ScanStream:
         """The rows; each call reads them again."""

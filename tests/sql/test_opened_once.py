@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import shutil
 import time
 from pathlib import Path
@@ -9,10 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from lance_engine import cache
+from lance_engine.scan.plan import FilterPlan
+from lance_engine.scan.scanner import Scanner, parse_filter, repeated
 from lance_engine.table import seen_version
 
 import lance_sql
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.engines.table import EngineTable
 from lance_sql.text import script
 from lance_sql.text.statement import Statement
 
@@ -148,3 +154,81 @@ def test_facts_of_a_statement_are_found_once() -> None:
         with pytest.raises(ValueError, match="empty"):
             length(empty)
     assert calls[2:] == ["", ""]
+
+
+@pytest.fixture
+def scanners(monkeypatch: pytest.MonkeyPatch) -> list[Scanner]:
+    """The scanners that are created, not those that are used again."""
+    found: list[Scanner] = []
+    begin = Scanner.__init__
+
+    def noted(self: Scanner, *arguments: Any, **named: Any) -> None:
+        found.append(self)
+        begin(self, *arguments, **named)
+
+    monkeypatch.setattr(Scanner, "__init__", noted)
+    return found
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    rows = 300_000
+    table = pa.table(
+        {"a": range(rows), "b": pa.array(range(rows), pa.decimal128(12, 2)), "c": ["x" * 20] * rows}
+    )
+    lance_sql.write(table, tmp_path / "t.lance")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT sum(b), max(c) FROM t", "SELECT sum(b), count(*) FROM t WHERE a BETWEEN 5000 AND 5100"]
+)
+def test_a_second_run_prepares_no_scan(numbers: Path, scanners: list[Scanner], query: str) -> None:
+    with lance_sql.connect(numbers) as connection:
+        results = [connection.sql(query) for _ in range(3)]
+        found = [results[0].fetchall()]
+        scanners.clear()
+        found += [result.fetchall() for result in results[1:]]
+        assert not scanners
+        assert found[1:] == found[:1] * 2
+        metrics = [result.metrics for result in results]
+        assert all(one is not None and len(one["scans"]) == 1 for one in metrics)
+        read = [one["scans"][0]["rows_decoded"] for one in metrics if one is not None]
+        assert read == read[:1] * 3
+        # Another limit, condition or list of columns is another scan.
+        assert len(connection.sql("SELECT a, c FROM t LIMIT 3").fetchall()) == 3
+        assert len(connection.sql("SELECT a, c FROM t LIMIT 5").fetchall()) == 5
+        assert connection.sql("SELECT count(c) FROM t WHERE a < 7 AND a >= 0").fetchall() == [(7,)]
+        assert connection.sql("SELECT count(c), sum(a) FROM t").fetchall() == [(300_000, 44_999_850_000)]
+
+
+def test_scans_run_again_see_the_memory_limit(numbers: Path) -> None:
+    scanner = lance_sql.open(numbers / "t.lance").scan(["a"])
+    before = cache.memory_limit()
+    try:
+        cache.set_memory_limit(64 << 20)
+        smaller = repeated(scanner).read_ahead
+        cache.set_memory_limit(128 << 20)
+        assert repeated(scanner).read_ahead == 2 * smaller
+        assert repeated(lance_sql.open(numbers / "t.lance").scan(["a"], read_ahead=5)).read_ahead == 5
+    finally:
+        cache.set_memory_limit(before)
+
+
+def test_scans_of_a_condition_are_kept_as_long_as_the_condition(numbers: Path) -> None:
+    table = EngineTable(lance_sql.open(numbers / "t.lance"), "t")
+    snapshot = table.dataset.snapshot
+    plan = FilterPlan(parse_filter("a < 10", snapshot), snapshot)  # type: ignore[arg-type]
+    for _ in range(2):
+        assert table.scan(["a"], plan, run=None).count() == 10
+        assert table.scan(["b"], plan, run=None).count() == 10
+        assert table.scan(["a"], run=None).count() == 300_000
+        assert table.scan(["a"], plan, run=None, limit=3).count() == 3
+    assert len(table._filtered[plan]) == 2
+    for names in itertools.permutations(["a", "b", "c"]):
+        for count in range(1, 4):
+            assert table.scan(names[:count], run=None).schema.names == list(names[:count])
+    assert len(table._scans) <= 8
+    del plan
+    gc.collect()
+    assert len(table._filtered) == 0

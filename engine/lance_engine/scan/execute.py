@@ -73,12 +73,17 @@ class PieceReader:
         self._picked = self._texts | self._numbers
         self._seen_rows = self._seen_bytes = 0
         self._narrowed: frozenset[str] = frozenset()
+        self._copy: PieceReader | None = None
 
     def narrowed(self, names: Collection[str]) -> PieceReader:
         """A copy that returns the decimals of these columns in 64 bits."""
-        found = copy.copy(self)
-        found._schema = narrowed_schema(self._schema, names)
-        found._narrowed = frozenset(names)
+        wanted = frozenset(names)
+        found = self._copy
+        if found is None or found._narrowed != wanted:
+            found = copy.copy(self)
+            found._schema = narrowed_schema(self._schema, names)
+            found._narrowed = wanted
+            self._copy = found
         return found
 
     def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
