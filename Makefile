@@ -95,6 +95,7 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 	  PYTHONPATH=$$PWD/build/pyspark-$$version SPARK_HOME=$$PWD/build/pyspark-$$version/pyspark \
 	    $(BIN)/python -m pytest -m 'not slow' tests/spark/test_spark_planner.py tests/spark/test_spark_catalog.py \
 	    tests/spark/test_spark_saving.py tests/spark/test_spark_packed.py tests/spark/test_spark_procedures.py \
+	    tests/spark/test_spark_summaries.py \
 	    -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS); \
 	done
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lance
-import pyspark
 import pytest
+from standalone_cluster import standalone_cluster
 
 import lance_sql
 
@@ -48,49 +45,21 @@ finally:
 """
 
 
-@pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
-    """The address of a master with two workers of one core each."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-    start = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
-    commands = [["org.apache.spark.deploy.master.Master", *place, "--port", str(port)]]
-    for name in ("one", "two"):
-        room = ["--cores", "1", "--memory", "2g", "--work-dir", str(tmp_path / name)]
-        commands.append(["org.apache.spark.deploy.worker.Worker", *place, *room, address])
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    processes = [
-        subprocess.Popen(
-            [start, *command],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        for command in commands
-    ]
-    yield address
-    for process in processes:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("spark")  # which says why there is no Spark
-def test_executors_that_only_share_a_bucket(master: str, object_store: ObjectStore, tmp_path: Path) -> None:
+def test_executors_that_only_share_a_bucket(object_store: ObjectStore, tmp_path: Path) -> None:
     uri = object_store.s3("t.lance")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program), master, uri, json.dumps(object_store.options)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    with standalone_cluster(tmp_path) as cluster:
+        done = subprocess.run(
+            [sys.executable, str(program), cluster.master, uri, json.dumps(object_store.options)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     kept = {i: i % 7 + 100 * (i < 10) for i in range(4000) if i % 7 != 3}
