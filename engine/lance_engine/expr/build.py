@@ -201,7 +201,7 @@ def _keeps_every_value(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
-    """``CAST(operand AS target)``; nothing when it is of that type already, the value when it is constant."""
+    """``CAST(operand AS target)``; `operand` itself if it already has that type."""
     if operand.type == target:
         return operand
     try:

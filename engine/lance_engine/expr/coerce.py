@@ -44,8 +44,8 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
 
     Returns the place, and for EXACT the value and for BETWEEN the value below, in
     ``value_type(stored_type)``. A constant compared with a float or double column is rounded to it, as SQL
-    engines do, unless it is itself a floating point number. A naive and a zoned timestamp meet in UTC. Raises
-    `InvalidFilterError` for a constant that cannot be compared with the type.
+    engines do, unless it is itself a floating point number. Naive and zoned timestamps are compared in UTC.
+    Raises `InvalidFilterError` for a constant that cannot be compared with the type.
     """
     target = value_type(stored_type)
     if is_text(constant.type) and not is_text(target):

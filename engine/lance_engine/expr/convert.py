@@ -64,7 +64,7 @@ def _convert(values: Values, target: pa.DataType) -> Values:
         naive = values.cast(pa.timestamp(source.unit)) if is_zoned(source) else values
         return naive.cast(target, safe=not at.is_date(target))
     if at.is_timestamp(source) and at.is_timestamp(target):
-        # Between naive and zoned timestamps the count stays; a coarser unit drops the rest.
+        # Naive and zoned timestamps have the same count; a coarser unit truncates it.
         return values.cast(target, safe=PER_SECOND[target.unit] >= PER_SECOND[source.unit])
     if is_text(source) and is_bytes(target) and isinstance(values, pa.Scalar) and values.is_valid:
         return pa.scalar(constants.parse_blob(values.as_py()), target)

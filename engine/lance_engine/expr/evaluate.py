@@ -193,7 +193,7 @@ def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArr
         return plain
     if op in ("<>", ">", ">="):
         return pc.invert(_compare_floating({"<>": "=", ">": "<=", ">=": "<"}[op], left, right))
-    # IEEE comparisons with NaN are false; add what holds when NaN is the largest value.
+    # IEEE comparisons with NaN are false; add the rows that match because NaN is the largest value.
     if op == "=":
         also = pc.and_(left_nan, right_nan)
     elif op == "<":
@@ -255,7 +255,7 @@ def _constant_unless_null(values: pa.Array, truth: bool) -> pa.BooleanArray:
 
 
 def _over_entries(values: pa.Array, test: Mask) -> pa.BooleanArray:
-    """`test` over the values of an array as stored: once per dictionary entry where it is a dictionary."""
+    """`test` over the values of an array as stored: once per entry if it is a dictionary."""
     if at.is_dictionary(values.type) and len(values.dictionary) <= len(values):
         return pc.take(test(_plain(values.dictionary)), values.indices)
     return test(_plain(values))
@@ -328,7 +328,7 @@ def _arithmetic(node: Arithmetic, batch: pa.RecordBatch) -> pa.Array | pa.Scalar
 
 
 def _countable(values: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
-    """Dates as counts of days."""
+    """Dates as numbers of days."""
     return pc.cast(pc.cast(values, pa.int32()), pa.int64()) if at.is_date32(values.type) else values
 
 

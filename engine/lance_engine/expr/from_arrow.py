@@ -2,7 +2,7 @@
 
 An expression pickles as an Arrow IPC file (``Expression.__reduce__``): the schema's metadata lists the tree
 as ordered key-value pairs (``call``/``field_ref``/``literal``/``options``/``end``), and column *n* of its one
-row holds literal or options *n*. Keys repeat, so that the pairs are read through the Arrow C data interface
+row holds literal or options *n*. Keys repeat, so the pairs are read through the Arrow C data interface
 and not from ``schema.metadata``, a mapping.
 """
 
@@ -46,7 +46,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
     """The predicate of a pyarrow `expression` over the columns of `schema`.
 
     It is evaluated with SQL's logic, which engines that push expressions down expect: NaN is the largest
-    value, and ``isin`` is unknown for null. Functions without their own node type are called as pyarrow's.
+    value, and ``isin`` is unknown for null. Functions without their own node type call pyarrow's.
     Raises `InvalidFilterError`.
     """
     try:
@@ -76,7 +76,7 @@ class _CSchemaHead(ctypes.Structure):
 
 
 def _ordered_metadata(schema: pa.Schema) -> list[tuple[str, str]]:
-    """The key-value metadata of a schema in order, repeated keys kept."""
+    """The key-value metadata of a schema in order, with repeated keys."""
     capsule = schema.__arrow_c_schema__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

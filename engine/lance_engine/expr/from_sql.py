@@ -57,9 +57,9 @@ _MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
 def parse_sql(text: str, schema: pa.Schema) -> Node:
     """The predicate over the columns of `schema` in `text`, which is the part after WHERE.
 
-    Struct fields are written ``a.b``; names match exactly or else regardless of case, unless quoted with
-    backticks or double quotes. The quotient of whole numbers is whole. Zoned
-    and naive timestamps meet in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which give the
+    Struct fields are written ``a.b``; names match exactly, or otherwise ignoring case, unless quoted with
+    backticks or double quotes. Dividing whole numbers gives a whole number. Zoned and naive timestamps
+    are compared in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which give the
     position in the text.
     """
     value = parse_value(text, schema)

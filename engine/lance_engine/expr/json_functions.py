@@ -16,7 +16,7 @@ from lance_engine.errors import InvalidFilterError
 # A step of a path: .name, ."name", .*, [number] or [*].
 _STEP: Final = re.compile(r'\.([A-Za-z_][\w]*|\*)|\."((?:[^"\\]|\\.)*)"|\[(\d+|\*)\]|\["((?:[^"\\]|\\.)*)"\]')
 _MISSING: Final = object()
-# What is a path of JSON, and not a key.
+# Text that is a JSON path, and not a key.
 _PATH_STARTS: Final = ("$.", "$[")
 
 
@@ -72,7 +72,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
 
 
 def member_steps(key: str) -> tuple[str | int, ...]:
-    """What `json_get` and its relatives follow: a path such as ``$.a.b``, or else the name of a key.
+    """The steps that `json_get` and similar functions follow: a path such as ``$.a.b``, or the name of a key.
 
     InvalidFilterError if it may lead to several values, or is a number, which may be a key or a position.
     """
@@ -100,14 +100,14 @@ def _matches(value: Any, steps: tuple[str | int | None, ...]) -> Iterator[Any]:
 
 
 def _by_path(values: pa.Array, path: pa.Scalar) -> Iterator[list[Any] | None]:
-    """What a path leads to in each value; None for null."""
+    """The matches of a path in each value; None for null."""
     steps = _steps(str(_constant(path, "path")))
     for text in _texts(values):
         yield None if text is None else list(_matches(_parsed(text), steps))
 
 
 def json_extract(values: pa.Array, path: pa.Scalar) -> pa.Array:
-    """What a path leads to, as JSON; several matches as an array, null if none exists."""
+    """The match of a path as JSON: an array for several matches, null for no match."""
     found = [
         _text(matches[0] if len(matches) == 1 else matches) if matches else None
         for matches in _by_path(values, path)
@@ -116,12 +116,12 @@ def json_extract(values: pa.Array, path: pa.Scalar) -> pa.Array:
 
 
 def json_exists(values: pa.Array, path: pa.Scalar) -> pa.Array:
-    """Whether a path leads to something."""
+    """Whether a path has a match."""
     return pa.array([None if found is None else bool(found) for found in _by_path(values, path)], pa.bool_())
 
 
 def json_array_length(values: pa.Array, path: pa.Scalar) -> pa.Array:
-    """How many items the array at a path has, 0 for what is not an array."""
+    """The number of items in the array at a path; 0 if it is not an array."""
     found = [
         (len(matches[0]) if isinstance(matches[0], list) else 0) if matches else None
         for matches in _by_path(values, path)
@@ -147,7 +147,7 @@ def json_array_contains(values: pa.Array, path: pa.Scalar, wanted: pa.Scalar) ->
 def _member(value: Any, key: Any) -> Any:
     """The value of a key of an object, or the item of an array with a number, maybe written as text.
 
-    What begins with ``$.`` is a path instead; several values that it leads to are an array.
+    Text that begins with ``$.`` is a path; several matches become an array.
     """
     if isinstance(key, str) and key.startswith(_PATH_STARTS):
         found = list(_matches(value, _steps(key)))

@@ -1,4 +1,4 @@
-"""Functions over lists: `array_has` and its relatives, subscripts, lengths."""
+"""Functions over lists: `array_has` and similar ones, subscripts, lengths."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _Items:
 
     @property
     def owners(self) -> I64Array:
-        """The number of the list of each item."""
+        """For each item, the number of its list."""
         owners: I64Array = np.repeat(np.arange(len(self.lengths)), self.lengths)
         return owners
 
     def any(self, mask: pa.Array) -> BoolArray:
-        """For each list whether the mask over the items is true for one."""
+        """For each list, whether the mask is true for any of its items."""
         found = np.zeros(len(self.lengths), dtype=np.bool_)
         hits = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
         found[self.owners[hits]] = True
@@ -58,7 +58,7 @@ class _Items:
 
 
 def _equal(values: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """Equality in which NaN equals NaN of the same bits; null where a side is."""
+    """Equality in which NaN equals NaN of the same bits; null if a side is null."""
     if values.type != wanted.type and at.is_floating(wanted.type) and at.is_integer(values.type):
         values = values.cast(wanted.type)
     elif values.type != wanted.type:
@@ -146,7 +146,7 @@ def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def array_length(lists: pa.Array) -> pa.Array:
-    """How many items a list has."""
+    """The number of items in a list."""
     if not is_list(lists.type) and not at.is_map(lists.type):
         raise pa.ArrowTypeError(f"{lists.type} is not a list")
     return pc.list_value_length(lists).cast(pa.int64())
@@ -165,12 +165,12 @@ def array_position(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
     hits = np.flatnonzero(mask)
     first = np.full(len(lists), -1, dtype=np.int64)
     owners = items.owners[hits]
-    first[owners[::-1]] = hits[::-1]  # of several the first is written last
+    first[owners[::-1]] = hits[::-1]  # of several items, the first is written last
     return pa.array(first - items.starts + 1, mask=first < 0)
 
 
 def array_to_string(lists: pa.Array, separator: pa.Scalar) -> pa.Array:
-    """The items that are not null as one text."""
+    """The items that are not null, joined to one text."""
     items = _Items(lists).values.cast(pa.string())
     texts = pa.ListArray.from_arrays(pa.array(np.append(0, _Items(lists).ends), pa.int32()), items)
     joined = [separator.as_py().join(item for item in held if item is not None) for held in texts.to_pylist()]

@@ -19,12 +19,12 @@ from lance_engine.arrow_values import of_numpy, to_numpy
 from lance_engine.expr.tree import In
 from lance_engine.expr.value_types import is_bytes, is_text
 
-#: From so many values on, a list is hashed once.
+#: A list of at least this many values is hashed once.
 MANY = 256
-#: The same for texts: pyarrow is quicker with shorter lists of them.
+#: The same for text: pyarrow is faster with shorter lists.
 MANY_TEXTS = 32_768
 
-#: Whether each value of an array is in a list; slots of nulls hold anything.
+#: Whether each value of an array is in a list; arbitrary for nulls.
 Members = Callable[[pa.Array], pa.BooleanArray]
 
 _prepared: WeakKeyDictionary[In, Members | None] = WeakKeyDictionary()
@@ -59,7 +59,7 @@ class _Numbers:
 
 
 class _Texts:
-    """By hash: those of the list are distinct, so that a value is compared with one entry at most."""
+    """By hash. The hashes of the list are distinct, so a value is compared with at most one entry."""
 
     def __init__(self, held: pa.Array) -> None:
         hashes = text_hashes(held)

@@ -142,7 +142,7 @@ def _as_floating(node: Node, kind: pa.DataType) -> Node:
 
 
 def compare(op: str, left: Node, right: Node) -> Node:
-    """``left op right``; lists are equal that have the same items in the same order."""
+    """``left op right``; lists are equal if they have the same items in the same order."""
     if op in ("=", "<>") and is_list(left.type) and is_list(right.type):
         equal = sql_function("list_equal", (left, right))
         return equal if op == "=" else build.negate(equal)
@@ -154,7 +154,7 @@ _OF_FLOATS = ("array_max", "array_min", "array_to_string")
 
 
 def sql_function(name: str, arguments: Sequence[Node]) -> Node:
-    """A call of the function that SQL calls `name`."""
+    """A call of the SQL function `name`."""
     own = own_name(name)
     if own is not None:
         if own in _OF_FLOATS and is_list(arguments[0].type) and at.is_floating(arguments[0].type.value_type):
@@ -205,8 +205,8 @@ def _own_function(name: str, arguments: Sequence[Node]) -> Node:
 
 
 def with_official_casts(node: Node) -> Node:
-    """`node` with the casts of the official implementation: it cuts off what is after the point, and makes
-    other texts of numbers and times than engines do.
+    """`node` with the casts of the official implementation: it truncates decimals, and formats numbers
+    and times in other ways than engines do.
     """
 
     def change(found: Node) -> Node:

@@ -35,7 +35,7 @@ SQL_FUNCTIONS = {
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-#: Names that a parser could take for something else than a column.
+#: Names that a parser could take for something other than a column.
 _RESERVED_WORDS = """
     all alter analyse analyze and any array as asc asymmetric between both call case cast check
     collate column connect_by_root constraint create cross current_catalog current_date current_time
@@ -151,7 +151,7 @@ def _day(days: int) -> str:
     try:
         return (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
     except OverflowError:
-        # Beyond the calendar of Python: the count of days is unambiguous, if not pretty.
+        # Beyond the calendar of Python: the count of days is at least unambiguous.
         return f"epoch {days:+d}"
 
 

@@ -1,4 +1,4 @@
-"""The text of a filter -> the expression that sqlglot reads in it."""
+"""Parses the text of a filter with sqlglot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _dialect() -> Any:
 
 
 def parsed_condition(text: str) -> Any:
-    """The expression of sqlglot that `text` states; InvalidFilterError says what is wrong and where."""
+    """The sqlglot expression for `text`; InvalidFilterError says what is wrong and where."""
     exp, errors = sqlglot().exp, sqlglot().errors
     try:
         # A condition, not a statement: a column may be called "use" or "set".

@@ -1,4 +1,4 @@
-"""The types that filters cast to, by the names that sqlglot has for them."""
+"""The types that filters cast to, by their names in sqlglot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TYPES = {
 
 
 def named_type(parsed: Any) -> pa.DataType:
-    """The type that an expression of sqlglot names; `InvalidFilterError` if filters do not cast to it."""
+    """The type that a sqlglot expression names; `InvalidFilterError` if filters do not cast to it."""
     name = parsed.this.name if hasattr(parsed.this, "name") else str(parsed.this)
     if name in ("DECIMAL", "BIGDECIMAL"):
         sizes = [int(size.this.name) for size in parsed.expressions] or [18, 3]

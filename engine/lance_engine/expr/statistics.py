@@ -1,7 +1,7 @@
-"""Zones: the possible values of a filter over sets of rows of which only statistics are known.
+"""Zones: the possible values of a filter over sets of rows for which only statistics are known.
 
 A filter *may* match a zone if it can be true for any of its rows, and *must* match it if it is true for all
-of them. Both verdicts are conservative: what is unknown may match and need not match. They come from one
+of them. Both verdicts are conservative: an unknown zone may match, and never must match. They come from one
 computation, the set of truth values that each node can take over the rows, for all zones at once.
 """
 
@@ -35,7 +35,7 @@ class ColumnStatistics:
     """Statistics of one column, or struct field, over n zones: every array has one element per zone.
 
     `minimum` and `maximum` bound the values that are neither null nor NaN; null stands for an unknown bound,
-    None for no bound at all. They need not be attained, so that a truncated string is a fine minimum. `null`,
+    None for no bound at all. No value has to equal them: a truncated string is a valid minimum. `null`,
     `held` and `nan` say whether a zone may hold nulls (of a struct field also those of the structs around
     it), values that are neither null nor NaN, and NaN.
     """
@@ -205,7 +205,7 @@ def _constant(value: pa.Scalar) -> _Range:
 
 
 def _bound(bound: pa.Array | None, kind: pa.DataType) -> pa.Array | None:
-    """A bound in the type in which values of type `kind` are compared; None if it says nothing of them."""
+    """A bound in the type in which values of type `kind` are compared; None if it says nothing about them."""
     if bound is None:
         return None
     held = bound.storage if isinstance(bound, pa.ExtensionArray) else bound
@@ -265,7 +265,7 @@ def _compare(op: str, left: _Range, right: _Range) -> _Truths:
 
 
 def _in_total_order(node: Comparison, found: _Truths, statistics: ZoneStatistics) -> _Truths:
-    """What a comparison may be, knowing what it may be where NaN is the largest value."""
+    """The possible results of a comparison, from those where NaN is the largest value."""
     left, right = (_range(side, statistics) for side in node.children)
     # Statistics record neither the sign of NaN nor, between columns, that of zero.
     either = (left.nan & (right.held | right.nan)) | (left.held & right.nan)
@@ -390,7 +390,7 @@ def _match(node: Match, operand: _Range) -> _Truths:
 
 
 def _prefix(node: Match) -> str | None:
-    """What every matching string starts with; None when that is not known."""
+    """The prefix of every matching string; None if unknown."""
     if node.kind == "starts_with":
         return node.pattern
     if node.kind != "like":

@@ -1,4 +1,4 @@
-"""Functions over text that no kernel of pyarrow computes as SQL means them, and some over any values."""
+"""Functions over text that pyarrow's kernels do not compute as SQL does, and some over any values."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _require_text(value: Value) -> None:
 
 
 def concat(*parts: Value) -> Value:
-    """The texts of values one after another, without nulls."""
+    """The texts of the values, joined; nulls are left out."""
     texts = [_as_text(part) for part in parts]
     return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="")
 
 
 def concatenated(*parts: Value) -> Value:
-    """As `concat`, null where a part is: the operator ``||``."""
+    """Like `concat`, but null if a part is null: the operator ``||``."""
     if any(is_bytes(part.type) for part in parts):
         return pc.binary_join_element_wise(*parts, b"", null_handling="emit_null")
     return pc.binary_join_element_wise(*map(_as_text, parts), "", null_handling="emit_null")
@@ -138,7 +138,7 @@ def _count(value: pa.Scalar) -> int:
 
 
 def repeat(values: Value, count: pa.Scalar) -> Value:
-    """A text several times."""
+    """A text, repeated."""
     return pc.binary_repeat(values, max(0, _count(count)))
 
 
@@ -207,7 +207,7 @@ def contains_tokens(values: Value, wanted: pa.Scalar) -> pa.Array:
 def regexp_count(
     values: pa.Array, pattern: pa.Scalar, start: pa.Scalar | None = None, flags: pa.Scalar | None = None
 ) -> pa.Array:
-    """How often a regular expression matches a text, from a position on; 0 for null."""
+    """How often a regular expression matches a text, from a position onwards; 0 for null."""
     begin = 1 if start is None else _count(start)
     if begin < 1:
         raise InvalidFilterError("The start position of regexp_count must be at least 1")

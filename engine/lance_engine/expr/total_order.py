@@ -1,8 +1,9 @@
 """The order of floating-point numbers in filter texts, which is that of the official implementation.
 
 IEEE 754 calls it the total order: NaN with a sign, -inf, numbers, inf, NaN without a sign. NaN equals only
-NaN of the same bits. -0.0 equals 0.0 next to a constant and is less than it between columns. SQL engines
-have their own orders, so the reader of a filter text requests this one.
+NaN of the same bits. -0.0 equals 0.0 in comparisons with a constant, and is less than 0.0
+in comparisons of columns. SQL engines have their own orders, so the reader of a filter text requests this
+one.
 """
 
 from __future__ import annotations

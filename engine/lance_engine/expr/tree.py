@@ -18,9 +18,9 @@ from lance_engine.arrow_compute import pc
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
 
-#: Operators of `Comparison`, each with the one that holds exactly when it does not.
+#: Operators of `Comparison`, each with its opposite.
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-#: Operators of `Comparison`, each with the one that means the same with the sides exchanged.
+#: Operators of `Comparison`, each with the one to use when the sides are exchanged.
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 

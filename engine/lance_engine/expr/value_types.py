@@ -1,4 +1,4 @@
-"""Arrow types as filters see them: the type of a value without its encoding, and how types meet."""
+"""Arrow types as filters see them: values without their encoding, and how two types are compared."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type in which values of two (value) types are compared; None where they do not meet.
+    """The type in which values of two (value) types are compared; None if they cannot be compared.
 
-    A decimal or an integer meets a floating point number as that floating point type, as in SQL engines.
+    A decimal or an integer is compared with a floating point number as that floating point type, as in
+    SQL engines.
     """
     if left == right:
         return left if is_comparable(left) or at.is_null(left) else None

@@ -1,8 +1,8 @@
 """Byte ranges to buffers: planned before they are needed, joined, split, in order, many in flight.
 
 Requests are independent of batches. Code that knows what will be read plans it (`ReadAhead`), code that
-needs bytes now asks for all of them at once (`Fetcher`), and decoders wait for buffers, not for a client. It
-works over any `lance_engine.io.Store`; local files are mapped and never come here.
+needs bytes now requests all of them at once (`Fetcher`), and decoders wait for buffers, not for a client. It
+works over any `lance_engine.io.Store`; local files are memory-mapped and do not use it.
 """
 
 from lance_engine.fetch.current import planned_for, reading_planned

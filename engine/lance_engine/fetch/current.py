@@ -28,6 +28,6 @@ class reading_planned:  # noqa: N801 - a block, used like a function
 
 
 def planned_for(file: Hashable) -> FileBuffers | None:
-    """What was planned of a file for the current rows, if anything."""
+    """The planned requests for a file and the current rows, if any."""
     files: Mapping[Any, FileBuffers] | None = getattr(_current, "files", None)
     return None if files is None else files.get(file)

@@ -1,4 +1,4 @@
-"""Requesting ranges from a store: all at once, with as many in flight as it takes."""
+"""Requesting ranges from a store: all at once, with enough of them in flight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lance_engine.io.store import Store
 
 
-# Requests that are made by one call have at most so many bytes together.
+# The maximum number of bytes of the requests that one call makes.
 _GROUP_BYTES: Final = 16 << 20
 
 # State shared by the stores below a root.
@@ -52,7 +52,7 @@ class Fetcher:
 
     @property
     def most(self) -> int:
-        """How many requests are in flight at most."""
+        """The maximum number of requests in flight."""
         return self._pool.most
 
     @cached_property
@@ -69,7 +69,7 @@ class Fetcher:
         *,
         reused: bool = True,
     ) -> Task[Buffer]:
-        """Start to read a range; `ended` is called when that is over, unless it is cancelled.
+        """Start to read a range; `ended` is called when it has ended, unless it is cancelled.
 
         About `reused` see `lance_engine.io.store.read_buffer`.
         """
@@ -85,9 +85,9 @@ class Fetcher:
         return pool.threads.submit(read)
 
     def joined(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Ranges that cover some of a file, joined as far as makes them arrive sooner.
+        """Ranges that cover some ranges of a file, joined if they then arrive sooner.
 
-        For that at most as much again is read as where only near neighbours are joined: bytes cost money.
+        This reads at most twice as many bytes as joining near neighbours only: bytes cost money.
         """
         best = coalesce(ranges, max_request=self.model.joined)
         most_bytes = 2 * _bytes_of(best)
@@ -111,7 +111,7 @@ class Fetcher:
         """
         if not ranges:
             return []
-        # Long ones arrive sooner in parts, side by side.
+        # Long ones arrive sooner in parallel parts.
         parts = [list(_parts(*span, 2 * self.model.joined)) for span in ranges]
         requests = list(chain.from_iterable(parts))
         count_read(len(requests), sum(length for _, length in ranges), holes)
@@ -132,9 +132,9 @@ class Fetcher:
         ]
 
     def _grouped(self, requests: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
-        """Requests that follow each other together, if the store can do that: each call costs processor time.
+        """Consecutive requests in one call, if the store supports it: each call costs processor time.
 
-        Where one of a group fails for good, all of it is read again: it has few bytes, or is one request.
+        If one of a group finally fails, the whole group is read again: it has few bytes, or is one request.
         """
         most = min(ranges_at_once(self._store), self.most // 4)
         if most < 2:

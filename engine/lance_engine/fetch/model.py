@@ -1,16 +1,16 @@
-"""What a request costs, as measured: a latency, and bytes by a bandwidth."""
+"""What a request costs, as measured: a latency, plus bytes divided by a bandwidth."""
 
 from __future__ import annotations
 
 import threading
 from typing import Final
 
-# What a request costs before anything is known: about what object stores do within a region.
+# The cost of a request before the first measurement: typical of object stores within a region.
 _LATENCY: Final = 0.02
 _BANDWIDTH: Final = 50e6
 # Shorter responses measure latency, longer ones bandwidth.
 _SHORT, _LONG = 64 << 10, 512 << 10
-# What a new measurement weighs against those before it.
+# The weight of a new measurement relative to those before it.
 _WEIGHT: Final = 1 / 8
 # Seconds of processor time for each, and how many of them at a time get the bandwidth of one.
 _PROCESSOR: Final = 0.0003

@@ -1,4 +1,4 @@
-"""Threads that wait for storage: those of requests, and helpers that may wait for several requests."""
+"""Threads that wait for storage: one group makes requests, the other may wait for several of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _configured: int | None = None
 
 
 def requests_in_flight() -> int:
-    """How many requests a store answers at the same time: ``LANCE_SQL_REQUESTS``, else 64."""
+    """The number of concurrent requests to a store: ``LANCE_SQL_REQUESTS``, otherwise 64."""
     if _configured is not None:
         return _configured
     text = os.environ.get("LANCE_SQL_REQUESTS", "")
@@ -39,7 +39,7 @@ def requests_in_flight() -> int:
 
 
 def set_requests_in_flight(count: int | None) -> None:
-    """Ask at most this much of each store at the same time, from its next use on; None: the default."""
+    """Limit the concurrent requests to each store, from its next use on; None: the default."""
     global _configured
     if count is not None and count < 1:
         raise ValueError("at least one request must be in flight")
@@ -82,7 +82,7 @@ class RequestPool:
 # One pool per process: threads do not survive a fork.
 @cache
 def request_pool(process: int, root: str, most: int) -> RequestPool:
-    """The pool for all that is below a root such as ``s3://bucket``."""
+    """The pool for all stores below a root such as ``s3://bucket``."""
     return RequestPool(most)
 
 
@@ -101,8 +101,8 @@ def ordered_ahead(
 ) -> Generator[tuple[Task, Result]]:
     """Tasks with their results, in order, many of which are begun before they are requested.
 
-    At the beginning `first` are, later more and more. Errors are raised where the result would come.
-    Closing the iterator cancels what has not begun.
+    At first, `first` tasks begin early, later more and more. Errors are raised in place of the result.
+    Closing the iterator cancels tasks that have not begun.
     """
     pending: deque[tuple[Task, Begun[Result]]] = deque()
     ahead, given = first, 0
@@ -143,7 +143,7 @@ def each_ahead(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterato
 
 
 class _End:
-    """What stands for the end of an iterator."""
+    """Marks the end of an iterator."""
 
 
 _END: Final = _End()

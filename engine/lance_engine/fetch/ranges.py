@@ -1,4 +1,4 @@
-"""From ranges needed of a file to requests to a store: ranges are joined with neighbours, and split."""
+"""Turns the ranges that are needed of a file into requests: neighbours are joined, long ranges split."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-#: What is longer than this is split into requests of this length.
+#: Longer ranges are split into requests of this length.
 MAX_REQUEST: Final = 8 << 20
 # Up to this length neighbours are joined regardless of their rows.
 _SHORT_REQUEST: Final = 1 << 20
@@ -31,8 +31,8 @@ def joined(spans: Iterable[Span], max_gap: int, max_joined: int) -> list[Span]:
     """Spans that cover all of `spans`, in the order of the rows that need them first; none is empty.
 
     Neighbours at most `max_gap` apart are joined up to `max_joined` bytes if they are for the same rows, or
-    for rows that follow each other: bytes that are wanted much later would take up memory until then.
-    What is too long for a request is split.
+    for rows that follow each other: bytes that are needed much later would take up memory until then.
+    Long requests are split.
     """
     found: list[Span] = []
     for span in sorted(spans):
@@ -63,7 +63,7 @@ def _joins(last: Span, span: Span, max_gap: int, max_joined: int) -> bool:
 
 
 def _split(span: Span, most: int) -> Iterator[Span]:
-    """Parts of about the same length; which rows need which is not known."""
+    """Parts of about the same length; it is unknown which rows need which part."""
     parts = -(-span.length // most)
     edges = [span.length * part // parts for part in range(parts + 1)]
     for begin, end in pairwise(edges):

@@ -1,4 +1,4 @@
-"""What a scan will need, fetched before it asks: in the order in which it asks, within a bound of bytes."""
+"""Fetches what a scan will need before it needs it: in the same order, with a limit on bytes in memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlannedRequest:
 
     @property
     def most_in_flight(self) -> int:
-        """How many requests its store takes at the same time."""
+        """The number of concurrent requests that its store supports."""
         return self._fetcher.most
 
     @property
@@ -75,8 +75,8 @@ class PlannedRequest:
 class ReadAhead:
     """The planned requests of one scan; threads may share it.
 
-    At most `budget` bytes are in flight or wait for their decoder, except what a decoder asks for: that is
-    fetched at once.
+    At most `budget` bytes are in flight or wait for their decoder, except what a decoder waits for: that
+    is fetched at once.
     """
 
     def __init__(self, budget: int, metrics: ScanMetrics) -> None:
@@ -102,7 +102,7 @@ class ReadAhead:
         self._go_on()
 
     def bytes_of(self, request: PlannedRequest) -> Buffer | None:
-        """The bytes of a request, which is made now if it was not before; None if it was dropped."""
+        """The bytes of a request, which is made now if it was not made before; None if it was dropped."""
         with self._lock:
             if request.dropped or self._closed:
                 return None
@@ -202,7 +202,7 @@ class FileBuffers:
         return bool(parts) and not any(request.dropped for request, *_ in parts)
 
     def _covering(self, offset: int, length: int) -> Iterator[tuple[PlannedRequest, int, int]]:
-        """The requests that together hold a range, with their part of it; nothing where some is missing."""
+        """The requests that together hold a range, with their part of it; nothing if a part is missing."""
         found = []
         at, end = offset, offset + length
         place = bisect_right(self._offsets, at) - 1

@@ -23,15 +23,15 @@ HEALTH_SCHEMA: Final = pa.schema(
         ("command", pa.string()),
     ]
 )
-# Versions from which on listing and cleaning up is worth a remark.
+# From this number of versions on, listing and cleaning up needs attention.
 _MANY_VERSIONS: Final = 100
 
 
 def health(snapshot: Snapshot, *, target_rows: int = TARGET_ROWS) -> pa.Table:
-    """One row per measure: how many, of how many, whether it needs attention, and which command fixes it.
+    """One row per measure: count, total, whether it needs attention, and which command fixes it.
 
-    `command` is null if there is nothing to do. Reads metadata only: the manifest, the deletion files that
-    do not say their length, and a list of the files. `target_rows` is the size that fragments should have.
+    `command` is null if there is nothing to do. Reads metadata only: the manifest, the deletion files
+    without a recorded length, and a list of the files. `target_rows` is the size that fragments should have.
     """
     rows = [
         _small_fragments(snapshot, target_rows),
@@ -59,7 +59,7 @@ def _measure(
 
 def _small_fragments(snapshot: Snapshot, target_rows: int) -> dict[str, Any]:
     small = sum(snapshot.live_rows(fragment) < target_rows for fragment in snapshot.fragments)
-    # Only neighbours can be joined: a single small fragment is as it should be.
+    # Only neighbours can be joined: a single small fragment is fine.
     joined = sum(len(group) for group in plan(snapshot, target_rows, deleted_share=1.0))
     arguments = "" if target_rows == TARGET_ROWS else f"target_rows={target_rows}"
     return _measure(
@@ -105,7 +105,7 @@ def _versions(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def _unused_files(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """Data files that are in the folder of this dataset but are not those of this version."""
+    """Data files in the folder of this dataset that this version does not use."""
     used = {file.path for fragment in snapshot.fragments for file in fragment.files if file.base_id is None}
     stored = [path.removeprefix(f"{DATA}/") for path in snapshot.store.list(DATA)]
     unused = [path for path in stored if path not in used and path.endswith(".lance")]

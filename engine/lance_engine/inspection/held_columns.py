@@ -10,7 +10,7 @@ from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.owned import OwnedValues
 from lance_engine.table.snapshot import Snapshot
 
-# So many files of a version stay open between its inspections, if they have no more columns each.
+# This many files of a version stay open between inspections, if they have no more columns each.
 _KEPT_FILES, _KEPT_COLUMNS = 64, 256
 
 _open_files: OwnedValues[Snapshot, dict[str, FileReader]] = OwnedValues()

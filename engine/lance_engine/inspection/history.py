@@ -1,4 +1,4 @@
-"""The versions of a dataset: when, by whom, and what changed."""
+"""The versions of a dataset: when they were made, by what, and what changed."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def versions(
 ) -> pa.Table:
     """One row per version that still exists, oldest first; one request each.
 
-    `operation` and `message` are null when a version does not say which change made it, `rows` when
-    counting them would need more than the manifest.
+    `operation` and `message` are null if a version does not record its change, `rows` if counting them
+    would need more than the manifest.
     """
     store = open_store(uri, storage_options)
     listed = list_versions(store)

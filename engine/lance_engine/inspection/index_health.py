@@ -34,10 +34,10 @@ INDEX_HEALTH_SCHEMA: Final = pa.schema(
 
 
 def index_health(snapshot: Snapshot) -> pa.Table:
-    """One row per index. Rows are live ones; `rows` are those that it covers.
+    """One row per index. It counts live rows; `rows` are those that the index covers.
 
-    A segment is stale where it covers fragments that are gone, does not say what it covers, or is not read
-    because of its kind or version. `advice` is null if there is nothing to do.
+    A segment is stale if it covers fragments that no longer exist, does not record what it covers, or has
+    an unknown kind or version. `advice` is null if there is nothing to do.
     """
     paths = snapshot.schema.paths_by_id()
     live = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}
@@ -74,7 +74,7 @@ def index_health(snapshot: Snapshot) -> pa.Table:
 
 
 def _kind(snapshot: Snapshot, segment: IndexSegment) -> str | None:
-    """What a segment is, None where it is not read."""
+    """The kind of a segment, None if it cannot be read."""
     for searched in (VECTORS, INVERTED):
         if searched.reads(segment):
             try:

@@ -94,7 +94,7 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 
 def _numbers(snapshot: Snapshot, segment: IndexSegment) -> dict[str, int]:
-    """What the files of a segment say about it."""
+    """The statistics in the files of a segment."""
     from lance_engine.index.files import SegmentFiles
     from lance_engine.index.inverted.kind import INVERTED
     from lance_engine.index.kind import is_usable

@@ -8,7 +8,7 @@ from lance_engine.table.snapshot import Snapshot
 
 
 class Inspector:
-    """What `ds.inspect` is: every method answers with an Arrow table and, by default, reads metadata only."""
+    """The class of `ds.inspect`: every method returns an Arrow table and, by default, reads metadata only."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -20,7 +20,7 @@ class Inspector:
         return versions(self._snapshot.store)
 
     def transactions(self) -> pa.Table:
-        """One row per version that still exists: what it changed, on the basis of which version."""
+        """One row per version that still exists: what it changed, and from which version."""
         from lance_engine.inspection.transactions import transactions
 
         return transactions(self._snapshot.store)

@@ -86,7 +86,7 @@ def files(snapshot: Snapshot) -> pa.Table:
 
 
 def deletions(snapshot: Snapshot) -> pa.Table:
-    """One row per fragment with deleted rows; `read_version` is that of the deletion that came last."""
+    """One row per fragment with deleted rows; `read_version` is that of the last deletion."""
     rows = []
     for fragment in snapshot.fragments:
         deletion = fragment.deletion_file

@@ -31,9 +31,10 @@ STATISTICS_SCHEMA: Final = pa.schema(
 def statistics(snapshot: Snapshot) -> pa.Table:
     """One row per stored column: bounds and nulls by its zone maps, and how well it is compressed.
 
-    `rows` are physical: deleted rows count and may hold the bounds. `null_count`, `minimum` and `maximum` are
-    null unless every fragment has a zone map of the column; long text is cut. `plain_bytes` is what the
-    values take in memory, null where their width varies, and `ratio` is `plain_bytes` by `bytes`.
+    `rows` are physical: they include deleted rows, which may have the bounds. `null_count`, `minimum` and
+    `maximum` are null unless every fragment has a zone map of the column; long text is cut.
+    `plain_bytes` is the size of the values in memory, null if their width varies, and `ratio` is
+    `plain_bytes` divided by `bytes`.
     """
     rows = snapshot.physical_rows
     found: dict[str, list[ZoneMap]] = {}

@@ -46,7 +46,7 @@ PAGES_SCHEMA: Final = pa.schema(
 def columns(snapshot: Snapshot) -> pa.Table:
     """One row per field that owns a column, in schema order: pages, bytes and encodings over all fragments.
 
-    `fragments` counts those that store the column; in the others all its values are null.
+    `fragments` counts the fragments that store the column; in other fragments all its values are null.
     """
     paths = snapshot.schema.paths_by_id()
     found: dict[int, list[ColumnMetadata]] = {}
@@ -75,7 +75,7 @@ def columns(snapshot: Snapshot) -> pa.Table:
 def pages(snapshot: Snapshot, column: str | None = None) -> pa.Table:
     """One row per page, of all columns or of `column` and what is below it, in the order of fragments.
 
-    ColumnNotFoundError if there is no such column. `first_row` counts from the start of the fragment; in
+    ColumnNotFoundError if the column does not exist. `first_row` counts from the start of the fragment; in
     format 2.0 it and `rows` count the items of the column, which for list items are not rows.
     """
     paths = snapshot.schema.paths_by_id()
@@ -118,6 +118,6 @@ def _stored_columns(snapshot: Snapshot, wanted: set[int] | None = None) -> Itera
 
 
 def _fields_with_columns(snapshot: Snapshot, found: dict[int, Any]) -> Sequence[Field]:
-    """Leaves, and what else has a column: format 2.0 stores structs and lists as their own columns."""
+    """Leaves, and other fields with columns: format 2.0 stores structs and lists as their own columns."""
     leaves = {leaf.id for leaf in snapshot.schema.leaves()}
     return [field for field in snapshot.schema.walk() if field.id in leaves or field.id in found]

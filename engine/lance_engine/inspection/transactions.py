@@ -43,11 +43,11 @@ TRANSACTIONS_SCHEMA: Final = pa.schema(
 def transactions(
     uri: str | os.PathLike[str] | Store, *, storage_options: Mapping[str, Any] | None = None
 ) -> pa.Table:
-    """One row per version that still exists, oldest first; all but the version is null where it is lost.
+    """One row per version that still exists, oldest first; if it is lost, all but `version` is null.
 
     `read_version` is the version that its author had read, several below `version` if others committed in
-    between. The counts of fragments are null for operations that do not say. `file` is the name below
-    ``_transactions``, null where the transaction is recorded in the manifest only.
+    between. The counts of fragments are null for operations that do not record them. `file` is the name below
+    ``_transactions``, null if only the manifest records the transaction.
     """
     store = open_store(uri, storage_options)
     listed = list_versions(store)
@@ -88,7 +88,7 @@ def read_transaction(store: Store, stored: StoredVersion) -> Transaction | None:
             data = store.read(f"{TRANSACTIONS}/{stored.manifest.transaction_file}")
         return None if data is None else parse_transaction(data)
     except (FileNotFoundError, LanceError):
-        # An old version may have lost it, but the version is still listed.
+        # It may be lost for an old version, which is still listed.
         return None
 
 

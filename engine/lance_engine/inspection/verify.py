@@ -1,4 +1,4 @@
-"""Checking that a version is whole: every file it names exists and says what the manifest says."""
+"""Checks that a version is complete: every file that it names exists and agrees with the manifest."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _COPY: Final = "What can be read is right as far as it goes: write it to a new d
 
 
 def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
-    """One row per problem of this version; no row means that it is sound.
+    """One row per problem of this version; no rows if it is sound.
 
     Looks at the manifest, at the end and the column metadata of every data file, at all deletion files, row
     ids and row versions, and at the files of indices. `values` also decodes every value, which takes as long
-    as reading the dataset. A problem is reported and never raised; the checks go on with what is left.
+    as reading the dataset. Problems are reported, not raised; the checks then continue with the rest.
     """
     LISTED.clear()
     LASTING.clear()  # what is checked is what is there now
@@ -104,7 +104,7 @@ class _Findings:
 
 
 def _storable(text: str | None) -> str | None:
-    """`text` with escapes for halves of characters, which damaged files hold and Arrow does not store."""
+    """`text` with escapes for halves of characters, which damaged files contain and Arrow does not store."""
     return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -169,7 +169,7 @@ def _check_fragment(snapshot: Snapshot, fragment: Fragment, recorded: Fragment, 
 def _check_row_count(snapshot: Snapshot, fragment: Fragment, recorded: Fragment) -> None:
     """The rows of the files; a writer that does not know them records 0.
 
-    Where rows are missing in files that are not believed, the checks of columns say so.
+    If such a file misses rows, the checks of columns report it.
     """
     rows = stored_rows(snapshot, fragment)
     if rows is None or not recorded.physical_rows or rows < fragment.physical_rows:
@@ -230,7 +230,7 @@ def _check_column(snapshot: Snapshot, reader: FragmentReader, field: Field) -> N
 
 
 def _check_values(snapshot: Snapshot, findings: _Findings) -> None:
-    """Decode everything, apart by fragment and column, except those that a finding is about already."""
+    """Decode everything, by fragment and column, except those that already have a finding."""
     known = {(row["fragment_id"], row["column"]) for row in findings.rows if row["fragment_id"] is not None}
     for fragment in snapshot.fragments:
         if (fragment.id, None) in known:

@@ -31,9 +31,9 @@ ZONES_SCHEMA: Final = pa.schema(
 def zones(snapshot: Snapshot, column: str | None = None) -> pa.Table:
     """One row per zone of every column that has a zone map, or of `column` and what is below it.
 
-    ColumnNotFoundError if there is no such column. `first_row` counts from the start of the fragment. Bounds
-    are null where a zone has none: nothing but nulls, or no text that is short enough. Long text is cut, so
-    that bounds need not be values of the column.
+    ColumnNotFoundError if the column does not exist. `first_row` counts from the start of the fragment.
+    Bounds are null if a zone has none: only nulls, or only text that is too long. Long text is cut, so bounds
+    may not be values of the column.
     """
     tables = [_rows(path, fragment_id, found) for path, fragment_id, found in all_zone_maps(snapshot, column)]
     return pa.concat_tables([ZONES_SCHEMA.empty_table(), *tables]).combine_chunks()

@@ -1,4 +1,4 @@
-"""What the ways of storing vectors in an index have in common, and how columns of their files are read."""
+"""The common parts of the ways to store vectors in an index, and of reading columns of their files."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Codec(Protocol):
     def partition(
         self, ids: U64Array, columns: list[pa.Array], centroid: F32Array, by_row: bool
     ) -> kernels.Partition:
-        """A partition; `by_row` where single rows are looked at, as a graph does."""
+        """A partition; `by_row` if single rows are looked up, as graphs do."""
         ...
 
 
 def lists_in(column: pa.Array, item: pa.DataType, size: int) -> U8Array:
-    """The bytes of the items of fixed-size lists; CorruptFileError if the column is another, or has nulls."""
+    """The bytes of the items of fixed-size lists; CorruptFileError for a different column, or nulls."""
     kind = column.type
     if not pa.types.is_fixed_size_list(kind) or kind.value_type != item or kind.list_size != size:
         raise CorruptFileError(f"A column of the index has type {kind}, expected lists of {size} {item}")

@@ -31,7 +31,7 @@ class Stages(Protocol):
         ...
 
     def advance(self, rows: int) -> None:
-        """So many more are done."""
+        """This many more are done."""
         ...
 
     def end(self) -> None:
@@ -98,11 +98,11 @@ class Coder:
         return stored
 
     def partition(self, codes: U8Array) -> U8Array:
-        """The bytes of the vectors of a partition in the order in which the file has them."""
+        """The bytes of the vectors of a partition, in the order of the file."""
         return codes.reshape(-1)
 
     def entries(self) -> tuple[dict[str, Any], list[bytes]]:
-        """What the metadata of the file say about it, and buffers from number 2 on."""
+        """The entry for the metadata of the file, and its buffers from number 2 on."""
         return {"dim": self.options.dim}, []
 
     def metadata(self) -> tuple[str, list[bytes]]:
@@ -141,7 +141,7 @@ class ScalarCoder(Coder):
         centroids: F32Array,
         labels: npt.NDArray[np.uint32],
     ) -> U8Array:
-        # Where all elements are equal, they all have the code 0, which stands for the lower bound.
+        # If all elements are equal, they all have the code 0, which is the lower bound.
         scale = 255 / (self.high - self.low) if self.high > self.low else 0.0
         scaled = (floats - np.float32(self.low)) * np.float32(scale)
         codes: U8Array = np.clip(scaled, 0, 255).astype(np.uint8)
@@ -208,7 +208,7 @@ class ProductCoder(Coder):
     def entries(self) -> tuple[dict[str, Any], list[bytes]]:
         options = self.options
         dtype = _VECTOR_TYPES[options.value_type]
-        # The shape that readers expect is that of its size only.
+        # Readers only check the size of the shape.
         message = tensor(self.codebook.astype(dtype).reshape(-1), (1 << options.bits, options.dim))
         entries = {
             "codebook_position": 2,

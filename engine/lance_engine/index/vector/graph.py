@@ -20,7 +20,7 @@ _MOST_LEVELS: Final = 256
 
 
 def attach(partition: kernels.Partition, entries: dict[str, Any], rows: pa.RecordBatch) -> None:
-    """Give a partition the graph of these nodes; CorruptFileError if it contradicts itself."""
+    """Add the graph of these nodes to a partition; CorruptFileError if it contradicts itself."""
     ends = entries.get("level_offsets")
     if not isinstance(ends, list) or not 2 <= len(ends) <= _MOST_LEVELS or ends[0] != 0:
         raise CorruptFileError("The levels of an index graph are not a valid list of offsets")

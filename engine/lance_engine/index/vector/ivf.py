@@ -26,7 +26,7 @@ _TYPES: Final[dict[Any, type[np.generic]]] = {
 _DATA_TYPES: Final[dict[Any, Any]] = {
     kind: number for number, kind in _TYPES.items() if kind is not np.uint16
 }
-# More elements than any centroids or codebook have: what claims them is damaged.
+# More elements than any centroids or codebook have: a message that claims them is damaged.
 _MOST_ELEMENTS: Final = 1 << 34
 
 
@@ -98,7 +98,7 @@ def parse_tensor(message: Any) -> F32Array:
 
 
 def parse_tensor_bytes(data: bytes) -> F32Array:
-    """As `parse_tensor`, of a serialised message."""
+    """Like `parse_tensor`, for a serialized message."""
     try:
         return parse_tensor(index_pb2.Tensor.FromString(data))
     except DecodeError as error:
@@ -117,7 +117,7 @@ def tensor(values: npt.NDArray[Any], shape: Sequence[int] | None = None) -> Any:
 def serialize_ivf(
     lengths: npt.NDArray[np.int64], centroids: npt.NDArray[Any] | None, *, rows_here: bool = True
 ) -> bytes:
-    """The message of partitions that are one after the other; without `rows_here` the file has no rows."""
+    """The message of consecutive partitions; without `rows_here` the file has no rows."""
     zeros = np.zeros_like(lengths)
     data: bytes = index_pb2.IVF(
         offsets=(np.cumsum(lengths) - lengths if rows_here else zeros).tolist(),

@@ -1,4 +1,4 @@
-"""Centroids of vectors: k-means by Lloyd's algorithm from k-means++ seeds."""
+"""Centroids of vectors: Lloyd's k-means algorithm with k-means++ seeds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kmeans(
 ) -> F32Array:
     """`count` centroids of the rows of a matrix, by L2; with fewer rows, the rows are the centroids.
 
-    `told` is called after each round, and may raise to end this.
+    `told` is called after each round; it may raise an error to stop.
     """
     dim = vectors.shape[1]
     if len(vectors) <= count:
@@ -65,7 +65,7 @@ def kmeans_by_faiss(
     random: np.random.Generator,
     told: Callable[[], None] = lambda: None,
 ) -> F32Array:
-    """As `kmeans`, from the same seeds, with the rounds of faiss."""
+    """Like `kmeans`, with the same seeds and the rounds of faiss."""
     import faiss
 
     if len(vectors) <= count:
@@ -94,7 +94,7 @@ def _repeated(vectors: F32Array, count: int) -> F32Array:
 
 
 def _seeds(vectors: F32Array, count: int, random: np.random.Generator) -> F32Array:
-    """Vectors that are far from each other: each is taken with a chance that grows with its distance."""
+    """Vectors that are far from each other: the probability of each grows with its distance."""
     if len(vectors) > _SEED_ROWS * count:
         vectors = vectors[np.sort(random.choice(len(vectors), _SEED_ROWS * count, replace=False))]
     flat, dim = np.ascontiguousarray(vectors).view(np.uint8).reshape(-1), vectors.shape[1]
@@ -108,7 +108,7 @@ def _seeds(vectors: F32Array, count: int, random: np.random.Generator) -> F32Arr
         )
         nearest = np.minimum(nearest, query.distances(flat)[0])
         ends = np.cumsum(nearest)
-        if not ends[-1] > 0:  # all that is left are copies of what was chosen
+        if not ends[-1] > 0:  # only copies of chosen vectors are left
             chosen[number:] = random.integers(len(vectors), size=count - number)
             break
         chosen[number] = min(np.searchsorted(ends, random.random() * ends[-1], "right"), len(vectors) - 1)

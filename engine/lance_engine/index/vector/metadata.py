@@ -1,4 +1,4 @@
-"""The JSON that the files of vector indices carry."""
+"""The JSON metadata in the files of vector indices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def object_in(value: Any, key: str) -> dict[str, Any]:
 
 
 def embedded(value: Any, key: str) -> dict[str, Any]:
-    """The object that is a JSON text inside of JSON."""
+    """The object in a JSON text that is a string in other JSON."""
     try:
         return object_in(json.loads(value), key)
     except (TypeError, ValueError, RecursionError) as error:
@@ -58,7 +58,7 @@ def real(entries: Mapping[str, Any], key: str) -> float:
 
 
 def metric_in(name: object) -> kernels.Metric:
-    """The metric of an index; UnsupportedFeatureError if it is another one."""
+    """The metric of an index; UnsupportedFeatureError for unknown metrics."""
     found = METRICS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
         raise UnsupportedFeatureError(f"The index has the metric {str(name)[:40]}")

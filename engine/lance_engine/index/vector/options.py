@@ -1,4 +1,4 @@
-"""How new vector indices are built: what users may choose, checked."""
+"""The options of new vector indices, checked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lance_engine.errors import (
 from lance_engine.format.pb import index_pb2
 from lance_engine.index.vector.metadata import METRIC_NAMES, METRICS
 
-#: The kinds that are built.
+#: The kinds that can be built.
 KINDS: Final = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_FLAT", "IVF_HNSW_SQ")
-#: What finds centroids.
+#: The algorithms that find centroids.
 TRAINERS: Final = ("own", "faiss")
 
 _TARGET_ROWS: Final = {"FLAT": 4096, "PQ": 8192, "SQ": 8192}
 _GRAPH_ROWS: Final = 1 << 20
-# Memory that the vectors of a partition and their graph may take, unless users say how many partitions.
+# Memory that the vectors of a partition and their graph may take, unless users set the number of partitions.
 _GRAPH_BYTES: Final = 768 << 20
 # Memory that the vectors for training may take.
 _SAMPLE_BYTES: Final = 384 << 20
@@ -97,7 +97,7 @@ GRAPH_LEVELS: Final = 7
 def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str, Any]) -> VectorOptions:
     """The options of a new index on a column of type `vector` with `rows` rows.
 
-    UnsupportedTypeError if there is no such index on these values, InvalidSearchError if an option is
+    UnsupportedTypeError if the index does not support these values, InvalidSearchError if an option is
     invalid, TypeError if no option has this name.
     """
     name = kind.upper()
@@ -172,7 +172,7 @@ def _trainer(name: object) -> str:
 
 
 def _default_parts(dim: int) -> int:
-    """About one code for 16 dimensions, as many as divide them."""
+    """About one code for 16 dimensions; the number divides the dimensions."""
     wanted = max(1, dim // _PART_DIM)
     return next(parts for parts in range(wanted, 0, -1) if dim % parts == 0)
 

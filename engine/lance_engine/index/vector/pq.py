@@ -1,6 +1,6 @@
 """Product quantization: a vector is cut into parts, each stored as the number of its nearest centroid.
 
-With L2 and cosine, it is the difference from the centroid of the partition that is stored.
+With L2 and cosine, the stored vector is the difference from the centroid of its partition.
 """
 
 from __future__ import annotations

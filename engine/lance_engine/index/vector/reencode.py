@@ -1,4 +1,4 @@
-"""Continuing from what a segment stores: the encoder that made it, and its rows as encoded by it."""
+"""Continues from a stored segment: restores its encoder, and reads its encoded rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lance_engine.index.vector.sq import ScalarCodec
 def encoder_of(segment: VectorSegment, details: bytes, value_type: pa.DataType) -> Encoder | None:
     """The encoder for rows as a segment stores them; None if its kind is not written.
 
-    `value_type`: that of the column, which codes do not tell, but centroids have.
+    `value_type` is the type of the column, which centroids have and codes do not.
     """
     if segment.kind not in KINDS:
         return None
@@ -82,7 +82,7 @@ def stored_rows(segment: VectorSegment) -> Iterator[tuple[U64Array, U8Array]]:
 
 
 def _graph_options(details: bytes) -> tuple[int, int]:
-    """Neighbours and candidates that a graph was built with, or what is usual."""
+    """The neighbours and candidates with which a graph was built, or the defaults."""
     try:
         hnsw = index_pb2.VectorIndexDetails.FromString(details).hnsw
     except DecodeError:

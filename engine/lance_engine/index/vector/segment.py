@@ -35,7 +35,7 @@ _GRAPHS: Final = ("FLAT", "PQ", "SQ")
 
 
 class VectorSegment:
-    """An opened segment. UnsupportedFeatureError if it is of a kind or layout that is not read."""
+    """An opened segment. UnsupportedFeatureError for unknown kinds and layouts."""
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files, self._is_local = files, files.is_local
@@ -83,7 +83,7 @@ class VectorSegment:
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """Numbers for people."""
+        """Statistics for display."""
         lengths = self._rows.lengths
         return {
             "partitions": self._rows.partitions,
@@ -102,13 +102,13 @@ class VectorSegment:
         return VECTORS.get(key, make, lambda made: made[1])[0]
 
     def nearby(self, numbers: Sequence[int]) -> list[kernels.Partition]:
-        """Several partitions; where the files are remote, they are read together."""
+        """Several partitions; if the files are remote, they are read together."""
         if self._is_local:
             return [self.partition(number) for number in numbers]
         return list(each_ahead(self.partition, numbers))
 
     def rows(self, number: int) -> pa.RecordBatch:
-        """The row ids of a partition, and what is stored of their vectors, as the file has them."""
+        """The row ids of a partition, and their stored vectors or codes, in the order of the file."""
         begin = int(self._rows.offsets[number])
         end = begin + int(self._rows.lengths[number])
         return self._vectors.read([ROW_ID, *self._codec.columns], begin, end)
@@ -166,7 +166,7 @@ class VectorSegment:
 
 @contextmanager
 def _unread_kinds(name: str) -> Iterator[None]:
-    """Keep `index_errors` from calling a file damaged that is of a kind which is not read."""
+    """Keep `index_errors` from reporting a file of an unknown kind as damaged."""
     try:
         yield
     except UnsupportedFeatureError as error:

@@ -24,7 +24,7 @@ from lance_engine.index.vector.options import GRAPH_LEVELS
 from lance_engine.index.vector.segment import INDEX_FILE, VECTORS_FILE
 from lance_engine.machine import processors
 
-# More bytes than this of vectors or codes wait in a temporary file.
+# If vectors or codes have more bytes than this, they wait in a temporary file.
 _MEMORY: Final = 256 << 20
 _BATCH_ROWS: Final = 1 << 16
 # Rows that are looked up in a temporary file at once.
@@ -42,7 +42,7 @@ _NODES: Final = pa.schema(
 
 
 class EncodedRows:
-    """Rows with their partitions and what is stored of them, in any order; in a temporary file if many."""
+    """Rows with their partitions and stored codes, in any order; in a temporary file if there are many."""
 
     def __init__(self, width: int, memory: int = _MEMORY) -> None:
         self._width, self._memory = width, memory
@@ -96,7 +96,7 @@ class EncodedRows:
 
 
 def _gathered(codes: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64]) -> U8Array:
-    """Some rows, ascending; of a file no more stays mapped than what was read last."""
+    """Some rows, ascending; only the part of a file that was read last stays mapped."""
     found = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
     for begin in range(0, len(rows), _GATHERED_ROWS):
         chosen = rows[begin : begin + _GATHERED_ROWS]
