@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from lance_engine.errors import LanceError
 
+from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import Token, table_positions
 
@@ -20,6 +21,7 @@ class TablePlace(NamedTuple):
     """The name that the rest of the query has for the table, if the text does not give one itself."""
 
 
+@once_per_statement
 def only_table(statement: Statement) -> TablePlace | None:
     """The table of a query with a single table, None for all other statements."""
     tokens = statement.tokens
