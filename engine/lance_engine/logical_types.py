@@ -8,12 +8,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError, UnsupportedTypeError
+from lance_engine.records import record
 
 EXTENSION_NAME: Final = "ARROW:extension:name"
 _EXTENSION_METADATA: Final = "ARROW:extension:metadata"
@@ -66,7 +66,7 @@ _FIXED_SIZE_LIST: Final = "fixed_size_list:"
 _MAX_FIXED_SIZE_LIST_DEPTH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Node:
     """A field as the mapping sees it: its children are Arrow fields already."""
 
@@ -227,7 +227,7 @@ _LOGICAL: Final[Mapping[pa.DataType, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Description:
     """What the format stores of an Arrow field, besides its name and nullability."""
 

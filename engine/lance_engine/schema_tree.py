@@ -23,6 +23,7 @@ from lance_engine.logical_types import (
     text_metadata,
     to_arrow_type,
 )
+from lance_engine.records import record
 from lance_engine.spelling import nearest
 
 BLOB_ENCODING: Final = "lance-encoding:blob"
@@ -37,7 +38,7 @@ _EXTENSION_KEYS: Final = "ARROW:extension:"
 _SHARED_SCHEMAS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """One node of the schema tree.
 

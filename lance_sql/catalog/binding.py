@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
+from lance_engine.records import record
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
@@ -35,7 +35,7 @@ class Bound(NamedTuple):
     datasets: Mapping[str, DatasetVersion]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Known:
     """The dataset registered for a name; `system_columns` are those declared for the table."""
 

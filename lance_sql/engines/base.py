@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.records import record
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -43,7 +43,7 @@ class Decision(NamedTuple):
     share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScanReport:
     """What an engine reads from one Lance table in a plan.
 

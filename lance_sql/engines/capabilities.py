@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lance_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Capabilities:
     """The capabilities of the engine `name`.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.records import record
 from lance_engine.spelling import nearest
 
 from lance_sql.text.once import once_per_statement
@@ -14,7 +14,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, arguments, closing
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchFunction:
     """A function: positional arguments after the table, and named arguments with their search options."""
 
@@ -97,7 +97,7 @@ def index_setting(tokens: list[Token]) -> bool | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expression:
     """An argument: its text, and whether it is a query in parentheses."""
 
@@ -106,7 +106,7 @@ class Expression:
     is_query: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchCall:
     """A call from `start` to `end` of the text, over the table or path `location`."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.records import record
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.spelling import nearest
 
@@ -46,7 +46,7 @@ _CHOICES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edit:
     """A replacement in the text.
 

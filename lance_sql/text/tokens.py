@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from lance_engine.records import record
 
 #: Constants of a list after IN: one token each would take longer than the statement.
 _CONSTANT = r"(?:-?\d[\w.]*+|'(?:[^']|'')*+')"
@@ -30,7 +31,7 @@ _TOKENS = re.compile(
 _NO_KEYWORDS = {"string", "quoted", "constants"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Token:
     """A token and its position in the text; `kind` is a group name of the pattern above."""
 

@@ -69,7 +69,7 @@ FLOORS = {
         machine
         plan_picture
         errors  arrow_values
-        legible  spelling
+        legible  records  spelling
         __init__
     """,
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
+from lance_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeafShape:
     """Memory layout of the values of one leaf.
 

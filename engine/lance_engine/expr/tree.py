@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -17,6 +16,7 @@ import pyarrow.types as at
 from lance_engine.arrow_compute import pc
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
+from lance_engine.records import record
 
 #: Operators of `Comparison`, each with its opposite.
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -41,7 +41,7 @@ class Node:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column(Node):
     """A column, or a field inside a struct column: ``parts`` is the column's name followed by field names."""
 
@@ -57,7 +57,7 @@ class Column(Node):
         return ".".join(render.identifier(part) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Literal(Node):
     """A constant; ``value`` may be null. NaN equals NaN here, so that equal trees compare equal."""
 
@@ -92,7 +92,7 @@ def _literal_of(array: pa.Array) -> Literal:
     return Literal(array[0])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison(Node):
     """``left op right`` for = <> < <= > >=, both sides of the same type.
 
@@ -112,7 +112,7 @@ class Comparison(Node):
         return f"{_operand(self.left)} {self.op} {_operand(self.right)}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@record(eq=False, weakref_slot=True)
 class In(Node):
     """``operand IN (values)``: distinct, non-null values of the operand's type; ``has_null`` adds NULL.
 
@@ -150,7 +150,7 @@ class In(Node):
         return f"{_operand(self.operand)} IN {self.list_text()}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IsNull(Node):
     """``operand IS NULL``, or ``IS NOT NULL`` when negated; never null itself."""
 
@@ -165,7 +165,7 @@ class IsNull(Node):
         return f"{_operand(self.operand)} IS {'NOT ' if self.negated else ''}NULL"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And(Node):
     """Conjunction of two or more predicates."""
 
@@ -179,7 +179,7 @@ class And(Node):
         return " AND ".join(f"({node})" if isinstance(node, Or) else str(node) for node in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Or(Node):
     """Disjunction of two or more predicates."""
 
@@ -193,7 +193,7 @@ class Or(Node):
         return " OR ".join(f"({node})" if isinstance(node, And) else str(node) for node in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not(Node):
     """Negation of a predicate that has no opposite (IN, LIKE, boolean columns, functions)."""
 
@@ -209,7 +209,7 @@ class Not(Node):
         return f"NOT {_operand(self.operand)}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match(Node):
     """A test of a string: ``kind`` is starts_with, ends_with, contains, like or ilike.
 
@@ -233,7 +233,7 @@ class Match(Node):
         return f"{self.kind}({self.operand}, {text})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arithmetic(Node):
     """``left op right`` for + - * / // %; / is in floating point, // and % truncate, null for divisor 0."""
 
@@ -255,7 +255,7 @@ class Arithmetic(Node):
         return f" {self.op} ".join(sides)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cast(Node):
     """``CAST(operand AS target)``; a value that does not fit is an error, or null when lenient (TRY_CAST)."""
 
@@ -275,7 +275,7 @@ class Cast(Node):
         return f"{'TRY_' if self.lenient else ''}CAST({self.operand} AS {render.type_name(self.target)})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function(Node):
     """A call of the pyarrow compute function ``name``; ``options`` are its serialized `FunctionOptions`."""
 

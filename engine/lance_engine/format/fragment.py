@@ -6,7 +6,7 @@ of deleted rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.unknown import unknown_fields
+from lance_engine.records import record
 
 # A column that is no longer used by any field.
 TOMBSTONE = -2
@@ -26,7 +27,7 @@ SPILLED_CREATED_AT = -4
 SPILLED_LAST_UPDATED_AT = -5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DataFile:
     """One data file of a fragment.
 
@@ -58,7 +59,7 @@ class DeletionKind(IntEnum):
     BITMAP = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeletionFile:
     """The deleted rows of a fragment: a newer file replaces the older one.
 
@@ -77,7 +78,7 @@ class DeletionFile:
         return f"{fragment_id}-{self.read_version}-{self.id}.{ending}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fragment:
     """Rows that share their data files.
 
