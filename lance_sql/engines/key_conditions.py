@@ -6,12 +6,12 @@ A statement that runs again usually collects the same keys: what was found for t
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.tree import Column, In
+from lance_engine.records import record
 from lance_engine.scan.plan import FilterPlan
 
 from lance_sql.engines.sampling import percent, sampled_share
@@ -36,7 +36,7 @@ _SAMPLED_PLACES: Final = 8
 _MOST_KEPT: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Keys(In):
     """Membership in the keys of another table; in text form, only their number is shown."""
 
