@@ -92,7 +92,7 @@ def codes(error: BaseException) -> set[str]:
     found: set[str] = set()
     seen: BaseException | None = error
     while seen is not None:
-        # botocore keeps the answer, gcsfs the code, azure both under its own names.
+        # botocore keeps the response, gcsfs the code, and azure both, with its own names.
         response = getattr(seen, "response", None)
         details = response.get("Error", {}) if isinstance(response, dict) else {}
         found |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}

@@ -70,7 +70,7 @@ class DiskCache:
         self._lock = threading.Lock()
         # Folder -> when it changed last, and the ranges in it.
         self._known: dict[str, tuple[int, list[tuple[int, int]]]] = {}
-        # Range -> which file had that name, and for each of its blocks whether it was tested.
+        # Range -> the file that had this name, and for each of its blocks whether it was tested.
         self._tested: dict[str, tuple[int, bytearray]] = {}
         self._unseen = limit  # the current size is unknown
         self._counts = DiskCacheStatistics()

@@ -29,7 +29,7 @@ _COMMITTER: Final = "lancedb"
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """A client, which threads may share, and the tables whose keys were looked at."""
+    """A client, which threads may share, and the tables whose keys were checked."""
 
     client: Any
     tables: set[str] = field(default_factory=set)
@@ -41,7 +41,7 @@ _connecting = threading.Lock()
 
 
 def _forget_connections() -> None:
-    """A process that was forked must not use the sockets, and cannot rely on the lock, of the other one."""
+    """A forked process must not use the sockets of its parent, and cannot rely on its lock."""
     global _connecting
     _connections.clear()
     _connecting = threading.Lock()
@@ -61,7 +61,7 @@ def _connect(options: Mapping[str, Any]) -> _Connection:
     endpoint = endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None
     profile = option(options, "profile", "aws_profile")
     arguments = botocore_options(options)
-    # What is not given comes from the environment.
+    # Missing options come from the environment.
     environment = ((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
     key = (endpoint, profile, *sorted(arguments.items()), *sorted(environment))
     # Creating clients is not safe in several threads.

@@ -59,11 +59,11 @@ class ManifestStore(Protocol):
         ...
 
     def add(self, dataset: str, entry: ManifestEntry) -> None:
-        """Record a version, atomically; FileExistsError if there is one of this number."""
+        """Record a version, atomically; FileExistsError if this version exists."""
         ...
 
     def replace(self, dataset: str, entry: ManifestEntry) -> None:
-        """Record where the manifest of a version is now; CorruptFileError if there is no such version."""
+        """Record where the manifest of a version is now; CorruptFileError if the version does not exist."""
         ...
 
     def forget(self, dataset: str) -> None:
@@ -210,7 +210,7 @@ class ExternallyCommittedStore:
         try:
             self._files.put_if_absent(path, data)
         except UnsupportedFeatureError:
-            # Names of versions: two that take the same name in the same moment do no harm to data.
+            # Names of versions: if two are created at the same moment, no data is harmed.
             if self._files.exists(path):
                 raise FileExistsError(path) from None
             self._files.put(path, data)
@@ -273,7 +273,7 @@ class ExternallyCommittedStore:
         return name
 
     def _dataset(self, path: str) -> str:
-        """The name in the database of the dataset or branch that a path to a manifest is of."""
+        """The name in the database of the dataset or branch to which the path of a manifest belongs."""
         folder = path.rpartition(f"{VERSIONS}/")[0].rstrip("/")
         return f"{self._key}/{folder}" if folder else self._key
 

@@ -1,4 +1,4 @@
-"""Datasets on anything that fsspec reaches: object stores, HTTP, HDFS."""
+"""Datasets on any storage that fsspec supports: object stores, HTTP, HDFS."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lance_engine.io.storage_options import fsspec_options, max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Sink, checked_path, checked_range, not_atomic
 from lance_engine.legible import without_secrets
 
-# File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. What
-# fsspec does by default, looking first and writing then, loses commits.
+# File systems whose "create" mode is one conditional request (If-None-Match: *) or its equivalent. fsspec's
+# default, which first looks and then writes, loses commits.
 CONDITIONAL_PUT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 # Answers to a conditional request that mean that the file exists, or that another writer is creating it.
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "conditionNotMet"})
@@ -56,7 +56,7 @@ class FsspecStore:
         self._given = dict(storage_options or {})
         address, options = _without_user(self._uri, fsspec_options(scheme, storage_options or {}))
         if scheme in _PACKAGES:
-            # Other processes write as well: what was listed before is not an answer.
+            # Other processes write as well: earlier listings cannot be used.
             options.setdefault("use_listings_cache", False)
         try:
             with self._explained():
@@ -74,7 +74,7 @@ class FsspecStore:
 
     @property
     def max_in_flight(self) -> int | None:
-        """How many requests the options allow at the same time."""
+        """The number of concurrent requests that the options allow."""
         return max_in_flight(self._given)
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class FsspecStore:
             if length:
                 with self._explained(), _ranges_checked(path):
                     data = self._fs.cat_file(self._full(path), start=offset, end=offset + length)
-            # Backends answer a range beyond the end with what there is.
+            # For a range beyond the end, backends return the bytes that exist.
             checked_range(path, offset + len(data), offset, length)
         return data
 
@@ -213,7 +213,7 @@ class FsspecStore:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Whether there was no connection, or it broke; aiohttp has classes of its own for that."""
+    """Whether there was no connection, or it broke; aiohttp has its own classes for that."""
     return isinstance(error, ConnectionError | TimeoutError) or any(
         kind.__name__ == "ClientConnectionError" for kind in type(error).__mro__
     )
@@ -276,7 +276,7 @@ class _FsspecSink(Sink):
         with contextlib.suppress(Exception):
             self._file.discard()
             if hasattr(self._file, "buffer"):
-                # Otherwise the garbage collector would close, and so complete, the upload.
+                # Otherwise the garbage collector would close the upload, which completes it.
                 self._file.buffer = None
                 self._file.closed = True
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Datasets on web servers, to read: folders are known by the pages that list them."""
+"""Read-only datasets on web servers, whose folders have pages that list their files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def http_store(uri: str, options: Mapping[str, Any]) -> HttpStore | None:
 
 
 class HttpStore(ObstoreStore):
-    """A folder of a web server that answers with parts of files, such as ``https://host/table.lance``."""
+    """A folder of a web server that can return parts of files, such as ``https://host/table.lance``."""
 
     def __repr__(self) -> str:
         return f"HttpStore({self.uri!r})"
@@ -47,7 +47,7 @@ class HttpStore(ObstoreStore):
         raise not_atomic(self.uri)
 
     def _entries(self, folder: str) -> set[str]:
-        """What the page of a folder links to in it; names of folders end with a slash."""
+        """The links on the page of a folder that lead into it; names of folders end with a slash."""
         try:
             page = self.read(folder) if folder else self.read_root()
         except FileNotFoundError:

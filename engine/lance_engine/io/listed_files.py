@@ -1,4 +1,4 @@
-"""Whole files of buckets that a listing proves to be unchanged: they need not be read again."""
+"""Files of buckets that a listing proves to be unchanged, so they are not read again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tag(NamedTuple):
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Tag | None:
-        """The tag of an entry of a listing; None where the store has none."""
+        """The tag of an entry of a listing; None if the store has none."""
         entity = entry.get("e_tag")
         return cls(entity, int(entry["size"]), entry["last_modified"]) if entity else None
 
@@ -38,7 +38,7 @@ class ListedFiles:
         self._most_bytes = most_bytes
         self._most_files = most_files
         self.clear()
-        # Each thread relies on its own listings only: what others listed may be older.
+        # Each thread only relies on its own listings: those of others may be older.
         self._listed = threading.local()
 
     def note(self, file: Hashable, tag: Tag | None) -> None:
@@ -63,7 +63,7 @@ class ListedFiles:
             return found[1]
 
     def keep(self, file: Hashable, tag: Tag, data: bytes) -> None:
-        """Keep what was read of a file, in place of other files where there is no more room."""
+        """Keep the content of a file; if there is no room, it replaces other files."""
         with self._lock:
             _, before = self._kept.pop(file, (None, b""))
             self._kept[file] = tag, data

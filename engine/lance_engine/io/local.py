@@ -124,7 +124,7 @@ class LocalStore:
 
     def delete(self, path: str) -> None:
         folder, _, name = checked_path(path).rpartition("/")
-        # A link itself may go: what it leads to stays.
+        # Only the link is removed: its target stays.
         full = os.path.join(reachable(self._root, folder, None) if folder else self._root, name)
         with LocalErrors(full):
             Path(full).unlink(missing_ok=True)
@@ -157,8 +157,8 @@ class LocalStore:
 
 
 def _open_file(path: str) -> io.FileIO:
-    # The descriptor has one owner from the start: two would close it twice after an interrupt, the second
-    # time perhaps as that of another thread's file.
+    # The descriptor has one owner from the start: two owners would close it twice after an interrupt, and
+    # the second time it may belong to the file of another thread.
     try:
         file = io.FileIO(path, "rb", opener=_without_waiting)
     except IsADirectoryError:
@@ -185,7 +185,7 @@ def _unless_missing(error: OSError) -> None:
 def write_in_place(path: str, data: bytes) -> None:
     """Write a small file that may be lost or seen half-written, without the cost of replacing it.
 
-    A file that has other names too, or is none, is left as it is.
+    A file with several hard links, or anything but a regular file, is left as it is.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
@@ -211,7 +211,7 @@ def removing_new_folders(store: Store) -> Iterator[None]:
         yield
     except BaseException:
         for folder, _, _ in os.walk(root, topdown=False):
-            with contextlib.suppress(OSError):  # it holds what another process wrote
+            with contextlib.suppress(OSError):  # it contains files of another process
                 os.rmdir(folder)
         raise
 
@@ -222,8 +222,8 @@ class _LocalSink(Sink):
     def __init__(self, target: str) -> None:
         self._target = target
         folder, name = os.path.split(target)
-        # A hidden name with its own ending: no reader takes it for a manifest or a data file. It holds
-        # the target's name, so that who cleans up after a killed writer finds it too.
+        # A hidden name with its own ending: no reader takes it for a manifest or a data file. It contains
+        # the target's name, so a cleanup after a killed writer finds it too.
         self._staging = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             self._file = open(self._staging, "xb")  # noqa: SIM115 - closed by close() or discard()

@@ -21,9 +21,9 @@ _NOT_A_FILE: Final = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, 
 
 
 def reachable(root: str, path: str, access: ExternalAccess | None) -> str:
-    """The full path of `path` below `root`, unless a link leads out of `root` that is not allowed.
+    """The full path of `path` below `root`, unless a link that is not allowed leads out of `root`.
 
-    Links are allowed as far as `access` says; with None, as where files are listed or removed, none is.
+    `access` decides which links are allowed; with None, used to list and remove files, no link is.
     """
     full = root
     for part in path.split("/"):
@@ -54,7 +54,7 @@ def _check_link(root: str, full: str, access: ExternalAccess | None) -> None:
 
 
 def check_is_file(path: str, mode: int) -> None:
-    """CorruptFileError for what is not a regular file: reading a pipe or a device may take forever."""
+    """CorruptFileError for anything but a regular file: reading a pipe or a device may take forever."""
     if not stat.S_ISREG(mode):
         kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
         kind = next((name for test, name in kinds if test(mode)), "a device")
@@ -62,7 +62,7 @@ def check_is_file(path: str, mode: int) -> None:
 
 
 class LocalErrors:
-    """A block in which errors of the operating system become ours; `writing` says what to do about them."""
+    """A block that converts errors of the operating system; `writing` says what to do about them."""
 
     __slots__ = ("_path", "_writing")
 

@@ -1,4 +1,4 @@
-"""How the manifests of a dataset are named: what decides which version a file is."""
+"""The names of the manifests of a dataset, which determine the version of a file."""
 
 from __future__ import annotations
 

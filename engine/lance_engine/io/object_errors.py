@@ -1,4 +1,4 @@
-"""What became of a request to an object store, derived from the errors of its client."""
+"""The outcome of a request to an object store, from the errors of its client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Outcome(Enum):
-    """Why a request failed, as far as it matters for what to do next."""
+    """Why a request failed; it determines what to do next."""
 
     MISSING = "not found"
     TAKEN = "already exists"
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 
 class IncompleteAnswerError(Exception):
-    """Fewer bytes came than were requested, although they are there."""
+    """Fewer bytes arrived than were requested, although they exist."""
 
 
 RETRIED: Final = frozenset({Outcome.BUSY, Outcome.UNREACHABLE, Outcome.STALLED, Outcome.INTERRUPTED})
@@ -41,7 +41,7 @@ _KIND: Final = re.compile(r"HttpError \{\s*kind: (\w+)")
 _CODE: Final = re.compile(r"<Code>([\w.-]{1,100})</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]{1,300})")
 _QUERY: Final = re.compile(r"\?\S+")
-# Codes that mean that credentials are not accepted where the status is another one.
+# Codes of rejected credentials that come with another status.
 _REFUSALS: Final = frozenset(
     {
         *("AuthorizationHeaderMalformed", "ExpiredToken", "InvalidToken", "InvalidAccessKeyId"),

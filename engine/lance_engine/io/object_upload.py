@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from lance_engine.io.store import Sink
 
-# A file has ten thousand parts at most: 100 GB.
+# A file has at most ten thousand parts: 100 GB.
 PART_BYTES: Final = 10 << 20
 # Parts on their way to the store, and parts that wait for that; one more is being filled.
 _AT_ONCE: Final = 4
@@ -114,7 +114,7 @@ class _Upload:
         self._raise()
 
     def finish(self) -> None:
-        """Wait until the file is there."""
+        """Wait until the file exists."""
         self.send(None)
         self._thread.join()
         self._raise()

@@ -17,7 +17,7 @@ from lance_engine.io.retries import Retries
 
 # In seconds without any byte, after which the first attempts are abandoned.
 _HASTY: Final = (2.0, 2.0, 5.0)
-# Bytes that a slow line may need longer for than the first attempt takes.
+# From this number of bytes on, a slow connection may need longer than the first attempt allows.
 _LARGE_BODY: Final = 1 << 20
 _CREDENTIALS_FOR: Final = timedelta(minutes=5)
 _RETRIES_IN_GROUP: Final = 3
@@ -26,7 +26,7 @@ _BOTOCORE_FILES: Final = ("~/.aws/credentials", "~/.aws/config")
 
 
 class Client:
-    """One bucket or container. Requests of threads run side by side."""
+    """One bucket or container. Requests of several threads run in parallel."""
 
     def __init__(self, config: CloudConfig) -> None:
         waiting = config.waiting
@@ -61,7 +61,7 @@ _making = threading.Lock()
 
 def client(config: CloudConfig) -> Client:
     """The client for a bucket in this process."""
-    # What the options do not say comes from the environment.
+    # Missing options come from the environment.
     starts = ("AWS_", "GOOGLE_", "AZURE_")
     key = (config, tuple(sorted(item for item in os.environ.items() if item[0].startswith(starts))))
     found = _clients.get(key)
@@ -84,7 +84,7 @@ os.register_at_fork(after_in_child=_forget_clients)
 
 
 def _factory(config: CloudConfig) -> Any:
-    """Makes the store of the library with time-outs and a way to ask again."""
+    """Creates the store of the library with time-outs and retries."""
     library = obstore()
     settings = dict(config.config)
     options = {**dict(config.client), "allow_http": True}
@@ -105,7 +105,7 @@ def _factory(config: CloudConfig) -> Any:
                 config.bucket, client_options={**options, **times}, retry_config=retry, **more
             )
         except library.exceptions.BaseError as error:
-            # Its text can hold the values.
+            # Its text can contain the values.
             raise UnsupportedFeatureError(
                 f"Inconsistent storage options ({type(error).__name__})",
                 path=config.bucket,
@@ -116,7 +116,7 @@ def _factory(config: CloudConfig) -> Any:
 
 
 def _s3_identity(config: CloudConfig, settings: dict[str, str | bool]) -> _BotocoreCredentials | None:
-    """Fill in the region; returns who provides credentials, None if the library does."""
+    """Fill in the region; returns the provider of credentials, None for that of the library."""
     environment = os.environ
     given = "access_key_id" in settings or settings.get("skip_signature") is True
     given = given or str(environment.get("AWS_SKIP_SIGNATURE", "")).lower() == "true"
@@ -144,7 +144,7 @@ class _BotocoreCredentials:
         self._credentials = credentials
 
     def __call__(self) -> dict[str, Any]:
-        # It renews them in time by itself.
+        # It renews them in time.
         frozen = self._credentials.get_frozen_credentials()
         return {
             "access_key_id": frozen.access_key,

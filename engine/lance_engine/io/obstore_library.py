@@ -62,7 +62,7 @@ def _replace(original: str) -> None:
     """Replace the modules by new ones around a copy of the library, with separate state and threads."""
     for name in [name for name in sys.modules if name == "obstore" or name.startswith("obstore.")]:
         keep_inherited(sys.modules.pop(name))
-    # The system loads a library once per file: of another file it makes another one.
+    # The system loads each library file once: a copy of the file is loaded again.
     with _copy(original) as path:
         sys.modules[_EXTENSION] = _extension(path)
 
@@ -78,7 +78,7 @@ def _extension(path: str) -> ModuleType:
 
 @contextmanager
 def _copy(path: str) -> Iterator[str]:
-    """The path of a copy, in memory where the system can do that."""
+    """The path of a copy, in memory if the system supports it."""
     with open(path, "rb") as source:
         content = source.read()
     if hasattr(os, "memfd_create"):

@@ -82,7 +82,7 @@ class ObstoreStore:
 
     @property
     def max_in_flight(self) -> int | None:
-        """How many requests the options allow at the same time."""
+        """The number of concurrent requests that the options allow."""
         return self._max_in_flight
 
     @property
@@ -149,7 +149,7 @@ class ObstoreStore:
             store = here.store(number)
             wanted: dict[str, Any] = {"suffix": length}
             if self._config.cloud == "az":
-                # It knows no ranges from the end.
+                # It does not support ranges from the end.
                 size = int(here.library.head(store, key)["size"])
                 wanted = {"offset": max(0, size - length)}
                 if not size:
@@ -191,7 +191,7 @@ class ObstoreStore:
         except StorageUnavailableError:
             if len(wanted) == 1:
                 raise
-            # Where one of them failed, the others must not fail with it again.
+            # If one of them failed, the others must not fail with it again.
             with ThreadPoolExecutor(len(wanted), thread_name_prefix="lance-again") as threads:
                 found = list(threads.map(partial(self.read, path), starts, lengths))
         if len(wanted) == len(ranges):
@@ -277,7 +277,7 @@ class ObstoreStore:
         try:
             self._run("create", path, attempt)
         except FileExistsError:
-            # An attempt whose answer was lost may have been carried out: then what is there is ours.
+            # An attempt whose response was lost may have succeeded: then the existing file is ours.
             if attempts == 1 or self.read(path) != data:
                 raise
 
@@ -308,7 +308,7 @@ class ObstoreStore:
         return self._run("look", path, lambda here, number: here.library.head(here.store(number), key))
 
     def read_root(self) -> bytes:
-        """What the store answers for the folder itself."""
+        """The store's response for the folder itself."""
         return self._read_key(self._root, "", 0)[0]
 
     def _read_rest(self, path: str, offset: int) -> bytes:
@@ -342,7 +342,7 @@ class ObstoreStore:
             return b"", None
 
     def _explain_short(self, here: Client, number: int, path: str, offset: int, length: int) -> None:
-        """Fewer bytes came than were requested: the file ends, or the response was cut off."""
+        """Fewer bytes arrived than were requested: the file ends, or the response was cut off."""
         checked_range(
             path, int(here.library.head(here.store(number), self._key(path))["size"]), offset, length
         )
@@ -373,7 +373,7 @@ class ObstoreStore:
 
 
 def _whole_answer(result: Any) -> tuple[bytes, int]:
-    """The bytes of an answer, and the size of the file."""
+    """The bytes of a response, and the size of the file."""
     data = bytes(result.bytes())
     start, stop = result.range
     if len(data) != stop - start:

@@ -39,7 +39,7 @@ class Retries:
         self._waiting = waiting
         self._lock = threading.Lock()
         self._quiet_until = 0.0
-        # How often in a row the store was too busy: one that still answers others is left alone for less.
+        # How often in a row the store was too busy; the pause is shorter if it still answers other requests.
         self._busy_in_row = 0
 
     def run(
@@ -50,7 +50,7 @@ class Retries:
         *,
         once: bool = False,
     ) -> T:
-        """The result of `attempt`, which is given the number of its call from 0.
+        """The result of `attempt`, which gets the number of its call, counted from 0.
 
         `on_failure` may translate failures that are not worth another attempt. `once` never retries.
         """
@@ -86,7 +86,7 @@ class Retries:
     def _be_quiet(self) -> None:
         with self._lock:
             now = time.monotonic()
-            if now >= self._quiet_until:  # else it answers earlier requests
+            if now >= self._quiet_until:  # otherwise it answers earlier requests
                 self._quiet_until = now + _pause(self._busy_in_row)
                 self._busy_in_row += 1
 

@@ -32,7 +32,8 @@ _LOCK_TIMEOUT: Final = 60.0
 class SQLiteManifestStore:
     """The table ``manifests`` of the database file at `path`, which is created when it does not exist.
 
-    Each call opens the file again: that is cheap next to a commit, and safe in threads and after a fork.
+    Each call opens the file again: that costs little compared with a commit, and is safe in threads and
+    after a fork.
     """
 
     def __init__(self, path: str) -> None:
@@ -90,7 +91,7 @@ class SQLiteManifestStore:
             connection.execute(_SCHEMA)
             yield connection
         except sqlite3.DatabaseError as error:
-            # Not an error on purpose: whether a version was recorded may be open, as after a lost connection.
+            # A plain OSError on purpose: as after a lost connection, the version may or may not be recorded.
             raise OSError(f"The manifest store '{self.path}' failed: {error}") from error
         finally:
             connection.close()

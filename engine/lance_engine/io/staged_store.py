@@ -21,7 +21,7 @@ _PRIVATE = (f"{VERSIONS}/", "_transactions/")
 
 
 class StagedStore:
-    """The files of `base` as they were at one version, whose manifest is `manifest`, and what came after it.
+    """The files of `base` as they were at one version, whose manifest is `manifest`, and later changes.
 
     New manifests and transactions stay in memory. All other files are written to `base`, where nothing refers
     to them yet; `written` has their paths.

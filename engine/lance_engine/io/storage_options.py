@@ -14,7 +14,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 #: Every request in flight has a thread.
 MOST_IN_FLIGHT: Final = 1024
-# What the fsspec file system calls an option -> the other names of it.
+# The name of an option in fsspec -> its other names.
 _S3: Final = {
     "key": ("aws_access_key_id", "access_key_id"),
     "secret": ("aws_secret_access_key", "secret_access_key"),
@@ -91,7 +91,7 @@ _WITHOUT_EFFECT: Final = frozenset(
 def fsspec_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the fsspec file system for URIs with this scheme.
 
-    An option that is not known is passed on as it is.
+    Unknown options are passed on unchanged.
     """
     match scheme:
         case "s3" | "s3a":
@@ -116,13 +116,13 @@ def botocore_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def option(options: Mapping[str, Any], *names: str) -> Any:
-    """The value of the first of these names (in any case) that is given, None if none is."""
+    """The value of the first of these names (in any case) that is given, otherwise None."""
     given = {key.lower(): value for key, value in options.items()}
     return next((given[name] for name in names if name in given), None)
 
 
 def max_in_flight(options: Mapping[str, Any]) -> int | None:
-    """How many requests for data may be in flight at the same time, None where the options do not say."""
+    """The number of concurrent requests for data, None if the options do not set it."""
     value = option(options, "max_in_flight")
     if value is None:
         return None

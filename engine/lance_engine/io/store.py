@@ -73,7 +73,7 @@ class Store(Protocol):
         ...
 
     def modified(self, path: str) -> datetime.datetime | None:
-        """When a file was written, with a time zone; None where storage does not say."""
+        """When a file was written, with a time zone; None if unknown."""
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -85,7 +85,7 @@ class Store(Protocol):
         ...
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
-        """The last `length` bytes, all of a shorter file, and its size; one request where possible."""
+        """The last `length` bytes, all of a shorter file, and its size; one request if possible."""
         ...
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
@@ -105,7 +105,7 @@ class Store(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file with this path."""
+        """Whether a file with this path exists."""
         ...
 
     def put(self, path: str, data: bytes) -> None:
@@ -130,13 +130,13 @@ class Store(Protocol):
 
 
 def max_in_flight_of(store: Store) -> int | None:
-    """How many requests for data its options allow at the same time, None where they do not say."""
+    """The number of concurrent requests for data that its options allow, None if they do not set it."""
     found: int | None = getattr(store, "max_in_flight", None)
     return found
 
 
 def ranges_at_once(store: Store) -> int:
-    """How many ranges `read_ranges` fetches side by side, which costs less than threads."""
+    """How many ranges `read_ranges` fetches in parallel, which costs less than threads."""
     found: int = getattr(store, "ranges_at_once", 1)
     return found
 
@@ -181,7 +181,7 @@ def not_atomic(uri: str) -> UnsupportedFeatureError:
     )
 
 
-# What paths of datasets look like, which needs no closer look.
+# Usual paths of datasets, which need no further checks.
 _PLAIN_PATH: Final = re.compile(r"(?:\w[\w.-]*/)*\w[\w.-]*\Z", re.ASCII)
 
 
@@ -203,7 +203,7 @@ def checked_path(path: str) -> str:
     return path
 
 
-# What file systems and object stores take at most, in bytes.
+# The limit of file systems and object stores, in bytes.
 _LONGEST_PATH: Final = 1024
 _LONGEST_NAME: Final = 255
 
@@ -218,7 +218,7 @@ def is_encodable(path: str) -> bool:
 
 
 def checked_range(path: str, size: int, offset: int, length: int | None) -> tuple[int, int]:
-    """The (start, stop) of a range in a file of `size` bytes; CorruptFileError when it leaves the file."""
+    """The (start, stop) of a range in a file of `size` bytes; CorruptFileError if it is outside."""
     stop = size if length is None else offset + length
     if not 0 <= offset <= stop <= size:
         raise CorruptFileError(
