@@ -47,8 +47,9 @@ def plan(connection, text: str) -> str:
         ("key = 123", True, 1),
         ("key BETWEEN 1000 AND 1999", True, 1000),
         ("key IN (5, 6) OR key > 299990", True, 11),
-        ('"group" = 3', True, 60_000),
-        ('"group" <> 3', False, 240_000),
+        ("key < 45000", True, 45_000),
+        ('"group" IN (3, 4)', False, 120_000),
+        ('sorted >= 150000 AND key < 45000 AND "group" IN (3, 4)', True, None),
         ("key < 200000", False, 200_000),
         ("note LIKE '%99999'", False, 3),
         ("note IS NULL", True, 0),
@@ -61,9 +62,24 @@ def test_conditions_over_large_tables(large, predicate, pushed, rows):
     with duckdb.connect() as connection:
         lance_sql.duckdb.register(connection, "t", large)
         assert ("Filters:" in plan(connection, f"SELECT note FROM t WHERE {predicate}")) == pushed
+        wanted = large.scan(columns=[], filter=predicate).count() if rows is None else rows
         assert connection.sql(f"SELECT count(*), count(note) FROM t WHERE {predicate}").fetchall() == [
-            (rows, rows)
+            (wanted, wanted)
         ]
+
+
+def test_a_condition_after_a_selective_one_is_accepted(large):
+    with lance_sql.connect() as connection:
+        connection.register("t", large)
+        both = 'SELECT note FROM t WHERE key < 45000 AND "group" < 2'
+        (scan,) = connection.explain(both).scans
+        assert {found.condition: found.pushed for found in scan.decisions} == {
+            "key < 45000": True,
+            '"group" < 2': True,
+        }
+        (alone,) = connection.explain('SELECT note FROM t WHERE "group" < 2').scans
+        assert [found.pushed for found in alone.decisions] == [False]
+        assert len(connection.sql(both).arrow()) == large.count_rows('key < 45000 AND "group" < 2')
 
 
 @pytest.mark.parametrize(

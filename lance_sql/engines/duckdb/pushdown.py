@@ -30,8 +30,9 @@ _PRUNED_SHARE = 1 / 4
 _TESTED_SHARE = 1 / 16
 #: Maximum share of rows that pass, if only testing each row decides.
 _SELECTIVE_SHARE = 1 / 32
-#: The same, if kernels test the encoded values.
-_NATIVE_SHARE = 1 / 3
+#: The same, if kernels test the encoded values; for strings, whose comparison takes longer in DuckDB; and
+#: after another condition that few rows pass, since all columns are then decoded for these only.
+_NATIVE_SHARE, _NATIVE_TEXT_SHARE, _NATIVE_SHARE_AFTER = 1 / 5, 1 / 3, 1 / 2
 #: The same, if the rows that pass give their keys to the scan of a larger table.
 _SELECTIVE_KEYS_SHARE = 1 / 8
 
@@ -86,23 +87,45 @@ class Condition:
             and FilterSteps(self.tree, snapshot.schema).are_native
         )
 
+    @property
+    def is_of_text(self) -> bool:
+        """Whether it is about strings only."""
+        from lance_engine.expr.tree import Column, walk
+        from lance_engine.expr.value_types import is_text
+
+        return all(is_text(node.type) for node in walk(self.tree) if isinstance(node, Column))
+
     def forget_plan(self) -> None:
         """Free the index results, which may be the addresses of many rows."""
         self._plan = None
 
 
-def decide(condition: Condition, gives_keys: bool = False) -> Decision:
-    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files.
+class Role(NamedTuple):
+    """What a scan that may apply a condition does as well: pass keys in a join, or apply others."""
 
-    `gives_keys`: to the scans of other tables, of the rows that pass.
-    """
+    gives_keys: bool = False
+    takes_keys: bool = False
+    #: of one of the other conditions, `leaves_few` is true
+    leaves_few: bool = False
+
+
+_ALONE = Role()
+
+
+def decide(condition: Condition, role: Role = _ALONE) -> Decision:
+    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files."""
     try:
-        return _decide(condition, gives_keys)
+        return _decide(condition, role)
     except (LanceError, OSError):  # the scan itself will fail and report it
         return Decision(str(condition), False, "table statistics are unavailable")
 
 
-def _decide(condition: Condition, gives_keys: bool) -> Decision:
+def leaves_few(decision: Decision) -> bool:
+    """Whether a condition that a scan applies excludes so many rows that it should apply others, too."""
+    return decision.pushed and decision.share <= _NATIVE_TEXT_SHARE
+
+
+def _decide(condition: Condition, role: Role) -> Decision:
     from lance_engine.expr.tree import columns_of
 
     text, dataset = str(condition), condition.dataset
@@ -121,7 +144,13 @@ def _decide(condition: Condition, gives_keys: bool) -> Decision:
         return Decision(text, False, reason)
     share = sampled_share(dataset, condition.plan)
     # Engines plan joins with the estimated number of passing rows, and keys are best known early.
-    most = _SELECTIVE_SHARE if gives_keys or not condition.is_native else _NATIVE_SHARE
+    if role.gives_keys or not condition.is_native:
+        most = _SELECTIVE_SHARE
+    elif role.leaves_few:
+        most = _NATIVE_SHARE_AFTER
+    else:
+        # Few rows remain for the engine where keys are tested first.
+        most = _NATIVE_TEXT_SHARE if condition.is_of_text and not role.takes_keys else _NATIVE_SHARE
     return Decision(text, share <= most, f"{percent(share)} of sampled rows pass", share)
 
 

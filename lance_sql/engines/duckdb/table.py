@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from itertools import product, starmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import duckdb
@@ -19,7 +20,7 @@ from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.duckdb.pushdown import Condition, decide, excludes_for_keys
+from lance_sql.engines.duckdb.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, Parts, TableScan
 
@@ -83,8 +84,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the key of the predicate, and whether keys are given; statements are planned more than once
-        self._offered: dict[tuple[Hashable, bool], _Offered] = {}
+        #: by the key of the predicate, and the role of the scan; statements are planned more than once
+        self._offered: dict[tuple[Hashable, Role], _Offered] = {}
+        self._leaves_few = False
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
 
@@ -96,6 +98,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def rows(self) -> int:
         """The row count for planning; called once per planning, before any predicate is offered."""
+        self._leaves_few = False
         keys = self._keys
         if keys is not None:
             keys.planned(self.table.name)
@@ -105,6 +108,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
         offered = self._offered_as(predicate)
         self._planning.decided(self, offered.decision)
+        self._leaves_few |= leaves_few(offered.decision)
         keys = self._keys
         if keys is not None and offered.gives_keys and offered.condition is not None:
             keys.excluding(self.table.name, offered.condition.plan)
@@ -119,13 +123,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """The decision made when DuckDB first offered `predicate`."""
-        key = _predicate_key(predicate)
-        gives_keys = self._keys is not None
-        offered = self._offered.get((key, gives_keys))
+        role = self._role()
+        key = _predicate_key(predicate), role
+        offered = self._offered.get(key)
         if offered is None:
             if len(self._offered) >= _KEPT_DECISIONS:
                 self._offered.clear()
-            offered = self._offered[key, gives_keys] = self._judge(predicate, gives_keys)
+            offered = self._offered[key] = self._judge(predicate, role)
             if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
                 self._keep_plan(offered.condition)
         return offered
@@ -136,7 +140,22 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
 
-    def _judge(self, predicate: Any, gives_keys: bool) -> _Offered:
+    def _role(self) -> Role:
+        run = self._runs.current
+        keys = None if run is None else run.join_keys
+        takes_keys = keys is not None and self.table.name in keys.takers
+        return Role(self._keys is not None, takes_keys, self._leaves_few)
+
+    def _condition_of(self, predicate: Any) -> Condition | None:
+        """The condition of a predicate that was accepted."""
+        key = _predicate_key(predicate)
+        for role in starmap(Role, product((False, True), repeat=len(Role._fields))):
+            offered = self._offered.get((key, role))
+            if offered is not None and offered.decision.pushed:
+                return offered.condition
+        return self._offered_as(predicate).condition  # forgotten since
+
+    def _judge(self, predicate: Any, role: Role) -> _Offered:
         if self.pushdown == "none":
             return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
         from lance_engine.expr.from_duckdb import from_duckdb
@@ -155,8 +174,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
-        decision = decide(condition, gives_keys)
-        excludes = gives_keys and excludes_for_keys(condition, decision)
+        decision = decide(condition, role)
+        excludes = role.gives_keys and excludes_for_keys(condition, decision)
         if not decision.pushed:
             condition.forget_plan()
         return _Offered(condition, decision, excludes)
@@ -173,14 +192,14 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """A scan, not run, of `columns` of the rows that pass the pushed-down conditions in `decisions`."""
         pushed = {decision.condition for decision in decisions if decision.pushed}
         known = [offered.condition for offered in self._offered.values() if offered.decision.pushed]
-        chosen = [found for found in known if found is not None and str(found) in pushed]
-        return self.table.scan(columns, self._plan_of(chosen), run=None).scanner
+        chosen = {str(found): found for found in known if found is not None and str(found) in pushed}
+        return self.table.scan(columns, self._plan_of(list(chosen.values())), run=None).scanner
 
     def _filter(self, predicates: Sequence[Any]) -> FilterPlan | None:
         """Accepted predicates as a scan takes them, with the index results from when they were accepted."""
         conditions = []
         for predicate in predicates:
-            condition = self._offered_as(predicate).condition
+            condition = self._condition_of(predicate)
             if condition is None:
                 raise InvalidFilterError(f"This predicate was not pushed down: {predicate.fragment()}")
             conditions.append(condition)
