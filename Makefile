@@ -74,7 +74,7 @@ test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major version
 	    tests/sql $(PYTEST_ARGS); \
 	done
 
-# Each older version lies in a folder of its own, in front of what .venv has.
+# Each older version is in its own folder, which precedes .venv in the import path.
 MATRIX := duckdb~=1.4.0 duckdb~=1.5.0 datafusion~=53.0 datafusion~=54.0 pyarrow~=20.0
 MATRIX_TESTS := tests/sql/test_names.py tests/sql/test_results.py tests/sql/test_statement_scripts.py tests/sql/test_transactions.py \
   tests/sql/test_namespaces.py tests/sql/test_own_connections.py tests/sql/test_dbapi.py tests/sql/test_dataset_face.py
@@ -106,7 +106,7 @@ test-sail: $(STAMPS)/dev  ## One program on Sail and on Spark: equal rows
 test-wheel-spark: $(STAMPS)/dev  ## Build a wheel and use it with Spark in a clean environment, with Java but no JDK
 	@$(BIN)/python -m pytest tests/spark/test_spark_jar.py $(PYTEST_ARGS)
 
-# A build of its own, so that the installed kernels stay quick. Needs a GCC with its sanitizer libraries.
+# A separate build, so that the installed kernels stay fast. Needs a GCC with its sanitizer libraries.
 fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECONDS=600 in all
 	@$(BIN)/cmake -S engine/kernels -B $(SANITIZED) -DLANCE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null

@@ -32,7 +32,7 @@ namespace {
 using namespace encode;
 using Array = nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>>;
 
-// Holds the buffer of a Python object until the last kernel that reads it is done.
+// Keeps the buffer of a Python object until the last kernel that reads it has finished.
 Bytes borrow(nb::handle object) {
   if (object.is_none()) return {};
   auto view = std::unique_ptr<Py_buffer>(new Py_buffer);

@@ -21,7 +21,7 @@ namespace {
 using Piece = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Target = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
-// Rows ahead of which memory is requested: their places are random.
+// Memory is requested this many rows ahead, since rows are in random places.
 constexpr size_t kAhead = 16;
 constexpr size_t kLine = 64;
 constexpr size_t kMostLines = 16;

@@ -23,7 +23,7 @@ inline constexpr uint32_t kLengthMask = 0x0FFFFFFF;
 inline constexpr uint8_t kZero = 0x00, kNan = 0x10, kInfinity = 0x20, kMinusInfinity = 0x30, kSigned = 0x40,
                          kUnsigned = 0x50, kFloat = 0x60;
 
-// Containers inside each other; the official implementation reads so many, too.
+// The maximum nesting of containers, as in the official implementation.
 inline constexpr unsigned kMaxDepth = 1000;
 
 // What is wrong with one of many values.

@@ -1,4 +1,4 @@
-// Protobuf messages as bytes: parsed without creating objects for what is not requested.
+// Protobuf messages as bytes: parsed without creating objects for fields that are not requested.
 #include "core/messages.hpp"
 
 #include "core/jsonb.hpp"

@@ -28,7 +28,7 @@ class Message {
   std::vector<uint64_t> numbers(uint32_t field) const;
   std::vector<Message> messages(uint32_t field) const;
 
-  // What a message holds that is one of several.
+  // The contents of a message that is one of several.
   struct Alternative;
   // One of the fields 1 to `known`, all of them messages. If none is present, the number of a field that was
   // added to the format later; 0 where there is nothing at all.

@@ -16,7 +16,7 @@ namespace lance {
 // Bytes that this thread looked at in files so far: what a decoding touched is the difference.
 inline constinit thread_local uint64_t bytes_viewed = 0;
 
-// The bytes of one file as far as they are in memory. Decoders ask for absolute ranges.
+// The bytes of one file that are in memory. Decoders request absolute ranges.
 class Source {
  public:
   virtual ~Source() = default;

@@ -18,7 +18,7 @@ struct UniformLayout {
   static constexpr unsigned kMostLiterals = 8;
   static constexpr uint64_t kLeastValues = 3;
   static constexpr uint64_t kFirst = 2, kRecords = kFirst + kValue;
-  static constexpr uint8_t kLongLiterals = 0xF0;  // a token whose count of literals goes on in the next byte
+  static constexpr uint8_t kLongLiterals = 0xF0;  // a token whose literal count continues in the next byte
   static constexpr uint8_t kLastLength = kValue - 15;
 
   unsigned literals;  // 1 to kMostLiterals

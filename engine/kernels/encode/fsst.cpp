@@ -28,7 +28,7 @@ uint64_t low_bytes(unsigned count) {
   return count >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * count)) - 1;
 }
 
-// Up to eight bytes from `at`, of which `available` exist.
+// Up to eight bytes from `at`, where only `available` bytes exist.
 uint64_t load_word(const uint8_t* at, size_t available) {
   if (available >= 8) [[likely]]
     return load<uint64_t>(at);

@@ -16,7 +16,7 @@ struct FullZipPage {
 
 // Fixed-width rows of whole bytes (format 2.1, full-zip layout). `layers` holds the fixed-size lists around
 // the values; where their items are null, each row carries that validity in front of its data. `bits` = 1 is
-// allowed inside lists whose rows are whole bytes.
+// allowed inside lists with rows of whole bytes.
 FullZipPage encode_full_zip_fixed(const Bytes& values, uint64_t bits, uint64_t offset, uint64_t count,
                                   const std::vector<FixedSizeListLayer>& layers, const Levels& levels);
 

@@ -23,7 +23,7 @@ struct Levels {
   uint64_t rows = 0;
   uint64_t entries = 0;
   uint64_t slots = 0;        // visible entries: each owns a value
-  uint64_t valid_slots = 0;  // visible entries whose value is really there
+  uint64_t valid_slots = 0;  // visible entries with a stored value
   std::vector<uint16_t> rep;
   std::vector<uint16_t> def;
   std::vector<Layer> layers;      // leaf first

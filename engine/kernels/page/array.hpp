@@ -12,7 +12,7 @@ namespace lance::v2_0 {
 // The array encodings of version 2.0: what an `ArrayEncoding` message says. Their table is in array.cpp. All
 // of these throw CorruptData or Unsupported.
 
-// What they need besides their message: the buffers that they refer to, and what the schema says.
+// What they need in addition to their message: the buffers that they refer to, and the schema.
 // `is_dictionary` says whether the column has a dictionary type, as opposed to one that is only stored so.
 struct ArrayContext {
   std::vector<Range> page_buffers;

@@ -19,7 +19,7 @@ struct StoredEncoding {
   Span message;
 };
 
-// What an encoding that is stored in place holds.
+// The contents of an encoding that is stored in place.
 StoredEncoding stored_encoding(const Message& encoding) {
   Message::Alternative found = encoding.alternative(kAlternatives);
   if (found.number != kInPlace) unsupported("an indirectly stored encoding is not supported");

@@ -17,7 +17,7 @@ ValueDecoderPtr value_decoder(const Message& encoding);
 BlockDecoderPtr block_decoder(const Message& encoding);
 // The same for field number `field` of a message; null where it is absent.
 BlockDecoderPtr optional_block(const Message& message, uint32_t field);
-// As the values of a full-zip page, each of which is stored individually.
+// Like the values of a full-zip page, each stored individually.
 void read_single_values(const Message& encoding, FullZipDescription& page);
 // Bits of one decoded value of fixed width.
 uint64_t value_bits(const Message& encoding);

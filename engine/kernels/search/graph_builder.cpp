@@ -17,7 +17,7 @@
 namespace lance {
 namespace {
 
-// Nodes whose links share a lock.
+// The number of nodes that share a lock for their links.
 constexpr size_t kGuards = 4096;
 
 std::vector<uint8_t> random_levels(size_t rows, const GraphOptions& options) {

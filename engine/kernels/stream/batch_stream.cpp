@@ -157,7 +157,7 @@ void BatchStream::check(Lock& lock) {
   lock.lock();
 }
 
-// Applies `skip` and `limit`; false when nothing is left of the batch.
+// Applies `skip` and `limit`; false if no rows of the batch are left.
 bool BatchStream::trim(Batch& batch) {
   auto rows = static_cast<uint64_t>(batch.array.length);
   uint64_t skip = std::min(skip_, rows), kept = std::min(rows - skip, left_);
@@ -185,7 +185,7 @@ void BatchStream::cancel() noexcept {
   ready_.notify_all();
 }
 
-// Asks once before it decides on threads: many scans are of one batch.
+// Asks for tasks once before it starts threads: many scans have one batch.
 void BatchStream::start(Lock& lock) {
   started_ = true;
   if (stopping) cancelled_ = true;
@@ -227,7 +227,7 @@ void BatchStream::work() {
   ready_.notify_all();
 }
 
-// Does one piece of work, if there is one that may be done now.
+// Does one piece of work, if one is ready.
 bool BatchStream::step(Lock& lock) {
   if (cancelled_) return false;
   if (may_ask()) {

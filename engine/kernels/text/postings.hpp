@@ -26,7 +26,7 @@ struct PostingLayout {
 // The documents of a term, how often it is in each of them, and where if that is known.
 class Postings {
  public:
-  // Documents of which the best score is remembered.
+  // Documents whose best score is remembered.
   static constexpr uint32_t kBlock = 128;
 
   Postings(const PostingLayout& layout, std::span<const int64_t> block_ends, Span blocks, uint32_t count,

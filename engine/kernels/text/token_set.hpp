@@ -25,7 +25,7 @@ class TokenSet {
   }
   uint32_t number(size_t place) const { return numbers_[place]; }
   std::optional<uint32_t> find(std::string_view token) const;
-  // Up to `most` tokens that differ in at most `distance` letters, of which the first `prefix` must not
+  // Up to `most` tokens that differ in at most `distance` letters; the first `prefix` letters must not
   // differ.
   std::vector<std::string> similar(std::string_view token, uint32_t distance, uint32_t prefix,
                                    size_t most) const;
