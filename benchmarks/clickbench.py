@@ -42,7 +42,7 @@ def queries() -> list[str]:
 
 
 def hits(rows: int) -> pa.Table:
-    """The table: skewed as visits of pages are, a few counters and phrases being the most."""
+    """The table: skewed like page views: a few counters and phrases are frequent."""
     made = np.random.default_rng(_SEED)
 
     def skewed(most: int, exponent: float = 1.3) -> npt.NDArray[np.int64]:
@@ -142,7 +142,7 @@ def prepared(folder: Path, rows: int) -> Path:
 
 
 def same_size(left: pa.Table, right: pa.Table) -> bool:
-    """Whether two answers have as many rows; of rows with equal counts either may be among the first."""
+    """Whether two answers have the same number of rows; rows with equal counts can come in any order."""
     return bool(left.num_rows == right.num_rows and left.num_columns == right.num_columns)
 
 

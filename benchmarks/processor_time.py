@@ -1,6 +1,6 @@
 """How much processor time the processes below this one took, from ``/proc`` (Linux): a JVM and its workers.
 
-Other work of the machine hardly changes it, unlike the time of a clock.
+Other work on the machine hardly changes it, unlike elapsed time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TIMES = slice(11, 15)
 
 
 def processor_seconds(root: int) -> float:
-    """Seconds of all processes below `root`, those that ended among them."""
+    """Seconds of all processes below `root`, including those that ended."""
     children: dict[int, list[int]] = {}
     seconds: dict[int, float] = {}
     for folder in Path("/proc").iterdir():

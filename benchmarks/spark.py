@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def session(master: str) -> SparkSession:
-    """A session with a master of one's choice on the loopback interface."""
+    """A session with the given master on the loopback interface."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("lance-sql bench")

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def prepare(spark: SparkSession, source: Path, folder: Path) -> None:
-    """Let Spark write all tables in both formats, unless a former run finished them."""
+    """Let Spark write all tables in both formats, unless an earlier run finished them."""
     done = folder / ".complete"
     if done.exists():
         return
@@ -71,7 +71,7 @@ def prepare(spark: SparkSession, source: Path, folder: Path) -> None:
 
 
 def sail_sessions() -> Callable[[], SparkSession]:
-    """Makes sessions with a server of Sail that runs until this process ends."""
+    """Creates sessions with a Sail server that runs until this process ends."""
     from pysail.spark import SparkConnectServer
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -144,7 +144,7 @@ def run(kinds: dict[str, SparkSession], numbers: Sequence[int], repetitions: int
 
 def ratio(after: Sequence[float], before: Sequence[float]) -> float:
     """The geometric mean of the ratios."""
-    # A time of zero is one shorter than the clock of processors can tell.
+    # A time of zero is shorter than the resolution of the processor clock.
     return statistics.geometric_mean(max(a, 0.01) / max(b, 0.01) for a, b in zip(after, before, strict=True))
 
 

@@ -25,7 +25,7 @@ LENGTH = 20
 
 
 def documents(rows: int) -> pa.Table:
-    """Texts whose words are as frequent as those of languages."""
+    """Texts with word frequencies like those of natural languages."""
     random = np.random.default_rng(0)
     words = np.array([f"w{number:x}" for number in range(WORDS)], dtype=object)
     weights = 1 / (np.arange(WORDS) + 10)

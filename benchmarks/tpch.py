@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def scan_cases(parquet: Path, lance: Path) -> list[Case]:
-    """Work without a SQL engine, pyarrow being the Parquet reader."""
+    """Work without a SQL engine; pyarrow reads Parquet."""
     file = parquet / "lineitem.parquet"
     dataset = lance_sql.open(lance / "lineitem.lance")
     places = random.Random(1).sample(range(dataset.count_rows()), 1000)

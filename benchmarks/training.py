@@ -70,7 +70,7 @@ def tensors(batch: Any) -> dict[str, Any]:
 
 
 class ParquetStream(IterableDataset):
-    """What a user writes over pyarrow: batches in order, or the rows of row groups in a random order."""
+    """What a user would write with pyarrow: batches in order, or the rows of row groups in random order."""
 
     def __init__(self, path: Path, *, shuffle: bool) -> None:
         self._path, self._shuffle = path, shuffle
@@ -153,7 +153,7 @@ COLUMNS: Final = ("id", "label", "price", "vector")
 
 
 def rows_seen(epoch: Epoch, workers: int) -> int:
-    """A training loop without the training."""
+    """A training loop that does not train."""
     return sum(len(batch["id"]) for batch in epoch(workers))
 
 

@@ -1,4 +1,4 @@
-"""The memory that one build or search of vectors takes, in a process of its own (Linux).
+"""The memory that one build or search of vectors takes, in its own process (Linux).
 
 ``python -m benchmarks.vector_memory PEER PATH build|search JSON`` prints the bytes beyond those that the
 process had when its libraries were loaded and the dataset was open.

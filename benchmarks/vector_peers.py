@@ -1,4 +1,4 @@
-"""Who is compared in `benchmarks.vectors`, each with one way to search and one to build."""
+"""The peers of `benchmarks.vectors`, each with one way to search and one to build."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Faiss:
 
 
 class Extension:
-    """DuckDB's lance extension, in a process of its own; it times itself."""
+    """DuckDB's lance extension, in its own process; it measures its own times."""
 
     name = "extension"
 

@@ -36,7 +36,7 @@ INDICES: Sequence[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = 
 
 
 class Peer(Protocol):
-    """Who can search."""
+    """The peers that can search."""
 
     name: str
 

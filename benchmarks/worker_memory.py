@@ -1,4 +1,4 @@
-"""How much memory the Python workers take that Spark starts, from ``/proc`` (Linux)."""
+"""The memory of the Python workers that Spark starts, from ``/proc`` (Linux)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 class WorkerMemory:
-    """The largest resident memory that a Python worker below this process had when one looked.
+    """The largest resident memory that a Python worker below this process had when it was measured.
 
-    Linux keeps each process's peak, and Spark its workers, so it is enough to look between measurements.
+    Linux keeps each process's peak, and Spark its workers, so measuring now and then is enough.
     """
 
     def __init__(self) -> None:

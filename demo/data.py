@@ -25,7 +25,7 @@ WriteTable = Callable[[Path, Path], None]
 
 
 def generate(folder: Path, scale: float) -> None:
-    """One Parquet file per table in `folder`; kept when a former run finished it."""
+    """One Parquet file per table in `folder`; kept if an earlier run finished it."""
     done = folder / f".complete-{scale}"
     if done.exists():
         return
@@ -48,13 +48,13 @@ def spark_writer(spark: SparkSession) -> WriteTable:
 
 
 def own_writer(source: Path, target: Path) -> None:
-    """The same without Spark: batches of the Parquet file go straight to `lance_sql.write`."""
+    """The same without Spark: `lance_sql.write` takes the batches of the Parquet file."""
     lance_sql.write(pq.read_table(source), target, mode="overwrite")
 
 
 @contextmanager
 def spark_session(log: Path) -> Iterator[SparkSession]:
-    """A local session; what Spark and the JVM print goes to the file `log`."""
+    """A local session; the output of Spark and the JVM goes to the file `log`."""
     from lance_sql.spark import local_session
 
     saved = os.dup(2)

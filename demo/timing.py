@@ -16,6 +16,6 @@ def timed(action: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def first_and_warm(action: Callable[[], Result], times: int = 2) -> tuple[Result, float, float]:
-    """The result, the seconds of the first run, and of the best of more: the first imports and opens."""
+    """The result, the seconds of the first run, which imports and opens, and of the fastest of more runs."""
     result, first = timed(action)
     return result, first, min(timed(action)[1] for _ in range(times))

@@ -69,6 +69,8 @@ def _options(line: str) -> dict[str, Any]:
         value = next(words, None)
         if word not in names or value is None:
             raise LanceError(f"Unexpected {word!r}", remedy=f"Write {_USAGE}")
+        if names[word] == "out" and not value.isidentifier():
+            raise LanceError(f"{value!r} is not the name of a variable", remedy="Write for example --out top")
         found[names[word]] = value
     return found
 

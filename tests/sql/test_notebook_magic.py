@@ -43,6 +43,8 @@ def test_the_magic_runs_cells_and_keeps_results(things, tmp_path, capsys):
     assert magic("-e datafusion --progress", "SELECT max(id) AS m FROM things").fetchall() == [(999,)]
     with pytest.raises(lance_sql.LanceError, match="--nonsense"):
         magic("--nonsense", "SELECT 1")
+    with pytest.raises(lance_sql.LanceError, match="'1x' is not the name of a variable"):
+        magic("--out 1x", "SELECT 1")
     with pytest.raises(lance_sql.LanceError):
         magic("", "SELECT nothing FROM things")
 
