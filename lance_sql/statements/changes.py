@@ -35,7 +35,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
     table = statement.this
     if not table:  # DELETE t WHERE ..., which the parser supports for other databases
-        raise SqlError("DELETE names its table behind FROM", remedy="Write DELETE FROM t WHERE ...")
+        raise SqlError("DELETE needs FROM before the table name", remedy="Write DELETE FROM t WHERE ...")
     dataset = find(session.catalog, table)
     if dataset is None:
         return None

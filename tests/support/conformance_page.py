@@ -20,16 +20,16 @@ _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
 
 _HEAD = """# SQL on each engine
 
-What `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions, types, subqueries,
-windows, old versions. This page is made from the conformance files in `queries/conformance`, which the tests
-run on each engine: *yes* means that the rows are those written there.
+This page shows what `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions, types,
+subqueries, windows, old versions. A script generates it from the conformance files in `queries/conformance`, which
+the tests run on each engine. *yes* means that the engine returns the rows in the file.
 
-Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md), for those of Spark
+Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md). For those of Spark, see
 [Spark](spark.md).
 """
 
 
-_TYPES = """What engines call a column of each Arrow type. The tests read the same values on all three."""
+_TYPES = """The name of each Arrow type on each engine. The tests read the same values on all three."""
 
 
 def page() -> str:
@@ -41,7 +41,7 @@ def page() -> str:
         parts.append(_table(blocks if introduction.startswith("--") else [introduction, *blocks]))
     parts.append(f"## Types of columns\n\n{_TYPES}\n")
     parts.append(_types())
-    parts.append("## Statements that change datasets\n\nScripts that run on DuckDB and on DataFusion.\n")
+    parts.append("## Statements that change datasets\n\nThe tests run these scripts on DuckDB and on DataFusion.\n")
     parts.append(_scripts())
     return "\n".join(parts)
 
