@@ -20,16 +20,18 @@ _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
 
 _HEAD = """# SQL on each engine
 
-This page shows what `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions, types,
-subqueries, windows, old versions. A script generates it from the conformance files in `queries/conformance`, which
-the tests run on each engine. *yes* means that the engine returns the rows in the file.
+This page shows what `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions,
+types, subqueries, windows, old versions. A script generates it from the conformance files in
+`queries/conformance`, which the tests run on each engine. *yes* means that the engine returns the rows in
+the file.
 
-Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md). For those of Spark, see
-[Spark](spark.md).
+Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md). For those of
+Spark, see [Spark](spark.md).
 """
 
 
 _TYPES = """The name of each Arrow type on each engine. The tests read the same values on all three."""
+_SCRIPTS = "The tests run these scripts on DuckDB and on DataFusion."
 
 
 def page() -> str:
@@ -41,7 +43,7 @@ def page() -> str:
         parts.append(_table(blocks if introduction.startswith("--") else [introduction, *blocks]))
     parts.append(f"## Types of columns\n\n{_TYPES}\n")
     parts.append(_types())
-    parts.append("## Statements that change datasets\n\nThe tests run these scripts on DuckDB and on DataFusion.\n")
+    parts.append(f"## Statements that change datasets\n\n{_SCRIPTS}\n")
     parts.append(_scripts())
     return "\n".join(parts)
 
