@@ -183,11 +183,12 @@ class Passing:
 
     def compress(self) -> None:
         """Remove rows that do not pass from the selection and the columns; some row must pass."""
-        run = self._run()
+        # A slice keeps the whole array.
+        run = self._run() if 2 * self.count >= self.selection.count else None
         mask, self._mask = self._mask, None
         if mask is None or self.count == self.selection.count:
             return
-        if run is not None and 2 * self.count >= self.selection.count:  # a slice keeps the whole array
+        if run is not None:
             self.columns = {name: array.slice(run[0], self.count) for name, array in self.columns.items()}
             self.selection = self.selection.part(*run)
             return

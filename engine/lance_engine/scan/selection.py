@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 #: Maximum average distance of rows that are decoded as a range and then filtered.
 SPARSE_DISTANCE = 16
 # A mask with fewer bits set than one in so many is searched word by word.
-_SPARSE_BITS = 256
+_SPARSE_BITS = 64
 # A larger distance than this between two rows ends a range, and ranges need that many rows on average.
 _GAP = 512
 _RANGE_ROWS = 32
@@ -96,8 +96,10 @@ class Selection:
         """The rows at which `mask`, without nulls, is true, at least one."""
         places = _places(mask)
         if self.is_range:
-            return Selection.of_offsets((places + np.uint64(self.begin)).astype(np.uint32))
-        return Selection.of_offsets(self.offsets[places])
+            return Selection.of_offsets((places + self.begin).astype(np.uint32))
+        if self._offsets is None:
+            return Selection.of_offsets(_rows_at(self.ranges, places))
+        return Selection.of_offsets(self._offsets[places])
 
     def parts(self, rows: int) -> Iterator[tuple[int, int]]:
         """Positions [first, last) among the rows that cut them into parts to be read at once.
@@ -157,21 +159,34 @@ class Selection:
         ) > 1 else _marked(self.offsets, self.begin, span)
 
 
-def _places(mask: pa.BooleanArray) -> npt.NDArray[np.uint64]:
+def _places(mask: pa.BooleanArray) -> I64Array:
     """Where a mask without nulls is true."""
     buffer = mask.buffers()[1]
-    if mask.true_count * _SPARSE_BITS > len(mask) or mask.offset or buffer is None:
-        places: npt.NDArray[np.uint64] = to_numpy(pc.indices_nonzero(mask))
-        return places
+    if mask.offset or buffer is None:
+        return to_numpy(pc.indices_nonzero(mask)).astype(np.int64)
+    if mask.true_count * _SPARSE_BITS > len(mask):
+        return np.flatnonzero(_bits(np.frombuffer(buffer, np.uint8, -(-len(mask) // 8)), len(mask)))
     # Only words with a bit set are looked into.
     whole = len(mask) // 64 * 64
     words = np.frombuffer(buffer, dtype="<u8", count=whole // 64)
     numbers = np.flatnonzero(words)
-    bits = np.unpackbits(words[numbers].view(np.uint8), bitorder="little").reshape(-1, 64)
-    word, bit = np.nonzero(bits)
-    found = numbers[word] * 64 + bit
-    last = to_numpy(pc.indices_nonzero(mask.slice(whole))).astype(np.int64) + whole
-    return np.concatenate([found, last]).astype(np.uint64)
+    found = np.flatnonzero(_bits(words[numbers].view(np.uint8)))
+    rest = np.frombuffer(buffer, np.uint8, -(-(len(mask) - whole) // 8), whole // 8)
+    last = np.flatnonzero(_bits(rest, len(mask) - whole)) + whole
+    return np.concatenate([numbers[found >> 6] * 64 + (found & 63), last])
+
+
+def _bits(packed: npt.NDArray[np.uint8], count: int | None = None) -> Bools:
+    return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+
+
+def _rows_at(ranges: I64Array, places: I64Array) -> U32Array:
+    """The rows at some positions among those of ascending ranges, without all the others."""
+    lengths = ranges[:, 1] - ranges[:, 0]
+    first = np.cumsum(lengths) - lengths
+    skipped = ranges[:, 0] - first
+    rows: I64Array = places + skipped[np.searchsorted(first, places, "right") - 1]
+    return rows.astype(np.uint32)
 
 
 def _marked(offsets: U32Array, begin: int, length: int) -> Bools:
@@ -185,7 +200,7 @@ def offsets_of(ranges: I64Array) -> U32Array:
     if len(ranges) == 1:
         return np.arange(ranges[0, 0], ranges[0, 1], dtype=np.uint32)
     lengths = ranges[:, 1] - ranges[:, 0]
-    steps = np.ones(int(lengths.sum()), dtype=np.int64)
-    steps[0] = ranges[0, 0]
-    steps[np.cumsum(lengths)[:-1]] = ranges[1:, 0] - ranges[:-1, 1] + 1
-    return np.cumsum(steps).astype(np.uint32)
+    skipped = ranges[:, 0] - (np.cumsum(lengths) - lengths)
+    rows: U32Array = np.repeat(skipped.astype(np.uint32), lengths)
+    rows += np.arange(len(rows), dtype=np.uint32)
+    return rows
