@@ -34,6 +34,8 @@ PICKED_DISTANCE = 2
 NUMBER_DISTANCE = 12
 # The same for rows that are dropped while decoding, which picks values where few are wanted.
 _MASKED_DISTANCE = 64
+# The same if all columns are numbers.
+_MASKED_NUMBERS = 128
 
 # Maximum size in bytes from which rows are picked at once, if their width is known: both the source and the
 # result take memory.
@@ -189,7 +191,8 @@ class PieceReader:
         if not self._names:
             return [empty_columns(passing.count)]
         begin = time.perf_counter()
-        mask = passing.dense_mask(_MASKED_DISTANCE)
+        are_numbers = self._numbers.union(passing.columns).issuperset(self._names)
+        mask = passing.dense_mask(_MASKED_NUMBERS if are_numbers else _MASKED_DISTANCE)
         batches = None if mask is None else self._masked(piece, passing, mask)
         if batches is None:
             mask = passing.dense_mask(self._distance(piece, passing))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -65,6 +66,25 @@ def test_few_rows_are_picked(dataset: DatasetVersion, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Selection, "where", _unexpected)
     with pytest.raises(AssertionError):
         dataset.scan(["text"], "number % 100 = 7").to_table()
+
+
+def test_numbers_are_dropped_while_decoding_where_one_in_a_hundred_passes(
+    table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = DatasetVersion(write_dataset(table, str(tmp_path / "t.lance")))
+    wanted = table["other"].filter(pc.equal(pc.bit_wise_and(table["number"], 63), 7)).to_pylist()
+    for condition, rows in (
+        ("number % 100 = 7", table["other"].to_pylist()[7::100]),
+        ("number % 64 = 7", wanted),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Selection, "where", _unexpected)
+            assert dataset.scan(["other"], condition).to_table()["other"].to_pylist() == rows
+    # Too few for that: these are picked.
+    assert (
+        dataset.scan(["other"], "number % 1000 = 7").to_table()["other"].to_pylist()
+        == table["other"].to_pylist()[7::1000]
+    )
 
 
 def test_conditions_are_evaluated_over_many_rows(
