@@ -380,12 +380,16 @@ class DatasetVersion:
 
         return known(self.snapshot, self._reader, column)
 
-    def dictionary_columns(self) -> list[str]:
-        """String columns that are stored as dictionaries, according to the first fragment."""
+    def dictionary_columns(self, max_entries: int | None = None) -> list[str]:
+        """String columns that are stored as dictionaries, according to the first fragment.
+
+        With `max_entries`, only those where no page has more entries than this in its dictionary.
+        """
         if not self.snapshot.fragments:
             return []
         reader = self._reader(self.snapshot.fragments[0].id)
-        return [field.name for field in self.snapshot.schema.fields if reader.is_dictionary_coded(field.name)]
+        fields = self.snapshot.schema.fields
+        return [field.name for field in fields if reader.is_dictionary_coded(field.name, max_entries)]
 
     def splits(self, count: int) -> list[ScanSplit]:
         """Split the dataset into up to about `count` ranges of rows of similar size."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Number of scans of a table, and for each condition, that are kept for the next statement.
 _KEPT_SCANS = 8
+#: Engines receive strings as dictionaries where a batch has at least this many rows per entry: each batch has
+#: the whole dictionary of its page, which engines convert again and look values up in out of order.
+_ROWS_PER_ENTRY = 4
 
 
 class Parts(NamedTuple):
@@ -46,10 +49,10 @@ class EngineTable:
     """`dataset` under the name that an engine uses for it.
 
     `system_columns` are declared after the data columns. `declare` maps a type that the engine cannot read to
-    one that it can. `dictionaries` returns dictionary-encoded strings as such: engines then group and compare
-    codes. `narrow_decimals` returns decimals of up to 18 digits in 64 bits. `batch_rows` is the maximum
-    number of rows per batch. `total_order` is for engines that order NaN by its sign. `parts` replace whole
-    structs.
+    one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
+    entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
+    `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
+    sign. `parts` replace whole structs.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class EngineTable:
         #: the schema that filters refer to
         self.filter_schema = pa.schema(fields, metadata=own.metadata)
         #: string columns that are returned as dictionaries
-        self.coded = _stored_as_dictionaries(dataset) if dictionaries else frozenset()
+        self.coded = _small_dictionaries(dataset, batch_rows) if dictionaries else frozenset()
         fields = [
             field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in self.coded else field
             for field in fields
@@ -294,8 +297,8 @@ def _fits_64_bits(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal128(kind) and kind.precision <= 18)
 
 
-def _stored_as_dictionaries(dataset: DatasetVersion) -> frozenset[str]:
+def _small_dictionaries(dataset: DatasetVersion, batch_rows: int | None) -> frozenset[str]:
     try:
-        return frozenset(dataset.dictionary_columns())
+        return frozenset(dataset.dictionary_columns(batch_rows and batch_rows // _ROWS_PER_ENTRY))
     except LanceError:  # a damaged file: the scan itself will report it
         return frozenset()

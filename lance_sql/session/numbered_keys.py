@@ -112,9 +112,9 @@ def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> 
     keys = grouped_keys(statement.tokens, table, names)
     if keys is None or len(keys.columns) < 2:  # one dictionary alone is grouped by its codes
         return None
-    from lance_engine.scan.numbered import values_of
+    from lance_engine.scan.numbered import MOST_VALUES, values_of
 
-    coded = set(dataset.dictionary_columns())
+    coded = set(dataset.dictionary_columns(MOST_VALUES))
     numbered = []
     for key in dict.fromkeys(keys.only):
         values = values_of(snapshot, names[key]) if names[key] in coded else None

@@ -224,6 +224,7 @@ void bind_columns(nb::module_& m) {
       .def_prop_ro("rows", &LeafColumn::rows)
       .def_prop_ro("name", &LeafColumn::name)
       .def_prop_ro("gives_codes", &LeafColumn::gives_codes)
+      .def_prop_ro("dictionary_entries", &LeafColumn::dictionary_entries)
       .def_prop_ro("page_starts", &LeafColumn::page_starts)
       .def_prop_ro("value_bytes",
                    [](const LeafColumn& column) { return column.type().width * column.type().items(); })

@@ -215,6 +215,12 @@ bool LeafColumn::gives_codes() const {
          std::all_of(pages_.begin(), pages_.end(), [](const PagePtr& page) { return page->gives_codes(); });
 }
 
+uint64_t LeafColumn::dictionary_entries() const {
+  uint64_t most = 0;
+  for (const PagePtr& page : pages_) most = std::max(most, page->dictionary_entries());
+  return most;
+}
+
 namespace {
 
 // Rows that are picked one by one mostly need the same bytes as those before them.

@@ -33,6 +33,8 @@ class LeafColumn {
   const std::vector<Layer>& path() const { return path_; }
   uint64_t rows() const { return starts_.back(); }
   bool gives_codes() const;
+  // Entries of the largest dictionary of a page.
+  uint64_t dictionary_entries() const;
   // First row of each page, then the number of rows.
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 

@@ -60,6 +60,8 @@ class MiniBlock : public Page {
 
   bool gives_codes() const override { return d_.dictionary != nullptr; }
 
+  uint64_t dictionary_entries() const override { return d_.dictionary ? d_.dictionary_items : 0; }
+
   void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
               Scratch& scratch) const override {
     if (levels_.has_lists()) return Page::gather(source, rows, count, out, scratch);

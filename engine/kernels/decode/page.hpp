@@ -81,6 +81,8 @@ class Page {
   const std::vector<Range>& buffers() const { return buffers_; }
   // Whether the page itself has codes where these are requested; another makes a code for every value.
   virtual bool gives_codes() const { return false; }
+  // Entries of the dictionary that the codes refer to, as its description says.
+  virtual uint64_t dictionary_entries() const { return 0; }
   // Throws unless the page can be read as this type at this place of the schema.
   void bind(const LeafType& type, const std::vector<Layer>& path);
   // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.

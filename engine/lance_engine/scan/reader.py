@@ -168,8 +168,8 @@ class RowsReader(ABC):
             fields.append(BuiltField(decoder, built.leaves, built.short))
         return Decoders(pa.schema([pa.field(name, pa.bool_()) for name in tests]), fields)
 
-    def is_dictionary_coded(self, name: str) -> bool:
-        """Whether all pages of a string column have a dictionary."""
+    def is_dictionary_coded(self, name: str, max_entries: int | None = None) -> bool:
+        """Whether all pages of a string column have a dictionary, of at most `max_entries` if given."""
         if name in SYSTEM_FIELDS:
             return False
         path = field_path(self._snapshot.schema, name)
@@ -179,7 +179,10 @@ class RowsReader(ABC):
         with self.placed():
             built = self.built(field)
         leaves = [leaf for leaves in built.leaves.values() for leaf in leaves]
-        return bool(leaves) and all(leaf.gives_codes for leaf in leaves)
+        return bool(leaves) and all(
+            leaf.gives_codes and (max_entries is None or leaf.dictionary_entries <= max_entries)
+            for leaf in leaves
+        )
 
     def is_stored(self, field: Field) -> bool:
         """Whether the column exists in the files; if not, all its values are null."""
