@@ -7,7 +7,8 @@ types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from lance_sql.text.tokens import Token, closing
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+    from lance_engine.scan.extremes import Extremes
 
     from lance_sql.engines.base import Convert, Query
     from lance_sql.engines.statement_run import StatementRun
@@ -85,9 +87,10 @@ class MetadataQuery:
 
     def to_table(self, run: StatementRun) -> pa.Table:
         schema = self._query.schema()
+        min_max = cache(self._dataset.min_max)
         try:
             arrays = [
-                _as_type(pa.array([self._value(*value)]), field.type)
+                _as_type(pa.array([self._value(*value, min_max)]), field.type)
                 for value, field in zip(self.values, schema, strict=True)
             ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -101,10 +104,10 @@ class MetadataQuery:
         table = self.to_table(run)
         return table.schema, iter(table.to_batches())
 
-    def _value(self, function: str, column: str | None) -> pa.Scalar:
+    def _value(self, function: str, column: str | None, min_max: Callable[[str], Extremes]) -> pa.Scalar:
         if column is None:
             return pa.scalar(self._dataset.count_rows())
-        bounds = self._dataset.min_max(column)
+        bounds = min_max(column)
         return bounds.minimum if function == "min" else bounds.maximum
 
     def __str__(self) -> str:

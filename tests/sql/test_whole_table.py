@@ -91,3 +91,17 @@ def test_missing_columns_are_told_by_the_engine(directory, engine):
         pytest.raises(ColumnNotFoundError),
     ):
         connection.sql("SELECT min(missing) FROM t").arrow()
+
+
+def test_both_bounds_of_a_column_are_found_at_once(directory, monkeypatch):
+    from lance_engine.dataset import DatasetVersion
+
+    asked = []
+    min_max = DatasetVersion.min_max
+    monkeypatch.setattr(
+        DatasetVersion, "min_max", lambda self, column: asked.append(column) or min_max(self, column)
+    )
+    with lance_sql.connect(directory) as connection:
+        found = connection.sql("SELECT min(n), max(day), max(n), min(n) FROM t").arrow()
+    assert list(found.to_pylist()[0].values())[:3] == [10, datetime.date(2024, 10, 26), ROWS - 1]
+    assert sorted(asked) == ["day", "n"]
