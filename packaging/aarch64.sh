@@ -55,7 +55,7 @@ cp -R engine/lance_engine lance_sql "$here/package"
 rm -f "$here"/package/lance_engine/_kernels*.so
 cp "$here"/kernels/_kernels*.so "$here/package/lance_engine/_kernels.abi3.so"
 
-# Tests that start another interpreter are left out: it would not be emulated.
+# Skip tests that start another interpreter, because it would not be emulated.
 left_out='missing_memory_is_told or nothing_is_said_of_what_caches_hold or test_simd_levels or distances_at_every_level'
 exec env PYTHONPATH="$here/package:$here/site" PYTHONDONTWRITEBYTECODE=1 \
   qemu-aarch64-static -L "$root" "$root/usr/bin/python3.11" -W ignore -m pytest -q -p no:cacheprovider --timeout 3600 \

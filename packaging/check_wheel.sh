@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the built wheel, or the source distribution where no wheel fits, into an empty environment of every Python
-# that is given (default: all from 3.11 on), and use it: write, query, take, command line.
+# that is given (default: 3.11 and newer), and use it: write, query, take, command line.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pythons=("$@")

@@ -1,4 +1,4 @@
-"""``make first-minutes``: record what somebody sees who follows the README from top to bottom.
+"""``make first-minutes``: record what a reader sees who follows the README from top to bottom.
 
 Two readers, each with an empty folder and one terminal: one clones the repository, the other installs the
 wheel of ``dist/`` with pip into an empty environment. Every block of the README is pasted as it is: commands
@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "docs"))
 from documentation import Block, code_blocks  # noqa: E402
 
 PROMPT: Final = "reader$ "
-#: How a failed step looks, whatever its exit code.
+#: What a failed step prints, with any exit code.
 FAILED: Final = re.compile(
     r"^(Traceback \(most recent call last\)|\w*(Error|Exception)\b|error:|.*command not found)",
     re.MULTILINE | re.IGNORECASE,
@@ -33,7 +33,7 @@ ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\a")
 
 
 class Terminal:
-    """A shell that is typed into; what it shows goes to the transcript."""
+    """A shell that receives typed text; its output goes to the transcript."""
 
     def __init__(self, folder: Path, transcript: Transcript) -> None:
         kept = re.compile("(PATH|HOME|LANG|TMPDIR|JAVA_HOME|(PIP|CCACHE)_.*)$")
@@ -57,14 +57,14 @@ class Terminal:
         self._child.expect_exact(prompt, timeout=300)
         self._transcript.add(PROMPT + self._seen() + prompt)
         self._child.send(text + "\n")
-        if name != "python":  # it would take what follows for itself
+        if name != "python":  # it would read the following text itself
             self._child.expect_exact(prompt, timeout=300)
             self._transcript.add(self._seen())
         self._child.send("\n" + leave + "\n")
         self._wait(600)
 
     def _wait(self, seconds: float) -> None:
-        """Wait for the end of what runs, and fail if it did."""
+        """Wait for the running command, and fail if it failed."""
         self._child.expect_exact(PROMPT, timeout=seconds)
         seen = self._seen()
         self._transcript.add(seen)
@@ -86,7 +86,7 @@ class Terminal:
 
 
 class Transcript:
-    """What was seen so far, on standard output and in a file."""
+    """The transcript so far, on standard output and in a file."""
 
     def __init__(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def paste(block: Block, terminal: Terminal) -> None:
 
 
 def read(start: list[str], steps: list[Block], transcript: Transcript) -> None:
-    """One reader, in a folder that is empty at first."""
+    """One reader, in a folder that is initially empty."""
     with tempfile.TemporaryDirectory() as folder:
         terminal = Terminal(Path(folder), transcript)
         try:

@@ -1,4 +1,4 @@
-"""``make screenshots``: the pictures of README and docs, from a real browser and a real terminal.
+"""``make screenshots``: take the pictures of the README and docs, in a real browser and a real terminal.
 
 Needs Chromium, and the packages ``playwright``, ``pexpect``, ``pyte``, ``nbconvert`` and ``ipykernel``. The
 pictures go to ``docs/images``; look at them before you commit them.
@@ -29,7 +29,7 @@ ROOT: Final = Path(__file__).parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
 COLUMNS, LINES = 104, 34
 PROMPT: Final = "lance> "
-#: What the terminal's 16 colours look like.
+#: The terminal's 16 colours.
 COLOURS: Final = {
     "default": "#e6e6e6", "black": "#2b2b2b", "red": "#f2777a", "green": "#99cc99", "brown": "#ffcc66",
     "yellow": "#ffcc66", "blue": "#6699cc", "magenta": "#cc99cc", "cyan": "#66cccc", "white": "#ffffff",
@@ -94,7 +94,7 @@ def report(browser: Browser, folder: Path) -> None:
 
 
 def shell(folder: Path) -> Path:
-    """A session in a terminal, as a page: every character where the terminal shows it."""
+    """A terminal session as a page: every character is where the terminal shows it."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
     child = pexpect.spawn(
@@ -134,7 +134,7 @@ def until_prompt(child: pexpect.spawn[bytes], screen: pyte.Screen, stream: pyte.
         try:
             stream.feed(child.read_nonblocking(1 << 16, timeout=1))
         except pexpect.TIMEOUT:
-            # Nothing for a second, and the cursor is behind an empty prompt.
+            # No output for a second, and the cursor is after an empty prompt.
             if screen.display[screen.cursor.y].rstrip() == PROMPT.rstrip():
                 return
     raise TimeoutError("the shell shows no prompt")

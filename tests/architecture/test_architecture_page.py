@@ -1,4 +1,4 @@
-"""The page about the architecture names floors, files and functions that there are."""
+"""The page about the architecture names layers, files and functions that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every encoding has one home, of one shape; the architecture page names all that an encoding takes."""
+"""Every encoding has one module of the same form; the architecture page lists all that it needs."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ ROOTS = {
 
 @cache
 def modules(distribution: str) -> dict[str, Path]:
-    """Module name -> file."""
+    """The file of each module, by name."""
     root = ROOTS[distribution]
     found = {}
     for path in root.rglob("*.py"):

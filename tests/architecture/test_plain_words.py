@@ -1,4 +1,4 @@
-"""What people read is in plain words: the commonest odd phrases occur nowhere.
+"""Texts for people use plain words: the most common odd phrases occur nowhere.
 
 It reads the README, the docs, all strings and comments of the packages, and the kernels' comments.
 CONTRIBUTING lists what to write instead.

@@ -1,4 +1,4 @@
-"""The commands over datasets: what they print, their JSON against schemas, their exit codes."""
+"""The commands for datasets: what they print, their JSON against schemas, their exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lance-sql nearest`` and ``lance-sql search``: what they find is what the Python functions find."""
+"""``lance-sql nearest`` and ``lance-sql search``: they find the same rows as the Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that somebody else chose, and a shell passes on, do not steer the terminal."""
+"""Names from somebody else, passed on by a shell, do not control the terminal."""
 
 from __future__ import annotations
 

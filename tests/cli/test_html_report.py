@@ -1,4 +1,4 @@
-"""The report as a page: read as HTML, and looked at by a browser where there is one."""
+"""The report as a page: parsed as HTML, and opened in a browser if there is one."""
 
 from __future__ import annotations
 

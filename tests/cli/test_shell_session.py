@@ -1,4 +1,4 @@
-"""The shell at a terminal: typed into with pexpect, as a user would."""
+"""The shell in a terminal, used through pexpect as a user would type."""
 
 from __future__ import annotations
 

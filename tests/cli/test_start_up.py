@@ -1,4 +1,4 @@
-"""What short commands import: packages, and parts of our own, that are slow to import stay out."""
+"""What short commands import: no packages or modules of ours that are slow to import."""
 
 from __future__ import annotations
 

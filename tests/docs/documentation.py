@@ -1,4 +1,4 @@
-"""The code blocks of a Markdown page: found, and run in order as a reader would run them."""
+"""Finds the code blocks of a Markdown page, and runs them in order as a reader would."""
 
 from __future__ import annotations
 

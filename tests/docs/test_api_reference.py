@@ -1,4 +1,4 @@
-"""The page of the programming interface says what the source says, and leaves no public name out."""
+"""The API page matches the source and includes every public name."""
 
 from __future__ import annotations
 

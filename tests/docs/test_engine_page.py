@@ -1,4 +1,4 @@
-"""The page of what each engine can do is that of the conformance files, which the tests run."""
+"""The page about the engines matches the conformance files, which the tests run."""
 
 from __future__ import annotations
 

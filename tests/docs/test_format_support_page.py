@@ -1,4 +1,4 @@
-"""The page on format support says what is true today."""
+"""The page on format support is up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on errors shows the messages of today, and each is one of ours."""
+"""The page on errors shows the current messages, and each is one of ours."""
 
 from __future__ import annotations
 

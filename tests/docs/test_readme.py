@@ -1,4 +1,4 @@
-"""Every code block of the README and the user guide runs, or says why not."""
+"""Every code block of the README and the user guide runs, or says why it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation's site is built without warnings and has every page; its plots are made of results."""
+"""The documentation builds without warnings and has every page; its plots show benchmark results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every statement either does what it says, or is refused; the page tells which."""
+"""Every statement either does what it says or is refused; the page shows which."""
 
 from __future__ import annotations
 

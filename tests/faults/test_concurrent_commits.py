@@ -1,4 +1,4 @@
-"""Several processes append to one dataset at once: every commit is there afterwards, exactly once."""
+"""Several processes append to one dataset at once: afterwards, it contains every commit exactly once."""
 
 from __future__ import annotations
 

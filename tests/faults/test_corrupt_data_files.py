@@ -202,7 +202,7 @@ def test_dictionary_of_strings_that_start_inside_their_offsets(start: int) -> No
 
 @pytest.mark.parametrize("count", [99, 101, 2**31])
 def test_levels_without_bits_that_outnumber_the_rows(count: int) -> None:
-    """They take no bytes of the file, whatever their number."""
+    """However many there are, they take no bytes in the file."""
     levels = handmade.out_of_line_bitpacking(np.zeros(100, np.uint16), 0, raw_tail=False)
     layout = pb.ConstantLayout(
         layers=[Layer.NULLABLE_ITEM], def_compression=levels.encoding, num_def_values=count

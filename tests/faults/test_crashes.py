@@ -177,7 +177,7 @@ def test_killed_at_every_storage_call(
 
 
 def _check(uri: str, plain: Store, options: dict[str, Any] | None, operation: str, survived: bool) -> bool:
-    """Whether the change took place, after looking at everything."""
+    """Check everything; returns whether the change was made."""
     try:
         dataset = DatasetVersion.open(uri, storage_options=options)
     except DatasetNotFoundError:

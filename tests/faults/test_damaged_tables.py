@@ -1,4 +1,4 @@
-"""Broken manifests, missing files, half-written junk: clear errors naming the place, never wrong answers."""
+"""Broken manifests, missing files, partly written files: clear errors with the place, never wrong answers."""
 
 from __future__ import annotations
 

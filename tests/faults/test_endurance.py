@@ -1,4 +1,4 @@
-"""The same again and again in one process: memory, threads and open files stay as they are.
+"""Many rounds in one process: memory, threads and open files stay constant.
 
 Whole datasets with changed bytes, too: whatever a byte does, the answer is rows or a LanceError. At length,
 and in processes that are watched, `make mutants` does that.

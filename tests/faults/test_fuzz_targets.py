@@ -1,4 +1,4 @@
-"""The targets of `make fuzz`, for a moment each and without sanitizers."""
+"""The targets of `make fuzz`, each for a short time and without sanitizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMMIT of a transaction over two datasets, ended at each of its storage calls by Ctrl-C and by kill -9."""
+"""COMMIT of a transaction over two datasets, stopped at each storage call by Ctrl-C and by kill -9."""
 
 from __future__ import annotations
 

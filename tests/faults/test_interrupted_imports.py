@@ -79,7 +79,7 @@ print(json.dumps(outcomes))
 
 
 def outcomes(place: Path, mode: str, points: int) -> list[tuple[int, str]]:
-    """What happened at each of some points that are spread over all imports."""
+    """The outcome of an interrupt at each of several points, spread over all imports."""
     import lance_sql
 
     if mode != "write":

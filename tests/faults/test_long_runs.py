@@ -1,4 +1,4 @@
-"""What users do for hours: writers beside readers, writers that are killed, disks that are full or read-only.
+"""Long runs: writers next to readers, writers that are killed, and full or read-only disks.
 
 ``LANCE_SQL_SECONDS`` (300) is how long writers and readers work, ``LANCE_SQL_KILLS`` (200) how many die.
 """

@@ -1,4 +1,4 @@
-"""Deleting, compacting, optimizing indices and cleaning up while an object store answers badly.
+"""Deleting, compacting, optimizing indices and cleaning up while an object store fails.
 
 Each operation commits once, the rows are right, and nothing is left behind.
 """

@@ -1,4 +1,4 @@
-"""Object stores that answer late, badly or never: right answers or an error soon, and nothing left behind."""
+"""Object stores that respond late, badly or never: correct results or a quick error, and nothing left."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_reads_are_repeated_until_all_bytes_are_there(store: Store, proxy: S3Pro
 def test_of_several_ranges_only_the_one_that_failed_is_requested_again(
     store: Store, proxy: S3Proxy, fault: Fault
 ) -> None:
-    """With each repetition of all of them another one would fail."""
+    """If all were repeated, a different one would fail each time."""
     content = bytes(range(256)) * 100
     store.put("data/a", content)
     ranges = [(number * 1000, 100) for number in range(8)]

@@ -1,4 +1,4 @@
-"""Storage that fails in the middle of an operation: the dataset stays, and what was written is removed."""
+"""If storage fails during an operation, the dataset does not change, and written files are removed."""
 
 from __future__ import annotations
 

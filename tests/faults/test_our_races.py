@@ -1,4 +1,4 @@
-"""Our writers alone, racing for the deletion files of one fragment: none that lost a race is left."""
+"""Our writers race for the deletion files of one fragment: files of the losers are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote files whose numbers lead outside of them: an error at once, and nothing is asked of the store."""
+"""Remote files with ranges outside of the file: an immediate error, without a request."""
 
 from __future__ import annotations
 

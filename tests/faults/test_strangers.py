@@ -1,4 +1,4 @@
-"""A dataset that somebody else made must not reach, or harm, anything but itself."""
+"""A dataset from somebody else cannot reach or damage anything except itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def dataset(path: Path) -> DatasetVersion:
 
 @pytest.fixture
 def others(tmp_path: Path) -> Path:
-    """Files of somebody else, of which none may go."""
+    """Files of somebody else, which must not be removed."""
     folder = tmp_path / "others"
     for name in ("x.lance", "x.txn", "1.arrow", "x.json", "x.tmp", "deep/x.lance"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def test_links_within_the_dataset_are_no_matter(tmp_path: Path) -> None:
 
 
 def with_base(opened: DatasetVersion, place: str) -> None:
-    """Let the newest manifest say that all data files lie at `place`."""
+    """Make the newest manifest refer to data files at `place`."""
     path = next(iter(sorted(Path(opened.uri, "_versions").glob("*.manifest"))))
     manifest, section, transaction = parse_manifest_file(path.read_bytes())
     fragments = tuple(

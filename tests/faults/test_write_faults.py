@@ -1,4 +1,4 @@
-"""Writing that cannot succeed says why and leaves nothing behind."""
+"""A write that cannot succeed says why and leaves no files."""
 
 from __future__ import annotations
 

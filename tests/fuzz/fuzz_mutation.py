@@ -1,4 +1,4 @@
-"""Random changes to bytes and to protobuf messages, biased towards numbers at which code changes its mind."""
+"""Random changes to bytes and protobuf messages, often to numbers at which code takes another branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target of legal files of random layouts: they must read as what was written."""
+"""A target with valid files of random layouts: reading them returns what was written."""
 
 from __future__ import annotations
 

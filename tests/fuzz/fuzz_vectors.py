@@ -48,7 +48,7 @@ class Numbers:
 
 
 class _Silent:
-    """Progress that nobody reads."""
+    """Progress that is ignored."""
 
     def begin(self, stage: str, total_rows: int | None = None, unit: str = "rows") -> None: ...
     def advance(self, rows: int) -> None: ...

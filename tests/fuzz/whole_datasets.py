@@ -1,4 +1,4 @@
-"""Whole datasets with one changed file, and everything that may be done with a dataset."""
+"""Whole datasets with one changed file, and all operations on a dataset."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def changed_json(chance: random.Random, content: bytes) -> bytes:
 
 
 def reads(uri: str) -> dict[str, Callable[[], object]]:
-    """What may be done with a dataset, and leaves it as it is."""
+    """The operations that do not change a dataset."""
 
     def opened(**options: Any) -> lance_sql.Dataset:
         return lance_sql.open(uri, **options)
@@ -244,7 +244,7 @@ def reads(uri: str) -> dict[str, Callable[[], object]]:
 
 
 def writes(uri: str) -> dict[str, Callable[[], object]]:
-    """What may be done with a dataset, and changes it."""
+    """The operations that change a dataset."""
 
     def opened(**options: Any) -> lance_sql.Dataset:
         return lance_sql.open(uri, **options)

@@ -51,7 +51,7 @@ def values_page(encode: Encode, version: tuple[int, int]) -> handmade.Page:
 @pytest.mark.parametrize(("scheme", "level"), LEVELS)
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_runs(tmp_path: Path, bits: int, scheme: str, level: int | None, version: tuple[int, int]) -> None:
-    """Of run lengths, the values are compressed and the lengths are not."""
+    """In run-length encoding, the values are compressed and the lengths are not."""
     values = RUNS.astype(f"u{bits // 8}")
 
     def encode(part: slice) -> Encoded:

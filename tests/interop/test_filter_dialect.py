@@ -1,4 +1,4 @@
-"""What filters say means here what it means to pylance: `docs/filters.md`, example by example."""
+"""Filters mean the same here as in pylance: every example in `docs/filters.md`."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def rows(dataset: lance_sql.Dataset) -> list[dict[str, Any]]:
 
 
 def test_sql_divides_as_its_engine(tmp_path: Path) -> None:
-    """The quotient of whole numbers has a fraction in DuckDB, whatever filters do."""
+    """Dividing integers returns a fraction in DuckDB, unlike in filters."""
     path = str(tmp_path / "t.lance")
     lance_sql.write(pa.table({"i": [7, 6], "f": [0.0, 0.0]}), path)
     lance_sql.sql(f"UPDATE '{path}' SET f = i / 2")

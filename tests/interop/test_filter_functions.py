@@ -1,4 +1,4 @@
-"""Every scalar function of DataFusion in filters means what it means to pylance, or is refused by name."""
+"""Every scalar function of DataFusion in filters returns the same as in pylance, or is refused by name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def rows(find: Any) -> list[int] | None:
-    """The rows that pass, None where the filter is refused."""
+    """The rows that pass; None if the filter is refused."""
     try:
         found: list[int] = find().to_pylist()
     except (LanceError, ValueError, OSError, NotImplementedError, pa.ArrowException):

@@ -1,4 +1,4 @@
-"""Indices of pylance after our operations: they cover what they would after its own, and answer rightly."""
+"""After our operations, indices of pylance cover what they would after its own, and results are correct."""
 
 from __future__ import annotations
 

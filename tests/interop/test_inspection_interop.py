@@ -1,4 +1,4 @@
-"""Inspection of what pylance wrote."""
+"""Inspecting datasets that pylance wrote."""
 
 from __future__ import annotations
 

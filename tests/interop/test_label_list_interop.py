@@ -1,4 +1,4 @@
-"""LABEL_LIST both ways: equal answers with each side's index, whatever happened to the table since."""
+"""LABEL_LIST both ways: equal results with each side's index, after any change to the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NaN with a sign: filter texts order it as the official implementation does, SQL engines as they do."""
+"""NaN with a sign: filters order it like the official implementation, and SQL engines by their own rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NGRAM both ways: equal answers with each side's index, whatever happened to the table since."""
+"""NGRAM both ways: equal results with each side's index, after any change to the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our operations and those of pylance on one dataset, taking turns."""
+"""Our operations and those of pylance take turns on one dataset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 
 def check(path: str) -> lance_sql.Dataset:
-    """Both read the same rows, ids and counts from the latest version; returns ours."""
+    """Check that both read the same rows, ids and counts from the latest version; returns ours."""
     ours, theirs = lance_sql.open(path), lance.dataset(path)
     assert ours.version == theirs.version
     columns = [*theirs.schema.names, "_rowid"]

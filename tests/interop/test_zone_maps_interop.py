@@ -74,7 +74,7 @@ def test_compaction_by_pylance_leaves_no_stale_zone_maps(tmp_path: Path) -> None
 
 
 def test_pylance_refuses_the_column_encoding_zone_index(tmp_path: Path) -> None:
-    """Which is why it is written only on request."""
+    """Therefore it is written only on request."""
     written = table(1000)
     write_dataset(
         written,

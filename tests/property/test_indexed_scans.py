@@ -1,4 +1,4 @@
-"""Whatever happened to a table after its indices were built, a scan that uses them gives the same rows."""
+"""After any change to an indexed table, a scan that uses the indices returns the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins whose scans give one another keys have the same rows as without."""
+"""Joins return the same rows whether or not their scans pass keys to each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEDS = range(3)
 
 @pytest.fixture(autouse=True)
 def every_table_is_large(monkeypatch):
-    """Keys are given by tables of any size, to any number of rows."""
+    """Tables of any size pass keys, for any number of rows."""
     monkeypatch.setattr(join_filters, "_SMALL_BYTES", 0)
     monkeypatch.setattr(join_filters, "_LARGER", 0)
     monkeypatch.setattr(key_conditions, "MOST_PASSING_SHARE", 2)

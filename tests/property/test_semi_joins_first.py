@@ -1,4 +1,4 @@
-"""``IN (SELECT ...)`` tested before a join in DataFusion: the same rows as after it."""
+"""Testing ``IN (SELECT ...)`` before a join in DataFusion returns the same rows as after it."""
 
 from __future__ import annotations
 

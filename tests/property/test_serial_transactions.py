@@ -1,4 +1,4 @@
-"""Transactions beside each other: what is committed is what some order of them, one by one, makes."""
+"""Concurrent transactions: the result is the same as if they had run one by one in some order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches by an inverted index find what a pass over all texts finds, with the same scores."""
+"""Searches with an inverted index return the same rows and scores as reading all texts."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Searches by indices that look everywhere find what a search of all rows finds, and numpy."""
+"""Index searches over all partitions return the same rows as an exact search and as numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random tables come back as they were written, through pylance and through the engine."""
+"""Random tables read the same as they were written, with pylance and with the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever zone maps make a scan skip, its answer is that of a scan that skips nothing."""
+"""A scan that skips rows by zone maps returns the same as a scan that skips nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executors that come and go: speculative attempts, dynamic allocation and decommissioned workers."""
+"""Executors that start and stop: speculative attempts, dynamic allocation and decommissioned workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies outside of a dataset from a stranger is read by Spark only if the user says so."""
+"""Spark reads files outside of a dataset only if the user allows it."""
 
 from __future__ import annotations
 

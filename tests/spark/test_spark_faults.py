@@ -1,4 +1,4 @@
-"""Tasks, executors and jobs that fail while writing: every row once, or none of them."""
+"""If tasks, executors or jobs fail while writing, every row is written once, or none."""
 
 from __future__ import annotations
 

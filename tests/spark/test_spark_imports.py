@@ -1,4 +1,4 @@
-"""What importing the Spark package takes: its Python workers do it again and again."""
+"""What importing the Spark package costs: Python workers import it often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance by tasks gives what the operations on one machine give."""
+"""Maintenance by tasks has the same result as the operations on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark SQL over a service of namespaces, which says where tables are."""
+"""Spark SQL with a namespace service, which provides the locations of tables."""
 
 from __future__ import annotations
 

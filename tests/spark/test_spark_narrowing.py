@@ -1,4 +1,4 @@
-"""Queries that read only the columns and rows they need give the answers of those that read everything."""
+"""Queries that read only the columns and rows they need return the same as those that read everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hand-over of rows to the planner in the JVM: packed batches, read in place."""
+"""How rows reach the planner in the JVM: packed batches, read in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner in the JVM: what Spark's plans show, and that answers are those without it."""
+"""The planner in the JVM: what Spark's plans show, and that results are the same without it."""
 
 from __future__ import annotations
 

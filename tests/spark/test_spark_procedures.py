@@ -1,4 +1,4 @@
-"""``CALL catalog.system.NAME(...)``: upkeep of tables in Spark SQL."""
+"""``CALL catalog.system.NAME(...)``: maintenance of tables in Spark SQL."""
 
 from __future__ import annotations
 

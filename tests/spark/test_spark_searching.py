@@ -1,4 +1,4 @@
-"""Searches by tasks find what searches on one machine find."""
+"""Searches by tasks return the same rows as searches on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark tasks before an object store that answers badly: right rows, one commit, nothing left behind."""
+"""Spark tasks with an object store that fails: correct rows, one commit, no leftover files."""
 
 from __future__ import annotations
 

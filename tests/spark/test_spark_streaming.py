@@ -1,4 +1,4 @@
-"""Structured streaming over Lance: every row once, whatever is repeated."""
+"""Structured streaming with Lance: every row once, even if batches are repeated."""
 
 from __future__ import annotations
 

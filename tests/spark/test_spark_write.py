@@ -1,4 +1,4 @@
-"""``df.write.format("lance")``: what is stored is what the DataFrame held, all of it or nothing."""
+"""``df.write.format("lance")``: it stores all rows of the DataFrame, or none."""
 
 from __future__ import annotations
 

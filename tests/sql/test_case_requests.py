@@ -1,4 +1,4 @@
-"""What queries, warm lookups and changes of a table on S3 ask for: requests and bytes, on the emulator.
+"""The requests and bytes of queries, warm lookups and changes of a table on S3, with the emulator.
 
 `tests/unit/fetch/test_case_counts.py` has the cold scans and takes.
 """

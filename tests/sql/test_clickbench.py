@@ -1,4 +1,4 @@
-"""The queries of ClickBench have the same answers over Lance as over Parquet."""
+"""The queries of ClickBench return the same on Lance as on Parquet."""
 
 from __future__ import annotations
 

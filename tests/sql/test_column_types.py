@@ -1,4 +1,4 @@
-"""Columns of every type: what each engine calls it, and that the values are those that were written."""
+"""Columns of every type: its name on each engine, and that the values are the ones that were written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PEP 249: what tools that know the database API of Python expect of a connection."""
+"""PEP 249: what tools that use Python's database API expect of a connection."""
 
 from __future__ import annotations
 

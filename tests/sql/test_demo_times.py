@@ -1,4 +1,4 @@
-"""The demo tells the time of the first run of a query from that of later ones."""
+"""The demo shows the time of the first run of a query separately from later ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray Data and Daft read the rows that a scan gives and write with one commit, by the real packages."""
+"""Ray Data and Daft, with the real packages, read the rows of a scan and write with one commit."""
 
 from __future__ import annotations
 

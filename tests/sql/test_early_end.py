@@ -1,4 +1,4 @@
-"""A statement that needs no more rows, or that nobody waits for, ends the decoding."""
+"""Decoding stops when a statement needs no more rows or nobody waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ORDER BY x LIMIT k``: the same rows as the engine finds, of which few are decoded."""
+"""``ORDER BY x LIMIT k``: the same rows as from the engine, while few rows are decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dask and Hugging Face datasets read the rows that a scan gives, by the real packages."""
+"""Dask and Hugging Face datasets, with the real packages, read the rows of a scan."""
 
 from __future__ import annotations
 

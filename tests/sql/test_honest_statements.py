@@ -1,4 +1,4 @@
-"""Statements say done only when something was done, and values arrive as DuckDB gives them."""
+"""Statements only report success if they did something, and values are the same as in DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST namespaces whose server answers nonsense, or sends requests elsewhere."""
+"""REST namespaces whose server returns nonsense or redirects requests."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_explaining_runs_nothing(shop):
 
 
 def bounded(run):
-    """What `run` returns, which must not take forever."""
+    """What `run` returns; fails if it takes too long."""
     task = in_background(run, "bounded")
     assert task.wait(120), "the statement did not end"
     return task.result()

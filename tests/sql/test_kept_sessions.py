@@ -1,4 +1,4 @@
-"""`lance_sql.sql` keeps sessions for its next calls, which cannot see each other all the same."""
+"""`lance_sql.sql` keeps sessions for its next calls, but calls cannot see each other's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``LIMIT`` without an order: the rows of the engine, and no more of the table is read than they need."""
+"""``LIMIT`` without an order: the engine's rows, without reading more of the table than necessary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists are compared with lists, on either engine and in filters of pyarrow."""
+"""Comparing lists with lists, on both engines and in filters of pyarrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries in the order of a distance: the same rows as those of the engine, of fewer rows that it reads."""
+"""Queries ordered by a distance: the same rows as from the engine, which reads fewer rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd arguments of searches: each gives the right rows or a clear error, wherever the search is written."""
+"""Unusual arguments of searches: correct rows or a clear error, in Python and in SQL."""
 
 from __future__ import annotations
 

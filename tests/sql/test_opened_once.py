@@ -1,4 +1,4 @@
-"""What sessions keep of statements and datasets: a second run reads no metadata, and sees every change."""
+"""What sessions keep about statements and datasets: a second run reads no metadata and sees every change."""
 
 from __future__ import annotations
 

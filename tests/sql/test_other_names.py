@@ -1,4 +1,4 @@
-"""Names and options that users of other libraries know: they exist, or the error says what to use."""
+"""Names and options from other libraries: they exist, or the error says what to use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions over connections that users have: their tables and databases, and secrets for datasets."""
+"""Sessions on the user's connections: their tables and databases, and secrets for datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that ask for nothing but the rows of a search: answered without the engine, as it would."""
+"""Statements that only return the rows of a search: the same result without the engine."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Which conditions DuckDB hands over to scans, why, and what it plans with then."""
+"""Which conditions DuckDB passes to scans, why, and how it plans afterwards."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_other_statements(joined, statement):
 
 
 def counted(monkeypatch, module, name):
-    """The calls of a function, which is still called."""
+    """Record the calls of a function, which still runs."""
     calls, real = [], getattr(module, name)
     monkeypatch.setattr(module, name, lambda *given: calls.append(given) or real(*given))
     return calls

@@ -1,4 +1,4 @@
-"""RETURNING is answered or refused before the statement changes anything."""
+"""RETURNING is checked before the statement changes anything."""
 
 from __future__ import annotations
 

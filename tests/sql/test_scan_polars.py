@@ -1,4 +1,4 @@
-"""`scan_polars`: the answers are those of Polars over the same data, and scans read what the query needs."""
+"""`scan_polars`: the results are those of Polars on the same data, and scans read what the query needs."""
 
 from __future__ import annotations
 

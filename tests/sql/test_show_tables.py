@@ -1,4 +1,4 @@
-"""SHOW TABLES shows datasets, and what the engine has of its own, each by its name and once."""
+"""SHOW TABLES shows datasets and the engine's own tables, each once."""
 
 from __future__ import annotations
 

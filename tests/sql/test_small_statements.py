@@ -1,4 +1,4 @@
-"""What small statements are spared: databases of their own, queries about what is known, looks at others."""
+"""What small statements avoid: their own databases, queries for known facts, and reading other datasets."""
 
 from __future__ import annotations
 

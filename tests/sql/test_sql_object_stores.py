@@ -1,4 +1,4 @@
-"""SQL over datasets on object stores, and everything that can be done with them there."""
+"""SQL on datasets in object stores, with all operations."""
 
 from __future__ import annotations
 

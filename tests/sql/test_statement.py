@@ -1,4 +1,4 @@
-"""Reading Lance references off the tokens of a statement."""
+"""Finding Lance references in the tokens of a statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run of a statement meets says nothing of the next, nor of those beside it."""
+"""An error in one run of a statement does not affect later runs or other statements."""
 
 from __future__ import annotations
 

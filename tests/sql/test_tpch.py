@@ -1,4 +1,4 @@
-"""TPC-H over Lance returns what DuckDB returns over the generator's Parquet files."""
+"""TPC-H on Lance returns the same as DuckDB on the generator's Parquet files."""
 
 from __future__ import annotations
 

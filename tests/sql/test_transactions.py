@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT and ROLLBACK: one version or nothing, beside other writers and with tables of the engine."""
+"""BEGIN, COMMIT and ROLLBACK: one version or none, with other writers and with tables of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement says is done or refused: the parser knows more clauses than datasets have."""
+"""Every clause of a statement is executed or refused: the parser accepts more than datasets support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Least and greatest values and counts of whole tables come from metadata."""
+"""The min, max and count of whole tables come from metadata."""
 
 from __future__ import annotations
 

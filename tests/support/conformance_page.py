@@ -1,6 +1,6 @@
 """docs/sql-engines.md: what each engine can do, made from the files of queries/conformance.
 
-The tests run every case on every engine; one that an engine is said not to have must fail there.
+The tests run every case on every engine; a case marked as unsupported must fail on that engine.
 """
 
 from __future__ import annotations

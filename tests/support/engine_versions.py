@@ -1,4 +1,4 @@
-"""What older versions of an engine lack, so that tests of it are left out there."""
+"""What older versions of an engine lack, to skip its tests there."""
 
 from __future__ import annotations
 

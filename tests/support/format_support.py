@@ -1,6 +1,6 @@
-"""Write docs/format-support.md: what of the corpus is read and written, tried out with pylance.
+"""Write docs/format-support.md: which parts of the corpus can be read and written, tested with pylance.
 
-``python tests/support/format_support.py`` rewrites the page; a test compares it with what comes out today.
+``python tests/support/format_support.py`` rewrites the page; a test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Tests check each of these differences:
 
 @contextlib.contextmanager
 def tried() -> Iterator[list[str]]:
-    """Collects what went wrong in pylance, whose panics are no ordinary exceptions."""
+    """Collects errors of pylance, whose panics are not ordinary exceptions."""
     failures: list[str] = []
     try:
         yield failures

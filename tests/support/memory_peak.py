@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes at most, in a process of its own."""
+"""The peak memory of a piece of work, in a separate process."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def rows_by_id(dataset: DatasetVersion, *columns: str) -> dict[int, tuple[Any, .
 
 @contextmanager
 def nothing_left_behind(dataset: DatasetVersion, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Other writers win every race in the block; what is stored afterwards is what was stored before."""
+    """Other writers win every race in the block; it must not change what is stored."""
     before = dataset.snapshot.store.list("")
 
     def lose(*_: object, **__: object) -> None:

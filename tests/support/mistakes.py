@@ -1,4 +1,4 @@
-"""Mistakes that users make, and the messages that they get; `docs/errors.md` has the table.
+"""Mistakes of users and their error messages, for the table in `docs/errors.md`.
 
 Run it to write the tables anew: ``python tests/support/mistakes.py``. Without Java, those of Spark are kept.
 """

@@ -1,4 +1,4 @@
-"""A server before an object store that counts requests and answers some of them badly."""
+"""A proxy for an object store that counts requests and makes some of them fail."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: Any) -> None:
-        """Clients that give up are what is tested."""
+        """The tests are about clients that give up."""
 
 
 @contextmanager

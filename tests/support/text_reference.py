@@ -1,4 +1,4 @@
-"""BM25 as one would write it down."""
+"""A plain implementation of BM25."""
 
 import math
 

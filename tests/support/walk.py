@@ -1,4 +1,4 @@
-"""The walk on the page about the architecture: one query, call by call."""
+"""The query on the page about the architecture, call by call."""
 
 from __future__ import annotations
 

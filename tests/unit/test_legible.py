@@ -1,4 +1,4 @@
-"""What people see holds nothing that a terminal obeys, and no secrets."""
+"""Displayed text contains no control characters and no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processors and memory are known where the system does not tell them as Linux does."""
+"""Processors and memory are detected on systems other than Linux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound on caches: what is used least gives way, and is read again when needed."""
+"""The limit of caches: the least recently used data is dropped, and read again when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that go with their owners, without Python code that runs when these go."""
+"""Values that are freed with their owners, without running Python code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of damaged files may hold text that is no UTF-8."""
+"""Statistics of damaged files may contain text that is not UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long lists of numbers are read without the parser, and mean what it would have read."""
+"""Long lists of numbers are read without the parser, with the same result."""
 
 from __future__ import annotations
 

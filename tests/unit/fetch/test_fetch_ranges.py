@@ -1,4 +1,4 @@
-"""Joining and splitting what is wanted of a file."""
+"""Merging and splitting the ranges to read from a file."""
 
 from __future__ import annotations
 

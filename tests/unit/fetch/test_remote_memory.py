@@ -1,4 +1,4 @@
-"""What a long scan of an object store takes does not depend on how long it is."""
+"""The memory of a scan of an object store does not depend on its length."""
 
 from __future__ import annotations
 

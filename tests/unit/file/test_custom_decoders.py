@@ -1,4 +1,4 @@
-"""Encodings that are not part built-in encoding: the error without a decoder, and reading with one."""
+"""Encodings that are not built in: the error without a decoder, and reading with one."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_damage_is_told(data: bytes, match: str) -> None:
 
 @pytest.mark.parametrize("number", range(300))
 def test_random_damage(number: int) -> None:
-    """An answer or an error of ours; nothing else, and no great allocation."""
+    """Either a result or an error of ours, without a large allocation."""
     rng = np.random.default_rng(number)
     data = bytearray(golden())
     for at in rng.integers(0, len(data), 3):

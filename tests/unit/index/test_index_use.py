@@ -1,4 +1,4 @@
-"""When indices are used and when not, what they tell, and what happens when their files are damaged."""
+"""When indices are used, what they report, and what happens if their files are damaged."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_short_texts(tmp_path: Path, texts: list[str | None]) -> None:
 
 
 def test_answers_are_those_of_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is written at once, and cut at once."""
+    """However much is written and split at once."""
     rng = random.Random(5)
     letters = "abAB1é%_ -ß"
     texts = ["".join(rng.choice(letters) for _ in range(rng.randrange(12))) for _ in range(3000)]

@@ -1,4 +1,4 @@
-"""Finding what is wrong with a dataset, and what slows it down."""
+"""Finding problems of a dataset, and what makes it slow."""
 
 from __future__ import annotations
 

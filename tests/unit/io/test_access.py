@@ -1,4 +1,4 @@
-"""What is told when storage refuses access."""
+"""The errors when storage refuses access."""
 
 from __future__ import annotations
 

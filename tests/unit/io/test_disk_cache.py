@@ -1,4 +1,4 @@
-"""The cache on disk: what is read twice is fetched once, and nothing wrong ever comes out of it."""
+"""The cache on disk: data that is read twice is fetched once, and it never returns wrong data."""
 
 from __future__ import annotations
 

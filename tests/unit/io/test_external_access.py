@@ -1,4 +1,4 @@
-"""What a dataset may reach outside of its own root."""
+"""What a dataset can access outside of its own root."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ TABLE = pa.table({"id": range(1000), "s": [f"s{i}" for i in range(1000)]})
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """As web servers do it; that of Python answers with whole files only."""
+    """Like other web servers; Python's own only returns whole files."""
 
     protocol_version = "HTTP/1.1"
     ranges = True

@@ -1,4 +1,4 @@
-"""Every operation that tells how far it is can be cancelled whenever it does: nothing of it stays."""
+"""Every operation with progress can be cancelled at each report and leaves nothing behind."""
 
 from __future__ import annotations
 

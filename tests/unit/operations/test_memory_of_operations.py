@@ -1,4 +1,4 @@
-"""How much memory operations take that rewrite rows, whatever the size of the dataset."""
+"""The memory of operations that rewrite rows does not depend on the size of the dataset."""
 
 from __future__ import annotations
 

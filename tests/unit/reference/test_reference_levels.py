@@ -1,4 +1,4 @@
-"""Building levels and taking them apart again are inverse."""
+"""Building levels and splitting them again are inverse."""
 
 from __future__ import annotations
 

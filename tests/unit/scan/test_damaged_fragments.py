@@ -1,4 +1,4 @@
-"""A damaged file among many, and what stands before it; datasets that are let go."""
+"""A damaged file among many, and the rows before it; datasets that are released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that no batch can hold."""
+"""Rows that are too large for a batch."""
 
 from __future__ import annotations
 

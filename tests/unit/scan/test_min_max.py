@@ -1,4 +1,4 @@
-"""The extremes of columns: exact, and from zone maps alone where these are."""
+"""The min and max of columns: exact, and only from zone maps if these are exact."""
 
 from __future__ import annotations
 

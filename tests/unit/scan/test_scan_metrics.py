@@ -1,4 +1,4 @@
-"""What a scan tells of itself: numbers that follow from what is known of the data."""
+"""The metrics of a scan: numbers that follow from known properties of the data."""
 
 from __future__ import annotations
 

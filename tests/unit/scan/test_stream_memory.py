@@ -73,5 +73,5 @@ def test_peak_of_a_remote_scan(large: tuple[Path, int], filter: str) -> None:
 
 
 def test_files_are_smaller_than_the_memory_allowed(large: tuple[Path, int]) -> None:
-    """What is read is not what takes the memory."""
+    """The data that is read does not take the memory."""
     assert sum(file.stat().st_size for file in large[0].rglob("*.lance")) < ALLOWED

@@ -1,4 +1,4 @@
-"""Pages that stand in the file as Arrow wants them are pointed at instead of copied."""
+"""Pages that the file stores in Arrow's layout are referenced instead of copied."""
 
 from pathlib import Path
 

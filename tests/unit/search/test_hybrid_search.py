@@ -1,4 +1,4 @@
-"""Vectors and words at once, against both searches made into one by hand."""
+"""Hybrid search, compared with combining both searches by hand."""
 
 import numpy as np
 import pyarrow as pa

@@ -286,7 +286,7 @@ def test_transaction_files_can_be_disabled() -> None:
 
 
 class RacingStore(MemoryStore):
-    """Somebody else is faster: `rivals` operations are committed just before ours."""
+    """Another writer commits `rivals` operations just before ours."""
 
     def __init__(self, rivals: int) -> None:
         super().__init__()

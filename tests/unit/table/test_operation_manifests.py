@@ -1,4 +1,4 @@
-"""What each operation makes of a manifest, on a store in memory."""
+"""How each operation changes a manifest, on a store in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version is opened, and what is no version."""
+"""Which version is opened, and which arguments are not versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes small commits to large tables cheap does not change what they say."""
+"""Optimizations of small commits to large tables do not change their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which encoding data of a certain kind get, where one is clearly the cheapest."""
+"""Which encoding is chosen for data for which one is clearly the cheapest."""
 
 from __future__ import annotations
 

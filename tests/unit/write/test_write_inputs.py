@@ -1,4 +1,4 @@
-"""Whatever holds rows can be written: Arrow, data frames, Python values, files."""
+"""Everything that has rows can be written: Arrow, data frames, Python values, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bounds the writer: memory by pages and not by the file, pages by their bytes, buffers by alignment."""
+"""The limits of the writer: memory by pages and not by the file, pages by bytes, buffers by alignment."""
 
 from __future__ import annotations
 
