@@ -355,7 +355,7 @@ def test_convert_a_glob(run, tmp_path):
 
 
 def test_facts_are_shown_in_words(run):
-    """Yes and no, nothing for null, numbers with separators; versions are as commands take them."""
+    """Yes and no, nothing for null, numbers with separators; versions as commands accept them."""
     shown = run("health", "things.lance").stdout
     assert "fewer than 1,048,576 rows" in shown
     assert re.search(r"^versions +\d+ +(yes|no) ", shown, re.MULTILINE)

@@ -40,7 +40,7 @@ disable_error_code = no-redef
 
 
 def check(folder: Path, *programs: Path) -> str:
-    """What mypy says of the programs, "" if nothing."""
+    """The output of mypy for the programs, or ""."""
     (folder / "mypy.ini").write_text(
         CONFIG
         + "".join(

@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever runs, with KeyboardInterrupt and nothing else, as often as it is pressed."""
+"""Ctrl-C stops any operation with KeyboardInterrupt and nothing else, however often it is pressed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOST = 20.0
 
 
 class Timeout(BaseException):
-    """What a handler of the user's own raises."""
+    """An error that a handler of the user raises."""
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ QUICK: dict[str, set[str]] = {
 
 
 class Child:
-    """The process that is killed, over and over."""
+    """The process that is killed repeatedly."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

@@ -212,7 +212,7 @@ def test_parts_of_other_lengths_are_refused():
 
 
 def test_metadata_of_other_shapes(indexed, monkeypatch):
-    """Whatever JSON the files hold, it is an error of ours or ignored."""
+    """Any JSON in the files leads to an error of ours or is ignored."""
     from lance_engine.index.vector import segment
 
     genuine = segment._metadata

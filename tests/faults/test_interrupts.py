@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever runs: the checks of `interrupt_checks.py`, in a process that may be interrupted."""
+"""Ctrl-C stops any operation: the checks of `interrupt_checks.py`, in a process that may be interrupted."""
 
 from __future__ import annotations
 

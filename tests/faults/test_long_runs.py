@@ -36,12 +36,12 @@ ROWS = 20
 
 
 def rows_of(writer: int, number: int) -> pa.Table:
-    """Rows that say who wrote them, and how many there are of each write."""
+    """Rows with their writer and the number of rows of each write."""
     return pa.table({"w": [writer] * ROWS, "n": [number] * ROWS, "k": range(ROWS), "x": [0] * ROWS})
 
 
 def write_on(path: str, writer: int, end: float, done: Any, options: dict[str, str] | None) -> None:
-    """Append, update, delete and compact until `end`; tells how many appends there were."""
+    """Append, update, delete and compact until `end`; returns the number of appends."""
     number = 0
     chance = random.Random(writer)
     while time.time() < end:
@@ -64,7 +64,7 @@ def write_on(path: str, writer: int, end: float, done: Any, options: dict[str, s
 
 
 def read_on(path: str, end: float, done: Any, options: dict[str, str] | None) -> None:
-    """Read until `end`: whole writes or nothing of them, and never less than before."""
+    """Read until `end`: each write completely or not at all, and never fewer than before."""
     reads, before = 0, 0
     session = lance_sql.connect(storage_options=options)
     while time.time() < end:

@@ -353,7 +353,7 @@ def test_schemas_of_absurdly_many_fields(tmp_path: Path) -> None:
 
 
 def test_hints_do_not_overwrite_what_shares_a_file(tmp_path: Path) -> None:
-    """A hard link is a second name of a file that may be somebody else's."""
+    """A hard link is a second name for a file that may belong to somebody else."""
     dataset(tmp_path / "d.lance")
     hint = tmp_path / "d.lance" / "_versions" / "latest_version_hint.json"
     os.link(hint, tmp_path / "other")

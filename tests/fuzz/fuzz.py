@@ -36,7 +36,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def load_kernels(path: Path) -> None:
-    """Have lance_engine use this extension module in place of its own."""
+    """Make lance_engine use this extension module instead of its own."""
     spec = importlib.util.spec_from_file_location("lance_engine._kernels", path)
     assert spec is not None
     assert spec.loader is not None
@@ -83,7 +83,7 @@ def targets() -> dict[str, Target]:
 
 
 def run(kernels: Path, seconds: float, target: Target, folder: Path, keeps: bool) -> tuple[bool, str]:
-    """Whether a target came through without findings, and what to say about it."""
+    """Whether a target had no findings, and the message about it."""
     folder.mkdir()
     # Made here, where it takes a tenth of the time that it takes with sanitizers.
     (folder / "seeds").write_bytes(pickle.dumps(list(target.seeds())))

@@ -137,7 +137,7 @@ def _read_zone_map(column: str) -> Callable[[bytes], object]:
 
 
 def _dataset_files(pattern: str) -> list[bytes]:
-    """Files of a small dataset of pylance that was appended to, deleted from and indexed."""
+    """Files of a small dataset of pylance with appends, deletions and an index."""
     with TemporaryDirectory() as folder:
         table = pa.table({"id": pa.array(range(ROWS), pa.int64()), "text": ["abc"] * ROWS})
         for number, stable in enumerate((False, True)):

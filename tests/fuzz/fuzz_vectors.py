@@ -62,7 +62,7 @@ def _vectors(data: bytes, kind: str, dim: int) -> np.ndarray:
 
 
 def _ordered(nearest: kernels.Nearest, k: int, rows: int) -> str:
-    """Whether what was found is at most k rows, each once, nearest first."""
+    """Whether a result has at most k rows, each once, nearest first."""
     numbers, ids, distances = nearest.result()
     for number in np.unique(numbers):
         chosen = numbers == number

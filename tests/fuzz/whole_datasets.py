@@ -135,7 +135,7 @@ SOUND: dict[str, Callable[[Path], object]] = {
 
 
 def link_copy(sound: Path, copy: Path) -> None:
-    """A copy that costs next to nothing: no file is changed in place, `mutate` writes its own anew."""
+    """A cheap copy: no file is changed in place, because `mutate` writes new files."""
     for folder, _, names in os.walk(sound):
         there = copy / Path(folder).relative_to(sound)
         there.mkdir()
@@ -144,7 +144,7 @@ def link_copy(sound: Path, copy: Path) -> None:
 
 
 def mutate(chance: random.Random, place: Path) -> str:
-    """Change, cut, swap or remove one file; says which."""
+    """Change, cut, swap or remove one file; returns which."""
     files = sorted(path for path in place.rglob("*") if path.is_file())
     wanted = chance.choice(FOLDERS)
     chosen = [path for path in files if path.relative_to(place).parts[0] == wanted] or files
@@ -283,7 +283,7 @@ def writes(uri: str) -> dict[str, Callable[[], object]]:
 
 
 class Trouble(NamedTuple):
-    """What should not have happened, to which mutant of which dataset, doing what."""
+    """An unexpected result, with the mutant, the dataset and the operation."""
 
     seed: int
     dataset: str

@@ -21,7 +21,7 @@ import lance_sql
 
 
 def is_in_0_1(case: Case) -> bool:
-    """Whether pylance writes the case: no maps, fixed-size lists of structs, dictionaries without rows."""
+    """Whether pylance writes the case: not maps, fixed-size lists of structs or dictionaries without rows."""
     never = ("map", "fixed_size_list<struct", "fixed_size_list<item: null", "values=bool", "values=float")
     refused = any(kind in case.kind for kind in never)
     return not refused and not ("dictionary" in case.kind and case.mix == "no rows")

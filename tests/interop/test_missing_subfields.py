@@ -42,7 +42,7 @@ def appended(uri: str, schema: pa.Schema, first: int) -> None:
 
 @pytest.fixture(params=VERSIONS)
 def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> lance_sql.Dataset:
-    """Fragments with all fields, with fewer at every level, and with fewer in another order."""
+    """Fragments with all fields, with fewer at each level, and with fewer in another order."""
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(pa.Table.from_pylist(rows(0), schema=SCHEMA), uri, data_storage_version=request.param)
     id_field = pa.field("id", pa.int64())

@@ -221,7 +221,7 @@ def test_cleaning_up(path: str) -> None:
 def test_both_keep_and_remove_the_same_files_without_a_version(
     tmp_path: Path, delete_unverified: bool
 ) -> None:
-    """After a week by default; what neither has written stays."""
+    """After a week by default; files that neither side wrote are kept."""
     left = []
     for name in ("ours", "theirs"):
         folder = tmp_path / name

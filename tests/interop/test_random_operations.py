@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 class Model:
-    """What the dataset must hold: rows by their unique id, and the names of the columns besides id."""
+    """The expected rows by their unique id, and the names of the columns other than id."""
 
     def __init__(self, path: str, seed: int) -> None:
         self.path = path

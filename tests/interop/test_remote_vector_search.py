@@ -20,7 +20,7 @@ QUERY = clustered(ROWS, DIM)[7]
 
 
 def read(requests: list[Request]) -> list[Request]:
-    """Those that wait for an answer of the store."""
+    """The requests that wait for a response of the store."""
     return [request for request in requests if request.method in ("GET", "HEAD")]
 
 

@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
 
 
 class Case(NamedTuple):
-    """What is built, on what, and who begins."""
+    """The index, its column, and the side that starts."""
 
     kind: str
     type: str
@@ -303,7 +303,7 @@ def is_used(path: str, case: Case) -> bool:
 
 
 def live(path: Path, case: Case) -> None:
-    """Build, delete, append, extend, update, compact, and let the other one go on."""
+    """Build, delete, append, extend, update and compact; then the other side continues."""
     place, kind = str(path / "t"), KINDS[case.kind]
     lance.write_dataset(
         table(case, ROWS, 0, 0), place, max_rows_per_file=80, enable_stable_row_ids=case.stable

@@ -38,7 +38,7 @@ METRICS = ("l2", "cosine", "dot")
 
 
 class Case(NamedTuple):
-    """What is built, on what, and who begins."""
+    """The index, its column, and the side that starts."""
 
     kind: str
     dtype: str
@@ -114,7 +114,7 @@ def compare(path: str, case: Case, *, refined: bool = True, most_segments: int =
 
 
 def live(path: Path, case: Case) -> None:
-    """Build, delete, append, extend, compact, and let the other one go on."""
+    """Build, delete, append, extend and compact; then the other side continues."""
     place = str(path / "t")
     options = {"num_partitions": 2, "metric": case.metric, **KINDS[case.kind]}
     first = table(case, ROWS, 0, 0)

@@ -120,7 +120,7 @@ def _constant(kind: pa.DataType, value: Any) -> str:
 
 
 def _like(pattern: str) -> Callable[[str], bool]:
-    """SQL's LIKE with a backslash as escape, by trying all ways."""
+    """SQL's LIKE with a backslash as escape, by trying all matches."""
 
     def matches(at: int, text: str) -> bool:
         if at == len(pattern):

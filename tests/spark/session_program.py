@@ -107,7 +107,7 @@ def program(spark: SparkSession, path: str) -> dict[str, Any]:
 
 
 def insert(spark: SparkSession, path: str) -> list[Any]:
-    """The rows that SQL adds through a view."""
+    """The rows that SQL inserts through a view."""
     spark.read.format("lance").load(path).createOrReplaceTempView("v")
     rows = "SELECT id, DATE'2025-01-01', 0, 'new', named_struct('a', 0L) FROM range(-5, 0)"
     spark.sql(f"INSERT INTO v {rows}").collect()

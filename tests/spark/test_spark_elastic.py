@@ -101,7 +101,7 @@ class Job:
             time.sleep(0.1)
 
     def result(self) -> dict[str, Any]:
-        """What the program found, once every row is in the dataset, and no file of another attempt."""
+        """The output of the program; checks that every row is there, and no file of another attempt."""
         output, errors = self._process.communicate()
         assert self._process.returncode == 0, errors[-4000:]
         written = lance_sql.open(self.path)

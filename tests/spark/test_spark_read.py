@@ -136,7 +136,7 @@ class PushedSource(DataSource):
     strict=True, reason="Spark keeps the reader of a filtered query; else filters could be pushed"
 )
 def test_spark_gives_every_query_its_own_reader(spark: SparkSession) -> None:
-    """Why no filters are pushed: the day this passes, `LanceReader` may take them."""
+    """This is why no filters are pushed: once this passes, `LanceReader` can accept them."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:

@@ -19,14 +19,14 @@ from lance_sql.spark import write
 
 
 def run(spark: SparkSession, source: Path, target: Path, checkpoint: Path, **options: object) -> None:
-    """Copy everything that is new, then stop."""
+    """Copy all new rows, then stop."""
     stream = spark.readStream.format("lance").options(**options).load(str(source))
     writer = stream.writeStream.format("lance").option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start(str(target)).awaitTermination()
 
 
 def forget_last_batch(checkpoint: Path) -> None:
-    """What a crash between the commit of a batch and Spark's note of it leaves behind."""
+    """The state after a crash between the commit of a batch and Spark's record of it."""
     last = max(
         (file for file in (checkpoint / "commits").iterdir() if file.name.isdecimal()),
         key=lambda f: int(f.name),

@@ -18,7 +18,7 @@ TPCH_TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory) -> Path:
-    """A directory with the tables of `sql_tables` as datasets; measurements lies in three fragments."""
+    """A directory with the tables of `sql_tables` as datasets; measurements has three fragments."""
     directory = tmp_path_factory.mktemp("warehouse")
     for name, make in sql_tables.ALL.items():
         lance_sql.write(make(), directory / f"{name}.lance", max_rows_per_file=5)

@@ -12,7 +12,7 @@ NAN, INF = math.nan, math.inf
 
 
 def measurements() -> pa.Table:
-    """Twelve rows with awkward values: nulls, NaN, infinities, -0.0, empty and non-ASCII strings."""
+    """Twelve rows with difficult values: nulls, NaN, infinities, -0.0, empty and non-ASCII strings."""
     # fmt: off
     amounts = ["1", "2.5", None, "100.25", "-3.75", "0", "2.5", None, "99.99", "1.01", "12345678.9", "0.01"]
     # fmt: on

@@ -60,7 +60,7 @@ def test_is_a_pyarrow_dataset(dataset):
 
 
 def test_filters_have_sql_semantics(dataset):
-    """NaN is greater than every number here, unlike in pyarrow's own comparison."""
+    """NaN is greater than every number here, unlike in pyarrow's comparison."""
     assert dataset.to_table(columns=["id"], filter=pc.field("value") > 3)["id"].to_pylist() == [
         2,
         5,
@@ -104,7 +104,7 @@ def test_unsupported_operations_say_what_to_use(dataset, operation):
 
 
 def test_native_code_of_pyarrow_fails_cleanly(dataset):
-    """Operations in C++ that bypass the methods: an error that names a way out, not a crash."""
+    """Operations in C++ that bypass the methods raise an error with a remedy instead of crashing."""
     for operation in (
         lambda: pads.dataset([dataset, dataset]).to_table(),
         lambda: pads.InMemoryDataset(pa.table({"id": [1]})).join(dataset, "id"),
@@ -160,7 +160,7 @@ def test_pandas_writes_and_reads(tmp_path):
 
 
 def test_a_python_variable_in_duckdb_once_other_connections_know_lance_names(dataset):
-    """Only connections that `install` was called for are other than before."""
+    """Only connections with `install` change their behaviour."""
     with duckdb.connect() as installed, duckdb.connect() as connection:
         lance_sql.duckdb.install(installed)
         for either in (installed, connection):

@@ -56,7 +56,7 @@ def test_a_join_of_three_tables_is_planned_with_their_row_counts(tmp_path):
 
 
 def test_datasets_open_while_duckdb_starts(tmp_path, monkeypatch):
-    """A new database takes as long as a few requests: nothing waits for it before its first statement."""
+    """Opening a database takes as long as some requests: nothing waits for it before the first statement."""
     lance_sql.write(pa.table({"a": [1, 2]}), str(tmp_path / "t.lance"))
     opened, connect, open_dataset = threading.Event(), duckdb.connect, DatasetVersion.open
 

@@ -212,7 +212,7 @@ def test_run_time_errors_are_ours(connection):
 
 
 def test_errors_of_a_scan_reach_the_user_as_they_are(tmp_path, engine):
-    """A data file that is gone: the engine's wrapping is taken off, the class stays."""
+    """A missing data file: the engine's wrapper is removed, and the class of the error is kept."""
     lance_sql.write(pa.table({"x": [1, 2]}), tmp_path / "t.lance")
     with lance_sql.connect(tmp_path, engine=engine) as connection:
         for data_file in (tmp_path / "t.lance" / "data").iterdir():

@@ -85,7 +85,7 @@ def test_a_predicate_selects_what_polars_selects(dataset: lance_sql.Dataset, nam
 
 
 class Told(list[dict[str, Any]]):
-    """What the scans that Polars starts are told."""
+    """The arguments of the scans that Polars starts."""
 
     def scan(self, dataset: lance_sql.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
         real = type(dataset).scan

@@ -376,7 +376,7 @@ def test_prepared_searches(session: lance_sql.Connection, path: str) -> None:
 
 
 def test_queries_of_the_duckdb_extension_run_unchanged(session: lance_sql.Connection, tmp_path: Path) -> None:
-    """As its manual has them, but for the place of the dataset."""
+    """As in its manual, except for the location of the dataset."""
     vectors = np.random.default_rng(1).normal(size=(400, 4)).astype(np.float32)
     table = pa.table(
         {

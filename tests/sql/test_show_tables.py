@@ -27,7 +27,7 @@ def filled(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def used(run: object, folder: str) -> None:
-    """Name datasets in every way."""
+    """Name datasets in all ways."""
     for name in ("t", "t AT (VERSION => 1)", f"'{folder}/t.lance'", "t.versions"):
         run(f"SELECT count(*) FROM {name}").fetchall()  # type: ignore[operator]
 

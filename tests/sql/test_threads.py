@@ -84,7 +84,7 @@ def work(path, budget):
 
 
 def test_a_dataset_four_times_the_memory_budget(tmp_path):
-    """Neither DuckDB, which has the budget, nor our scan holds more than a part of the dataset."""
+    """Neither DuckDB, with its memory limit, nor our scan keeps more than a part of the dataset in memory."""
     budget = 100 << 20
     rows_per_batch, batches = 1 << 18, 52
     random = np.random.default_rng(0)

@@ -29,7 +29,7 @@ def files(folder):
 
 
 def rows(folder, name="t"):
-    """As pylance reads them; ours must be the same, and sound."""
+    """The rows that pylance reads; ours must be the same, and the dataset must be valid."""
     dataset = lance_sql.open(folder / f"{name}.lance")
     assert dataset.verify(values=True).num_rows == 0
     found = lance.dataset(folder / f"{name}.lance").to_table().to_pylist()

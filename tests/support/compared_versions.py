@@ -103,7 +103,7 @@ def _filtered(
 
 
 def _lookups(theirs: Any, ours: lance_sql.Dataset) -> Iterator[str]:
-    """Row by row, where pylance cannot scan."""
+    """Row by row, because pylance cannot scan the version."""
     rows = _try(theirs.to_table, columns=["id"], with_row_id=True)
     if rows is _FAILED or len(rows) > _MANY_ROWS:
         return
@@ -145,7 +145,7 @@ def _with_blobs(read: Callable[..., pa.Table], **options: Any) -> pa.Table:
 
 
 def _try(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What pylance answers, or that it does not; its panics are no `Exception`."""
+    """The result of pylance, or its failure; its panics are not an `Exception`."""
     try:
         return call(*arguments, **options)
     except BaseException as error:

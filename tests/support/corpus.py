@@ -353,7 +353,7 @@ STRUCTURE = "lance-encoding:structural-encoding"
 
 
 def forced_cases() -> Iterable[Case]:
-    """Encodings demanded by field metadata."""
+    """Encodings forced by field metadata."""
     text = pa.array(_strings("text", 2000)).cast(pa.string())
     inputs: dict[str, pa.Array] = {
         "int64": pa.array(_integers("small", 3000)),
@@ -565,7 +565,7 @@ def by_kind(cases: Iterable[Case], *, with_2_0: bool = False) -> list[Any]:
 
 
 def difference(actual: pa.Table, expected: pa.Table) -> str:
-    """What is different, or nothing. Dictionary arrays compare by what they decode to; metadata is
+    """The difference, or nothing. Dictionary arrays compare by what they decode to; metadata is
     ignored.
     """
     if actual.column_names != expected.column_names:

@@ -58,7 +58,7 @@ def damaged(data: bytes, number: int) -> bytes:
 
 
 def outcome(data: bytes, path: Path, schema: pa.Schema, rows: int) -> str:
-    """What reading the file leads to, or nothing if that is allowed."""
+    """The outcome of reading the file, or nothing if it is allowed."""
     for mapped in (False, True):
         if mapped:
             path.write_bytes(data)
@@ -83,7 +83,7 @@ def outcome(data: bytes, path: Path, schema: pa.Schema, rows: int) -> str:
 
 
 def check_structure(table: pa.Table) -> None:
-    """Changed values cannot be noticed, but offsets and lengths must hold."""
+    """Changed values cannot be detected, but offsets and lengths must be valid."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid as error:

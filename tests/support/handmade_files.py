@@ -24,7 +24,7 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass
 class Page:
-    """What goes into one page."""
+    """The contents of one page."""
 
     layout: pb.PageLayout
     buffers: list[bytes]

@@ -30,7 +30,7 @@ def nullable(column: pa.Array, rng: np.random.Generator, share: float = 0.1) -> 
 def taking_turns(
     uri: str, rows: Callable[[int, int], pa.Table], changed: dict[str, str]
 ) -> dict[str, Callable[[], object]]:
-    """What both sides do to an indexed table of 200 rows with a number ``id`` and a column ``x``.
+    """The operations of both sides on an indexed table of 200 rows with a number ``id`` and a column ``x``.
 
     `rows` makes a count of rows from a first number on, `changed` sets the indexed column.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def namespace_server(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Where the server is, and the requests that it got; it asks for the token ``secret``."""
+    """The address of the server and the requests it received; it requires the token ``secret``."""
     tables: dict[str, str] = {}
     namespaces: set[str] = set()
     requests: list[str] = []

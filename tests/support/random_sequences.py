@@ -102,7 +102,7 @@ class Sequence:
         raise RuntimeError("nothing was written")
 
     def step(self) -> None:
-        """One operation; what pylance refuses changes nothing."""
+        """One operation; operations that pylance refuses change nothing."""
         operation = self.random.choice(OPERATIONS)
         try:
             operation(self, lance.dataset(self.uri))
@@ -231,7 +231,7 @@ class Sequence:
         dataset.add_columns(table.select(schema.names).to_reader())
 
     def widened(self, field: pa.Field) -> pa.Field:
-        """A field with nothing but a new one inside of it."""
+        """A field that only contains a new one."""
         kind = field.type
         if _is_list_of_structs(kind):
             return field.with_type(pa.list_(self.widened(kind.value_field)))
@@ -307,7 +307,7 @@ class Sequence:
             lance.write_dataset(self.table(schema, 4), self.uri, mode="overwrite")
 
     def clone(self, dataset: Any) -> None:
-        """Go on with a clone, whose data files are partly elsewhere."""
+        """Continue with a clone, some of whose data files are elsewhere."""
         if hasattr(dataset, "shallow_clone") and self.random.random() < 0.5:
             target = self.uri.replace(".lance", "x.lance")
             dataset.shallow_clone(target, dataset.version)

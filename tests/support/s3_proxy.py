@@ -28,7 +28,7 @@ _REFUSALS: Final[dict[Fault, bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked."""
+    """A request of a client."""
 
     method: str
     path: str
@@ -208,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _break(self) -> None:
-        """Close the connection without a word."""
+        """Close the connection without a response."""
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()

@@ -183,7 +183,7 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
 
 
 def outcome(statement: str, check: str, expected: list[tuple[object, ...]], folder: Path) -> str:
-    """What became of a statement; AssertionError where it did something else than it must."""
+    """The outcome of a statement; AssertionError if it is not the expected one."""
     lance_sql.write(
         pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}), folder / "t.lance"
     )

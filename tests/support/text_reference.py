@@ -24,5 +24,5 @@ def bm25(documents, terms, *, needs_all=False):
 
 
 def has_phrase(tokens, words):
-    """Whether the words stand in a list of tokens, one behind the other."""
+    """Whether the words are next to each other in a list of tokens."""
     return any(tokens[at : at + len(words)] == words for at in range(len(tokens)))

@@ -26,5 +26,5 @@ class FilesAndOneJvm(LoadFileScheduling):  # type: ignore[misc]
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Begin with Spark, so that it is not what one worker still does while the others have nothing left."""
+    """Start with Spark, so that it is not still running on one worker when the others are done."""
     items.sort(key=lambda item: not needs_the_jvm(item.nodeid))

@@ -49,7 +49,7 @@ TYPES = [
 
 
 def outcome(make: Any, *arguments: Any) -> Any:
-    """What is made, or the kind of the error."""
+    """The result, or the kind of the error."""
     try:
         return make(*arguments)
     except Exception as error:

@@ -297,7 +297,7 @@ def test_symbols_shorten_text(share: float) -> None:
 
 
 def test_escaped_bytes_count_twice() -> None:
-    """Some bytes are too rare for symbols: the estimate must be that of what is written."""
+    """Some bytes are too rare for symbols: the estimate must match the written size."""
     rng = np.random.default_rng(6)
     text = [b"columnar format " + rng.integers(0, 256, 12, np.uint8).tobytes() for _ in range(4000)]
     array = pa.array(text, pa.binary())

@@ -61,7 +61,7 @@ def test_few_ranges_are_asked_for_in_one_call_and_long_ones_alone() -> None:
 
 
 def test_what_has_to_be_read_again_after_a_failure_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a group all ranges are read again if one fails."""
+    """If one range of a group fails, all are read again."""
     monkeypatch.setattr(fetcher, "_GROUP_BYTES", 200 << 10)
     store = GroupingStore()
     ranges = [(n * 70_000, 65 << 10) for n in range(12)]

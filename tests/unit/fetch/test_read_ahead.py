@@ -43,7 +43,7 @@ def planned(store: RemoteStore, count: int, length: int = 100) -> list[PlannedRe
 
 
 def settled(store: RemoteStore, expected: int) -> int:
-    """How many requests are made: those that are expected, and what comes soon after."""
+    """The number of requests: the expected ones, and those that follow soon after."""
     deadline = time.monotonic() + 30
     while (store.requests < expected or store.in_flight) and time.monotonic() < deadline:
         time.sleep(0.01)

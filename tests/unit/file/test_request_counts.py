@@ -25,7 +25,7 @@ RNG = np.random.default_rng(5)
 
 
 class CountingStore(MemoryStore):
-    """Counts questions for the size of a file as requests, too."""
+    """Also counts requests for the size of a file."""
 
     def size(self, path: str) -> int:
         self.requests += 1

@@ -141,7 +141,7 @@ def test_unused_stream_reads_nothing(dataset: DatasetVersion) -> None:
 
 
 def corrupt(path: Path) -> None:
-    """Damage the data of the second file, not its metadata."""
+    """Damage the data of the second file, but not its metadata."""
     files = sorted(path.glob("data/*.lance"), key=lambda file: file.stat().st_mtime_ns)
     data = bytearray(files[1].read_bytes())
     data[64 : len(data) // 2] = b"\xff" * (len(data) // 2 - 64)

@@ -65,7 +65,7 @@ def _create(store: Store, *fragments: Fragment, **options: Any) -> Snapshot:
 
 
 def _put_version(store: Store, manifest: Manifest, operation: Operation | None = None) -> None:
-    """What another writer does: any manifest, with any transaction."""
+    """The commit of another writer: any manifest, with any transaction."""
     content = None
     if operation is not None:
         content = serialize_transaction(

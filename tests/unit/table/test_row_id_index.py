@@ -86,7 +86,7 @@ def _live(dead: U64Array) -> LiveMask:
 
 
 def _bytes(segments: list[PlacedSegment], dead: U64Array) -> int:
-    """What an index keeps in memory."""
+    """The memory that an index keeps."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
