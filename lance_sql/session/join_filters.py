@@ -79,10 +79,11 @@ class JoinFilters:
         `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
         engine scans each of them, which is more often than the text names it if a view does so too.
         """
-        joins = self._known.get(text)
+        # Other threads of the session do the same meanwhile: each of these calls works on its own.
+        joins = self._known.pop(text, None)
         if joins is None or not joins.are_of(datasets):
-            joins = self._known[text] = _joins(text, datasets)
-        self._known.move_to_end(text)
+            joins = _joins(text, datasets)
+        self._known[text] = joins
         if len(self._known) > _KEPT_TEXTS:
             self._known.popitem(last=False)
         if not joins.useful:
