@@ -156,6 +156,18 @@ def test_a_second_run_samples_nothing_and_sees_changes(tmp_path, shop, engine, m
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_parameters_change_the_keys_of_a_text(shop, engine):
+    text = TEXT.replace("kind = 7", "kind = $1")
+    expected = duckdb.connect()
+    expected.register("sales", lance_sql.open(shop / "sales.lance").to_table())
+    expected.register("parts", lance_sql.open(shop / "parts.lance").to_table())
+    with lance_sql.connect(shop, engine=engine) as con:
+        for kind in (7, 8, 7, 60):  # no part is of the last kind
+            result = con.sql(text, params=[kind])
+            assert result.fetchall() == expected.execute(text, [kind]).fetchall()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     monkeypatch.setattr(key_conditions, "_MOST_KEPT", 79)
     with lance_sql.connect(shop, engine=engine) as connection:
