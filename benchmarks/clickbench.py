@@ -1,38 +1,27 @@
 """``python -m benchmarks.clickbench``: the 43 queries of ClickBench over Parquet and over Lance.
 
 The table is made here from a seed: the columns that the queries name, in the order of the real one, by
-counter and day. Both kinds are read by turns, in one process with warm caches; times are medians, and on a
-busy machine the ratios say more than the milliseconds. The tests compare the answers, here only their sizes.
+counter and day. The tests compare the answers, here only their sizes.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import datafusion
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 
 import lance_sql
+from benchmarks import paired
 
 QUERIES: Final = Path(__file__).parents[1] / "queries" / "clickbench" / "queries.sql"
 _SEED: Final = 62
-#: Rows of a row group, as DuckDB writes them: its threads read row groups side by side.
-_ROW_GROUP: Final = 122_880
 _SUMS: Final = ", ".join(f"SUM(ResolutionWidth + {number})" for number in range(90))
-
-Query = Callable[[str], pa.Table]
 
 
 def queries() -> list[str]:
@@ -107,28 +96,6 @@ def _phrase(number: int) -> str:
     return f"how to find thing {number}" if number else ""
 
 
-def over_parquet(engine: str, file: Path) -> Query:
-    if engine == "datafusion":
-        context = datafusion.SessionContext(
-            datafusion.SessionConfig().set("datafusion.sql_parser.enable_ident_normalization", "false")
-        )
-        context.register_parquet("hits", str(file))
-        return lambda text: context.sql(text).to_arrow_table()
-    connection = duckdb.connect()
-    connection.execute(f"CREATE VIEW hits AS FROM read_parquet('{file}')")
-    return lambda text: connection.sql(text).to_arrow_table()
-
-
-def over_lance(engine: str, folder: Path) -> Query:
-    own = None
-    if engine == "datafusion":
-        own = datafusion.SessionContext(
-            datafusion.SessionConfig().set("datafusion.sql_parser.enable_ident_normalization", "false")
-        )
-    connection = lance_sql.connect(folder) if own is None else lance_sql.connect(folder, datafusion=own)
-    return lambda text: connection.sql(text).arrow()
-
-
 def prepared(folder: Path, rows: int) -> Path:
     """The folder with the table in both formats; made once."""
     place = folder.absolute() / f"clickbench-{rows}"
@@ -137,60 +104,19 @@ def prepared(folder: Path, rows: int) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         table = hits(rows)
         lance_sql.write(table, place / "hits.lance", mode="overwrite")
-        pq.write_table(table, file, row_group_size=_ROW_GROUP)
+        pq.write_table(table, file, row_group_size=paired.ROW_GROUP)
     return place
 
 
-def same_size(left: pa.Table, right: pa.Table) -> bool:
-    """Whether two answers have the same number of rows; rows with equal counts can come in any order."""
-    return bool(left.num_rows == right.num_rows and left.num_columns == right.num_columns)
-
-
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m benchmarks.clickbench", description=__doc__)
-    options.add_argument("--rows", type=int, default=1_000_000, help="of the table (default 1,000,000)")
-    options.add_argument("--engine", choices=["duckdb", "datafusion"], default="duckdb")
-    options.add_argument("--repetitions", type=int, default=3, help="timed runs of everything (default 3)")
-    options.add_argument("--folder", type=Path, default=Path("build/benchmarks"), help="where the data goes")
-    chosen = options.parse_args()
+    chosen = paired.arguments("clickbench", __doc__, 1_000_000).parse_args()
     place = prepared(chosen.folder, chosen.rows)
     kinds = {
-        "Parquet": over_parquet(chosen.engine, place / "hits.parquet"),
-        "Lance": over_lance(chosen.engine, place),
+        "Parquet": paired.over_parquet(chosen.engine, place, ["hits"]),
+        "Lance": paired.over_lance(chosen.engine, place),
     }
-    shown = Table(
-        "query", *kinds, "ratio", "of processor time", title=f"ClickBench, {chosen.rows:,} rows, ms"
-    )
-    ratios, wrong = [], []
-    for number, text in enumerate(queries()):
-        answers = [run(text) for run in kinds.values()]
-        if not same_size(*answers):
-            wrong.append(number)
-        times: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
-        for _ in range(chosen.repetitions):
-            for kind, run in kinds.items():
-                begin, spent = time.perf_counter(), time.process_time()
-                run(text)
-                times[kind].append((time.perf_counter() - begin, time.process_time() - spent))
-        (wall, cpu), (our_wall, our_cpu) = (
-            [statistics.median(column) for column in zip(*measured, strict=True)]
-            for measured in times.values()
-        )
-        ratios.append((our_wall / wall, our_cpu / cpu))
-        shown.add_row(
-            f"Q{number}",
-            f"{wall * 1000:.1f}",
-            f"{our_wall * 1000:.1f}",
-            *(f"{ratio:.2f}" for ratio in ratios[-1]),
-        )
-    means = [statistics.geometric_mean(column) for column in zip(*ratios, strict=True)]
-    shown.add_section()
-    shown.add_row("geometric mean", "", "", *(f"{mean:.2f}" for mean in means))
-    console = Console()
-    console.print(shown)
-    for number in wrong:
-        console.print(f"[bold red]different answers:[/bold red] Q{number}")
-    return 1 if wrong else 0
+    numbered = {f"Q{number}": text for number, text in enumerate(queries())}
+    return paired.compare(f"ClickBench, {chosen.rows:,} rows", numbered, kinds, chosen.repetitions)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks import clickbench
+from benchmarks import clickbench, paired
 from demo.queries import same
 
 
@@ -25,13 +25,13 @@ def test_there_are_43_queries():
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_answers_are_the_same(place, engine):
-    parquet = clickbench.over_parquet(engine, place / "hits.parquet")
-    lance = clickbench.over_lance(engine, place)
+    parquet = paired.over_parquet(engine, place, ["hits"])
+    lance = paired.over_lance(engine, place)
     answered = 0
     for query in clickbench.queries():
         text = re.sub(r" LIMIT \d+( OFFSET \d+)?$", "", query)  # of equal counts, any may come first
         expected, found = rows(parquet(text)), rows(lance(text))
         assert same(expected, found), text
-        assert clickbench.same_size(parquet(query), lance(query)), query
+        assert paired.same_size(parquet(query), lance(query)), query
         answered += bool(found)
     assert answered > 35
