@@ -31,10 +31,13 @@ def partitions(
     Their scans belong to `run`.
     """
     rows = table.num_rows if run is None else run.limits.get(table.name, table.num_rows)
-    wanted = min(count or os.cpu_count() or 1, -(-rows // _ROWS_PER_PARTITION))
-    splits = table.dataset.splits(max(wanted, 1))
+    processors = os.cpu_count() or 1
+    wanted = min(count or processors, -(-rows // _ROWS_PER_PARTITION))
+    groups = _groups(table.dataset.splits(max(wanted, 1)), wanted)
+    # The threads of an engine that has one for each processor need no help.
+    helped = (count or processors) < processors
     # A table without rows still needs a partition: a plan without partitions has no schema.
-    return [Partition(table, group, run) for group in _groups(splits, wanted)] or [Partition(table, [], run)]
+    return [Partition(table, group, run, helped) for group in groups or [[]]]
 
 
 def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
@@ -53,14 +56,22 @@ def _groups(splits: Sequence[ScanSplit], count: int) -> list[list[ScanSplit]]:
 
 
 class Partition:
-    """A row range of a table, as a pyarrow dataset fragment."""
+    """A row range of a table, as a pyarrow dataset fragment.
+
+    Local files are decoded on the thread that takes the batches, unless other threads should help it.
+    """
 
     def __init__(
-        self, table: EngineTable, splits: Sequence[ScanSplit], run: StatementRun | None = None
+        self,
+        table: EngineTable,
+        splits: Sequence[ScanSplit],
+        run: StatementRun | None = None,
+        helped: bool = False,
     ) -> None:
         self.table = table
         self.splits = splits
         self._run = run
+        self._helped = helped
 
     @property
     def physical_schema(self) -> pa.Schema:
@@ -75,7 +86,10 @@ class Partition:
     ) -> TableScanner:
         """A scan of this range. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         with visit():
-            return TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
+            found = TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
+            if not self._helped:
+                found.decode_here()
+            return found
 
 
 def within_cache(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -119,6 +133,10 @@ class TableScanner:
         self._scan = table.scan(columns, as_expression(filter), run=run, splits=splits, batch_size=batch_size)
         self.dataset_schema: pa.Schema = table.schema
         self.projected_schema: pa.Schema = self._scan.schema
+
+    def decode_here(self) -> None:
+        """Decode on the thread that takes the batches; see `Scanner.decode_here`."""
+        self._scan.scanner.decode_here()
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches; safe on threads that Python did not start. Without columns, row counts are kept."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_sql.engines.statement_run import StatementRun
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
     from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 
-#: Number of scans of a table, and for each condition, that are kept for the next statement.
-_KEPT_SCANS = 8
+#: Number of scans of a table, and for each condition, that are kept for the next statement: of a few
+#: statements, with one for each partition.
+_KEPT_SCANS = 64
+#: Number of expressions of an engine whose plans are kept, with the index results in them.
+_KEPT_EXPRESSIONS = 8
 #: Engines receive strings as dictionaries where a batch has at least this many rows per entry: each batch has
 #: the whole dictionary of its page, which engines convert again and look values up in out of order.
 _ROWS_PER_ENTRY = 4
@@ -43,6 +48,13 @@ class Parts(NamedTuple):
     of: str
     structs: tuple[Field, ...] = ()
     numbered: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class _ScanKey(NamedTuple):
+    """The columns of a scan, and its ranges of rows, None for all rows."""
+
+    columns: tuple[str, ...]
+    splits: tuple[ScanSplit, ...] | None
 
 
 class EngineTable:
@@ -68,10 +80,11 @@ class EngineTable:
         parts: Parts | None = None,
     ) -> None:
         self.dataset = dataset
-        #: by columns
-        self._scans: dict[tuple[str, ...], TableScan] = {}
+        self._scans: dict[_ScanKey, TableScan] = {}
         #: the same for each plan, as long as that exists
-        self._filtered: OwnedValues[FilterPlan, dict[tuple[str, ...], TableScan]] = OwnedValues()
+        self._filtered: OwnedValues[FilterPlan, dict[_ScanKey, TableScan]] = OwnedValues()
+        #: the plans of expressions of an engine, by the pickled bytes of these; the newest last
+        self._plans: dict[bytes, FilterPlan] = {}
         self.name = (name or dataset.uri) if parts is None else parts.of
         self._batch_rows = batch_rows
         self._total_order = total_order
@@ -129,32 +142,45 @@ class EngineTable:
         filter: Any = None,
         *,
         run: StatementRun | None,
-        **options: Any,
+        splits: Sequence[ScanSplit] | None = None,
+        batch_size: int | None = None,
     ) -> TableScan:
-        """A scan of the declared columns, registered in `run` if given."""
+        """A scan of the declared columns, registered in `run` if given; of all rows or those of `splits`."""
         names = self.schema.names if columns is None else columns
-        is_whole = not options
-        options.setdefault("batch_size", self._batch_rows)
         if self._total_order and filter is not None:
-            # imported with the first filter
-            from lance_engine.expr.from_arrow import from_arrow
-
-            filter = in_total_order(from_arrow(filter, self.filter_schema))
+            filter = self._plan_of(filter)
         for plan in () if run is None else self._wanted(run):
             filter = self._narrower(filter, plan)
+        key = _ScanKey(tuple(names), None if splits is None else tuple(splits))
         if run is not None and filter is None and self.name in run.limits:
-            options["limit"] = run.limits[self.name]
-        scan = self._known_scan(tuple(names), filter) if is_whole and "limit" not in options else None
-        if scan is None:
-            scan = self._new_scan(names, filter, options)
+            scan = self._new_scan(key, filter, batch_size, limit=run.limits[self.name])
+        elif batch_size is not None:
+            scan = self._new_scan(key, filter, batch_size)
+        else:
+            scan = self._known_scan(key, filter) or self._new_scan(key, filter)
         if run is not None:
             if self.name in run.expected:
                 scan.scanner.expect(run.expected[self.name])
             scan.begin(run)
         return scan
 
-    def _known_scan(self, names: tuple[str, ...], filter: Any) -> TableScan | None:
-        """A scan of all rows that pass a plan; None where nothing is kept."""
+    def _plan_of(self, filter: pc.Expression) -> FilterPlan:
+        """The plan of an expression: an engine passes it when it plans, and again for each partition."""
+        # imported with the first filter
+        from lance_engine.expr.from_arrow import from_arrow, pickled
+
+        key = pickled(filter).to_pybytes()
+        found = self._plans.get(key)
+        if found is None:
+            from lance_engine.scan.plan import FilterPlan
+
+            found = FilterPlan(in_total_order(from_arrow(filter, self.filter_schema)), self.dataset.snapshot)
+            others = islice(self._plans.items(), max(0, len(self._plans) - _KEPT_EXPRESSIONS + 1), None)
+            self._plans = {**dict(others), key: found}
+        return found
+
+    def _known_scan(self, key: _ScanKey, filter: Any) -> TableScan | None:
+        """A scan of rows that pass a plan; None where nothing is kept."""
         if filter is None:
             scans = self._scans
         else:
@@ -163,18 +189,26 @@ class EngineTable:
             if not isinstance(filter, FilterPlan):
                 return None
             scans = self._filtered.setdefault(filter, {})
-        found = scans.get(names)
+        found = scans.get(key)
         if found is None:
-            found = self._new_scan(names, filter, {"batch_size": self._batch_rows})
+            found = self._new_scan(key, filter)
             if len(scans) >= _KEPT_SCANS:
                 scans.clear()
-            scans[names] = found
+            scans[key] = found
         return found.again()
 
-    def _new_scan(self, names: Sequence[str], filter: Any, options: Mapping[str, Any]) -> TableScan:
-        wanted = [self.parts.get(name, name) for name in names]
-        scanner = self.dataset.scan(wanted, filter, dictionaries=self.coded.intersection(names), **options)
-        return TableScan(self, scanner, options.get("splits"))
+    def _new_scan(
+        self, key: _ScanKey, filter: Any, batch_size: int | None = None, limit: int | None = None
+    ) -> TableScan:
+        scanner = self.dataset.scan(
+            [self.parts.get(name, name) for name in key.columns],
+            filter,
+            batch_size=batch_size or self._batch_rows,
+            limit=limit,
+            splits=key.splits,
+            dictionaries=self.coded.intersection(key.columns),
+        )
+        return TableScan(self, scanner, key.splits)
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
         """The condition for rows that a run needs."""

@@ -126,7 +126,8 @@ def named_columns(
 ) -> list[tuple[str, str | None]] | None:
     """Function and column of each aggregate, None if the engine has to compute them.
 
-    `folds`: unquoted names are converted to lower case, otherwise they match in any case.
+    `folds`: unquoted names are converted to lower case, unless a setting of the session keeps them, otherwise
+    they match in any case. The engine has found all columns: one that exists in one spelling only is meant.
     """
     names = dataset.schema.names
     found: list[tuple[str, str | None]] = []
@@ -135,8 +136,8 @@ def named_columns(
             found.append((function, None))
             continue
         if token.kind == "quoted" or folds:
-            wanted = token.value if token.kind == "quoted" else token.value.lower()
-            matches = [name for name in names if name == wanted]
+            wanted = {token.value} if token.kind == "quoted" else {token.value, token.value.lower()}
+            matches = [name for name in names if name in wanted]
         else:
             matches = [name for name in names if name.lower() == token.value.lower()]
         if len(matches) != 1 or not _is_ordered_alike(dataset.storage_schema.field(matches[0]).type):

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import ColumnNotFoundError
 
 import lance_sql
@@ -105,3 +106,25 @@ def test_both_bounds_of_a_column_are_found_at_once(directory, monkeypatch):
         found = connection.sql("SELECT min(n), max(day), max(n), min(n) FROM t").arrow()
     assert list(found.to_pylist()[0].values())[:3] == [10, datetime.date(2024, 10, 26), ROWS - 1]
     assert sorted(asked) == ["day", "n"]
+
+
+@pytest.mark.parametrize("keeps_case", [True, False])
+def test_names_in_mixed_case(tmp_path, keeps_case):
+    """A setting of DataFusion keeps the case of unquoted names."""
+    lance_sql.write(
+        pa.table({"EventDate": [3, 1, 2], "Both": [7, 8, 9], "both": [1, 2, 3]}), tmp_path / "t.lance"
+    )
+    setting = "datafusion.sql_parser.enable_ident_normalization"
+    own = SessionContext(SessionConfig().set(setting, "false" if keeps_case else "true"))
+    with lance_sql.connect(tmp_path, datafusion=own) as connection:
+        text = 'SELECT min("EventDate"), max("EventDate") FROM t'
+        assert "answered from metadata" in connection.explain(text).plan
+        if keeps_case:
+            text = "SELECT min(EventDate), max(EventDate) FROM t"
+            assert "answered from metadata" in connection.explain(text).plan
+        else:
+            with pytest.raises(ColumnNotFoundError):
+                connection.sql("SELECT min(EventDate) FROM t")
+        assert connection.sql(text).fetchall() == [(1, 3)]
+        assert connection.sql("SELECT max(Both) FROM t").fetchall() == [(9 if keeps_case else 3,)]
+        assert connection.sql("SELECT max(both) FROM t").fetchall() == [(3,)]

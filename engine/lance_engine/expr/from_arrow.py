@@ -49,20 +49,28 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Node:
     value, and ``isin`` is unknown for null. Functions without their own node type call pyarrow's.
     Raises `InvalidFilterError`.
     """
-    try:
-        data = expression.__reduce__()[1][0]
-    except pa.ArrowNotImplementedError as error:
-        raise InvalidFilterError(
-            f"Cannot convert the expression {expression}: {error}",
-            remedy="Refer to columns by name: pc.field('a', 'b')",
-        ) from error
-    file = pa.ipc.open_file(data)
+    file = pa.ipc.open_file(pickled(expression))
     row = file.get_batch(0)
     try:
         return build.require_boolean(_read(_ordered_metadata(file.schema), row, schema))
     except LanceError as error:
         error.at(filter=str(expression)[:500])
         raise
+
+
+def pickled(expression: pc.Expression) -> pa.Buffer:
+    """The bytes of an expression, which distinguish literals that Arrow compares as equal: 0.0 and -0.0.
+
+    Raises `InvalidFilterError`.
+    """
+    try:
+        data: pa.Buffer = expression.__reduce__()[1][0]
+    except pa.ArrowNotImplementedError as error:
+        raise InvalidFilterError(
+            f"Cannot convert the expression {expression}: {error}",
+            remedy="Refer to columns by name: pc.field('a', 'b')",
+        ) from error
+    return data
 
 
 class _CSchemaHead(ctypes.Structure):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -54,39 +55,44 @@ class Side:
     size: int
 
 
+class Planned:
+    """A DataFrame, and the tables that it scans, one entry per scan."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    @cached_property
+    def scans(self) -> list[str]:
+        return [scan["table"] for scan in _SCAN.finditer(self.frame.logical_plan().display_indent())]
+
+
 def small_sides(
     tables: Mapping[str, DataFusionTable],
     planning: Planning,
     text: str,
-    plan: Callable[[str], Any],
+    planned: Callable[[], Planned],
     budget: int,
 ) -> list[Side]:
     """The tables of the statement `text` to read ahead; see the module.
 
-    `plan` creates a DataFrame from a text, `tables` are the Lance tables of the session by name, and
-    `planning` records the scans of plans. No tables are read ahead for statements with a single scan, and for
-    texts that are not just a query.
+    `planned` returns its plan, `tables` are the Lance tables of the session by name, and `planning` records
+    the scans of plans. No tables are read ahead for statements with a single scan, and for texts that are not
+    just a query.
     """
     if budget <= 0 or not _QUERY.match(text):
         return []
-    with planning.noted() as planned:
-        frame = plan(text)
-        scans = scanned_tables(frame)
-        if len(scans) < 2:
-            return []
-        frame.execution_plan()
+    plan = planned()
+    if len(plan.scans) < 2:
+        return []
+    with planning.noted() as noted:
+        plan.frame.execution_plan()
     sides = []
-    for side in sorted(_sides(tables, planned, scans), key=lambda side: side.size):
+    for side in sorted(_sides(tables, noted, plan.scans), key=lambda side: side.size):
         budget -= side.size
         if budget < 0:
             break
         sides.append(side)
     return sides
-
-
-def scanned_tables(frame: Any) -> list[str]:
-    """The tables that a DataFrame scans, one entry per scan."""
-    return [scan["table"] for scan in _SCAN.finditer(frame.logical_plan().display_indent())]
 
 
 def planned_with_counts(

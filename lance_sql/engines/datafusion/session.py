@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -18,10 +19,10 @@ from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import (
+    Planned,
     Side,
     check_budget,
     planned_with_counts,
-    scanned_tables,
     small_sides,
 )
 from lance_sql.engines.datafusion.planning import Planning
@@ -109,16 +110,16 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 
-        def improved() -> Any:
+        def improved(planned: Planned) -> Any:
             with self.lock:
                 if any(self._tables.get(name) is not table for name, table in known.items()):
                     return None  # a name has been redefined since: only the plan has the old meaning
-                return self._improved(text, params)
+                return self._improved(text, params, lambda: planned)
 
         if not text.strip():
             return DataFusionQuery(self, None, improved)
         with self.running(self.begin()), self.lock:
-            return DataFusionQuery(self, self._plan(text, params), improved)
+            return DataFusionQuery(self, Planned(self._plan(text, params)), improved)
 
     def _plan(self, text: str, params: Parameters) -> Any:
         _refuse_positional_joins(text)
@@ -126,29 +127,25 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         run = self._runs.current or self.begin()
         return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
 
-    def _improved(self, text: str, params: Parameters, prefix: str = "") -> Any:
+    def _improved(
+        self, text: str, params: Parameters, planned: Callable[[], Planned], prefix: str = ""
+    ) -> Any:
         """The statement planned over tables that are read ahead, None if that does not help."""
         with self.lock:
-            sides = self._small_sides(text, params)
+            sides = self._small_sides(text, planned)
             return planned_with_counts(
                 self.context, sides, text, lambda text: self._plan(text, params), prefix
             )
 
-    def _small_sides(self, text: str, params: Parameters) -> list[Side]:
-        return small_sides(
-            self._tables,
-            self._planning,
-            text,
-            lambda text: self._plan(text, params),
-            self._materialize_bytes,
-        )
+    def _small_sides(self, text: str, planned: Callable[[], Planned]) -> list[Side]:
+        return small_sides(self._tables, self._planning, text, planned, self._materialize_bytes)
 
-    def scans_of(self, frame: Any) -> Mapping[str, int]:
-        """How often a DataFrame scans each Lance table, by name, including in views and subqueries."""
+    def scans_of(self, planned: Planned) -> Mapping[str, int]:
+        """How often a plan scans each Lance table, by name, including in views and subqueries."""
         names = {
             spelling: table.table.name for name, table in self._tables.items() for spelling in spellings(name)
         }
-        return Counter(names[scanned] for scanned in scanned_tables(frame) if scanned in names)
+        return Counter(names[scanned] for scanned in planned.scans if scanned in names)
 
     def begin(self) -> StatementRun:
         return StatementRun()
@@ -176,11 +173,12 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             with self._planning.noted() as planned:
                 plan = self._plan("EXPLAIN " + text, params).to_arrow_table()
             residual = _residual_filters(plan.column(1)[0].as_py())
+            query = cache(lambda: Planned(self._plan(text, params)))
             with self.lock:
-                sides = self._small_sides(text, params)
+                sides = self._small_sides(text, query)
             ahead = {side.name for side in sides}
             if analyze:
-                frame = self._improved(text, params, "EXPLAIN ANALYZE ")
+                frame = self._improved(text, params, query, "EXPLAIN ANALYZE ")
                 plan = (frame or self._plan("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
         scans = []
         for name, table in self._tables.items():
@@ -245,31 +243,34 @@ def _named(params: Parameters) -> dict[str, Any] | None:
 
 
 class DataFusionQuery:
-    """A planned DataFrame, None for a text without a statement.
+    """A planned query, None for a text without a statement.
 
     `improved` plans it again just before it runs, when the planner has more information; None if it cannot.
     """
 
-    def __init__(self, engine: DataFusionEngine, frame: Any, improved: Callable[[], Any]) -> None:
+    def __init__(
+        self, engine: DataFusionEngine, planned: Planned | None, improved: Callable[[Planned], Any]
+    ) -> None:
         self._engine = engine
-        self._frame = frame
+        self._planned = planned
         self._improved = improved
 
     def schema(self) -> pa.Schema:
-        return pa.schema([]) if self._frame is None else self._frame.schema()
+        return pa.schema([]) if self._planned is None else self._planned.frame.schema()
 
     def columns(self) -> list[tuple[str, str]]:
         return [(field.name, str(field.type)) for field in self.schema()]
 
     @property
     def scans(self) -> Mapping[str, int]:
-        return {} if self._frame is None else self._engine.scans_of(self._frame)
+        return {} if self._planned is None else self._engine.scans_of(self._planned)
 
     def to_table(self, run: StatementRun) -> pa.Table:
-        if self._frame is None:
+        planned = self._planned
+        if planned is None:
             return pa.table({})
         with self._engine.running(run):
-            return self._engine.call(run, lambda: self._ready().to_arrow_table())
+            return self._engine.call(run, lambda: self._ready(planned).to_arrow_table())
 
     def converters(self) -> Sequence[Convert | None]:
         return ()
@@ -277,10 +278,11 @@ class DataFusionQuery:
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         # Not RecordBatchReader.from_stream: pyarrow frees the native stream without holding the GIL, and with
         # it Python objects of the scan. That crashes if garbage collection does it in a call from DataFusion.
-        if self._frame is None:
+        planned = self._planned
+        if planned is None:
             return pa.schema([]), iter(())
         with self._engine.running(run):
-            frame = self._engine.call(run, self._ready)
+            frame = self._engine.call(run, lambda: self._ready(planned))
             return frame.schema(), self._batches(frame.execute_stream(), run)
 
     def _batches(self, batches: Any, run: StatementRun) -> Iterator[pa.RecordBatch]:
@@ -291,6 +293,6 @@ class DataFusionQuery:
         except Exception as error:
             raise self._engine.translate(error, run) from None
 
-    def _ready(self) -> Any:
-        improved = self._improved()
-        return self._frame if improved is None else improved
+    def _ready(self, planned: Planned) -> Any:
+        improved = self._improved(planned)
+        return planned.frame if improved is None else improved

@@ -1,0 +1,114 @@
+"""DataFusion plans a statement once and converts a condition once, however many partitions a table has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from datafusion import SessionConfig, SessionContext
+from lance_engine.expr import from_arrow as conversion
+from lance_engine.scan.pool import num_threads
+
+import lance_sql
+from lance_sql.engines.datafusion.session import DataFusionEngine
+from lance_sql.engines.partitions import partitions
+from lance_sql.engines.table import EngineTable
+
+ROWS = 300_000
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("numbers")
+    table = pa.table({"x": np.arange(ROWS), "text": [f"text {n % 7}" for n in range(ROWS)]})
+    lance_sql.write(table, directory / "t.lance")
+    return directory
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The texts that DataFusion plans."""
+    texts = []
+    plan = DataFusionEngine._plan
+    monkeypatch.setattr(
+        DataFusionEngine, "_plan", lambda engine, text, *rest: texts.append(text) or plan(engine, text, *rest)
+    )
+    return texts
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """The expressions of DataFusion that are converted to conditions."""
+    expressions = []
+    convert = conversion.from_arrow
+    monkeypatch.setattr(
+        conversion,
+        "from_arrow",
+        lambda expression, schema: expressions.append(str(expression)) or convert(expression, schema),
+    )
+    return expressions
+
+
+def test_a_statement_with_one_scan_is_planned_once(numbers, planned):
+    text = "SELECT text, count(*) AS n FROM t WHERE x >= 10 GROUP BY text ORDER BY text"
+    with lance_sql.connect(numbers, engine="datafusion") as connection:
+        result = connection.sql(text)
+        assert sum(result.arrow()["n"].to_pylist()) == ROWS - 10
+        assert [batch.num_rows for batch in connection.sql(text)] == [7]
+    assert planned == [text, text]
+
+
+def test_a_join_is_planned_again_over_small_sides(numbers, planned):
+    text = "SELECT count(*) FROM t JOIN t AS u USING (x) WHERE t.x < 5"
+    with lance_sql.connect(numbers, engine="datafusion") as connection:
+        assert connection.sql(text).fetchall() == [(5,)]
+    assert planned[:2] == [text, text]
+
+
+def test_a_condition_is_converted_once_for_all_partitions(numbers, converted):
+    own = SessionContext(SessionConfig().with_target_partitions(4))
+    with lance_sql.connect(numbers, datafusion=own) as connection:
+        text = "SELECT count(*) FROM t WHERE x < 1000"
+        assert "number_of_fragments=4" in connection.explain(text).plan
+        del converted[:]
+        first = connection.sql(text)
+        assert first.fetchall() == [(1000,)]
+        second = connection.sql(text)
+        assert second.fetchall() == [(1000,)]
+        assert converted == []
+        assert connection.sql("SELECT count(*) FROM t WHERE x < 2000").fetchall() == [(2000,)]
+        assert len(converted) == 1
+    # Each run has metrics of its own.
+    decoded = [[scan["rows_decoded"] for scan in result.metrics["scans"]] for result in (first, second)]
+    assert decoded[0] == decoded[1]
+    assert sum(decoded[0]) > 0
+
+
+def test_conditions_that_arrow_compares_as_equal(tmp_path):
+    lance_sql.write(pa.table({"x": [-0.0, 0.0, 1.0]}), tmp_path / "t.lance")
+    table = EngineTable(lance_sql.open(tmp_path / "t.lance"), total_order=True)
+    # infinity and -infinity
+    most, least = (pc.divide(pc.scalar(1.0), pc.scalar(zero)) for zero in (0.0, -0.0))
+    assert (pc.field("x") < most).equals(pc.field("x") < least)
+    for _ in range(2):
+        assert table.scan(filter=pc.field("x") < most, run=None).count() == 3
+        assert table.scan(filter=pc.field("x") < least, run=None).count() == 0
+
+
+def test_few_conditions_are_kept(numbers):
+    table = EngineTable(lance_sql.open(numbers / "t.lance"), total_order=True)
+    for bound in range(50):
+        assert table.scan(["x"], pc.field("x") < pc.scalar(bound), run=None).count() == bound
+    assert len(table._plans) == 8
+
+
+@pytest.mark.parametrize(("processors", "threads"), [(2, 0), (4, 0), (8, None)])
+def test_partitions_decode_on_the_threads_of_the_engine(numbers, monkeypatch, processors, threads):
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    table = EngineTable(lance_sql.open(numbers / "t.lance"))
+    found = [part.scanner(columns=["x"]) for part in partitions(table, 4)]
+    assert len(found) == 4
+    # With fewer partitions than processors, other threads decode ahead.
+    assert {scan._scan.scanner.threads for scan in found} == {num_threads() if threads is None else threads}
+    assert sum(batch.num_rows for scan in found for batch in scan.to_batches()) == ROWS
