@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lance_engine.operations.tags import Tags
     from lance_engine.operations.values import Compiler, Value
     from lance_engine.progress import ProgressOption
+    from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.extremes import Extremes, Known
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.plan import FilterPlan
@@ -137,7 +138,7 @@ class DatasetVersion:
 
     def scan(
         self,
-        columns: Sequence[str | Field] | None = None,
+        columns: Sequence[str | Field | EntryColumn] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         *,
         limit: int | None = None,
@@ -154,7 +155,8 @@ class DatasetVersion:
 
         `columns` are names in the requested order, including ``_rowid`` and ``_rowaddr``; None means all data
         columns, and an empty list returns batches with only a row count. A pyarrow field in `columns` selects
-        a top-level field with only some of its children. `filter` is SQL text, a pyarrow expression, or a
+        a top-level field with only some of its children, and an `EntryColumn` what stands for the strings of
+        a column. `filter` is SQL text, a pyarrow expression, or a
         filter tree (or its plan), with SQL semantics. `batch_size` limits the rows of a batch, and
         `batch_bytes` its bytes, unless a single row exceeds them. `splits` restricts the scan to some ranges
         of physical rows, as returned by `splits()`. Rows that cannot match the filter according to zone maps

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.errors import LanceError
+from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.expr.total_order import in_total_order
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.stream import ScanStream
@@ -21,9 +21,11 @@ from lance_sql.engines.statement_run import StatementRun
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     from lance_engine.dataset import DatasetVersion
+    from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
+    from lance_engine.scan.string_numbers import StringNumbers
     from lance_engine.schema_tree import Field
     from lance_engine.table.snapshot import Snapshot
 
@@ -43,11 +45,50 @@ class Parts(NamedTuple):
 
     `structs` lack some of their fields. Of the columns `numbered`, which are strings, come the places of the
     values in a list of all.
+
+    `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
+    strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
+    of a column of strings, a function that is called with an array of strings, once for each dictionary of a
+    page, and the type of the array that it returns; for strings a `StringNumbers`, which gives their numbers.
     """
 
     of: str
     structs: tuple[Field, ...] = ()
     numbered: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    coded: tuple[tuple[str, str], ...] = ()
+    mapped: tuple[tuple[str, str, Callable[[pa.Array], pa.Array], pa.DataType | StringNumbers], ...] = ()
+
+
+def _added(snapshot: Snapshot, parts: Parts) -> dict[str, EntryColumn]:
+    """The columns that `parts` add."""
+    if not (parts.coded or parts.mapped):
+        return {}
+    # Most statements need none of this.
+    from lance_engine.scan.entry_columns import EntryColumn, MappedEntries
+    from lance_engine.scan.stored_entries import entries_of
+    from lance_engine.scan.string_numbers import StringNumbers
+
+    found = {}
+    for name, source in parts.coded:
+        numbers = StringNumbers.of(snapshot, source)
+        if numbers is None:
+            raise UnsupportedFeatureError("The strings of a column have no numbers", column=source)
+        found[name] = EntryColumn(name, source, numbers)
+    for name, source, function, kind in parts.mapped:
+        entries = entries_of(snapshot, source)
+        if entries is None:
+            raise UnsupportedFeatureError("A column has no dictionaries", column=source)
+        large = snapshot.schema.field(source).logical_type == "large_string"
+        if isinstance(kind, StringNumbers):
+            values = MappedEntries(partial(_numbers, function, kind), pa.int32(), 2 * entries, large=large)
+        else:
+            values = MappedEntries(function, kind, 2 * entries, large=large)
+        found[name] = EntryColumn(name, source, values)
+    return found
+
+
+def _numbers(function: Callable[[pa.Array], pa.Array], numbers: StringNumbers, strings: pa.Array) -> pa.Array:
+    return numbers.numbers(function(strings))
 
 
 class _ScanKey(NamedTuple):
@@ -64,7 +105,7 @@ class EngineTable:
     one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
     entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
     `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
-    sign. `parts` replace whole structs.
+    sign. `parts` replace whole structs, and add columns.
     """
 
     def __init__(
@@ -98,10 +139,13 @@ class EngineTable:
         )
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
+        #: columns that have what stands for strings of others, by name; filters cannot refer to them
+        self.added = {} if parts is None else _added(dataset.snapshot, parts)
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
+        added = [column.to_arrow() for column in self.added.values()]
         #: the schema that filters refer to
-        self.filter_schema = pa.schema(fields, metadata=own.metadata)
+        self.filter_schema = pa.schema([*fields, *added], metadata=own.metadata)
         #: string columns that are returned as dictionaries
         self.coded = _small_dictionaries(dataset, batch_rows) if dictionaries else frozenset()
         fields = [
@@ -124,12 +168,19 @@ class EngineTable:
         )
         #: columns that are delivered as numbers, with the values that these stand for
         self.numbered = dict(() if parts is None else parts.numbered)
-        self.schema = pa.schema([self._delivered(field) for field in fields], metadata=own.metadata)
+        fields = [self._delivered(field) for field in fields] + added
+        self.schema = pa.schema(fields, metadata=own.metadata)
 
     def _delivered(self, field: pa.Field) -> pa.Field:
         if field.name in self.narrowed:
             return field.with_type(pa.decimal64(field.type.precision, field.type.scale))
         return field.with_type(pa.uint8()) if field.name in self.numbered else field
+
+    @property
+    def sources_of_numbers(self) -> tuple[str, ...]:
+        """The columns of strings of which other columns have the numbers."""
+        lasting = (column.source for column in self.added.values() if column.entries.is_lasting)
+        return tuple(dict.fromkeys(lasting))
 
     @property
     def num_rows(self) -> int:
@@ -200,8 +251,9 @@ class EngineTable:
     def _new_scan(
         self, key: _ScanKey, filter: Any, batch_size: int | None = None, limit: int | None = None
     ) -> TableScan:
+        others: dict[str, Field | EntryColumn] = {**self.parts, **self.added}
         scanner = self.dataset.scan(
-            [self.parts.get(name, name) for name in key.columns],
+            [others.get(name, name) for name in key.columns],
             filter,
             batch_size=batch_size or self._batch_rows,
             limit=limit,

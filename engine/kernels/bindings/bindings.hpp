@@ -8,6 +8,7 @@ namespace lance {
 void bind_errors(nanobind::module_& m);
 void bind_decode(nanobind::module_& m);
 void bind_encode(nanobind::module_& m);
+void bind_entries(nanobind::module_& m);
 void bind_gather(nanobind::module_& m);
 void bind_hash(nanobind::module_& m);
 void bind_jsonb(nanobind::module_& m);

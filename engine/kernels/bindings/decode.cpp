@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "bindings/bindings.hpp"
+#include "bindings/decoded_batch.hpp"
 #include "bindings/leaf_types.hpp"
 #include "core/memory.hpp"
 #include "core/source.hpp"
@@ -58,17 +59,6 @@ auto without_gil(Work work) {
   nb::gil_scoped_release released;
   return work();
 }
-
-// One decoded batch, waiting to be imported through the Arrow C data interface.
-struct DecodedBatch {
-  ArrowArray array{};
-  uint64_t bytes_read = 0;  // of the files, as far as they were looked at
-  DecodedBatch() = default;
-  DecodedBatch(const DecodedBatch&) = delete;
-  ~DecodedBatch() {
-    if (array.release) array.release(&array);
-  }
-};
 
 DecodedBatch* decode(const Columns& columns, const Selection& selection, const Overlays& overlays) {
   auto batch = std::make_unique<DecodedBatch>();
@@ -225,6 +215,10 @@ void bind_columns(nb::module_& m) {
       .def_prop_ro("name", &LeafColumn::name)
       .def_prop_ro("gives_codes", &LeafColumn::gives_codes)
       .def_prop_ro("dictionary_entries", &LeafColumn::dictionary_entries)
+      .def_prop_ro("total_entries", &LeafColumn::total_entries)
+      .def("dictionary_bytes", &LeafColumn::dictionary_bytes, ReleaseGil(),
+           "The most bytes that all dictionaries together can decode to.")
+      .def("map_dictionaries", &LeafColumn::map_dictionaries, "entries"_a, ReleaseGil())
       .def_prop_ro("page_starts", &LeafColumn::page_starts)
       .def_prop_ro("value_bytes",
                    [](const LeafColumn& column) { return column.type().width * column.type().items(); })
@@ -332,16 +326,14 @@ void bind_columns(nb::module_& m) {
       },
       "child"_a, "dimension"_a);
 
-  nb::class_<Field>(m, "Field").def("tested", &Field::tested, "test"_a);
+  nb::class_<Field>(m, "Field")
+      .def("tested", &Field::tested, "test"_a)
+      .def("mapped", &Field::mapped, "entries"_a);
   m.def(
       "structural_field",
       [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); },
       "root"_a, "coded"_a = false);
 
-  nb::class_<DecodedBatch>(m, "DecodedBatch")
-      .def_prop_ro("address",
-                   [](const DecodedBatch& batch) { return reinterpret_cast<uintptr_t>(&batch.array); })
-      .def_ro("bytes_read", &DecodedBatch::bytes_read);
   nb::class_<Columns>(m, "Columns")
       .def(nb::init<std::vector<FieldPtr>>(), "fields"_a)
       .def("narrowed", &Columns::narrowed, "indices"_a)

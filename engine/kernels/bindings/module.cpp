@@ -10,6 +10,7 @@ NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);
   lance::bind_errors(m);
   lance::bind_page_decoders(m);
+  lance::bind_entries(m);
   lance::bind_decode(m);
   lance::bind_encode(m);
   lance::bind_gather(m);

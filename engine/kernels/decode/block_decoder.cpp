@@ -114,6 +114,7 @@ class BlockVariable : public BlockDecoder {
     check(bits_per_offset == 32 || bits_per_offset == 64, "string offsets must be 32 or 64 bits wide");
   }
   uint64_t bits() const override { return 0; }
+  uint64_t most_bytes(Span input, uint64_t) const override { return input.size; }
   void decode(Span input, uint64_t, Bytes& out, Scratch&) const override {
     copy_bytes(out.extend(input.size), input.data, input.size);
   }
@@ -123,6 +124,9 @@ class BlockGeneral : public BlockDecoder {
  public:
   BlockGeneral(Compression scheme, BlockDecoderPtr inner) : scheme_(scheme), inner_(std::move(inner)) {}
   uint64_t bits() const override { return inner_->bits(); }
+  uint64_t most_bytes(Span input, uint64_t count) const override {
+    return bits() ? inner_->most_bytes(input, count) : declared_bytes(scheme_, input);
+  }
   void decode(Span input, uint64_t count, Bytes& out, Scratch& scratch) const override {
     // Strings may be of any length; of fixed-width values each takes a few bytes more than its width at most.
     uint64_t width = inner_->bits() / 8;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/bitmap.hpp"
 #include "core/memory.hpp"
 #include "core/span.hpp"
 #include "decode/value_decoder.hpp"
@@ -14,6 +15,11 @@ class BlockDecoder {
   virtual ~BlockDecoder() = default;
   // Bits of one fixed-width value, or 0 for strings.
   virtual uint64_t bits() const = 0;
+  // The most bytes that `count` values can take, as far as `input` tells without being decoded.
+  virtual uint64_t most_bytes(Span input, uint64_t count) const {
+    static_cast<void>(input);
+    return bytes_for_bits(count * bits());
+  }
   // Appends `count` values. Strings come out in their own framing: width, start, offsets, bytes.
   virtual void decode(Span input, uint64_t count, Bytes& out, Scratch& scratch) const = 0;
 };

@@ -86,7 +86,7 @@ bool LeafColumn::alias(const RowRange& range, const Overlays& overlays, LeafOutp
   Span bytes;
   std::shared_ptr<const Source> owner;
   if (type_.variable()) {
-    if (out.coded || rows == 0) return false;
+    if (out.coded || out.map || rows == 0) return false;
     visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
       const Source& source = overlaid(sources_[i], overlays);
       if (to - from != rows || !source.aliasable()) return;
@@ -130,6 +130,7 @@ void LeafColumn::decode(const Selection& selection, const Overlays& overlays, Le
       reduce_range(range.begin, range.end, overlays, out, scratch);
     return;
   }
+  if (out.map) out.mapped.reserve(std::min<uint64_t>(selection.count() * out.map->width(), kMostReserved));
   if (selection.ranges.size() == 1 && alias(selection.ranges[0], overlays, out)) return;
   for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, overlays, out, scratch);
 }
@@ -140,6 +141,8 @@ void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overla
   const uint64_t wanted = mask.count(range.end - range.begin);
   if (out.narrow)
     out.narrowed.reserve(std::min(wanted * 8, kMostReserved));
+  else if (out.map)
+    out.mapped.reserve(std::min(wanted * out.map->width(), kMostReserved));
   else if (out.coded)
     out.codes.reserve(std::min(wanted * sizeof(int32_t), kMostReserved));
   else
@@ -184,7 +187,7 @@ void LeafColumn::reduce_range(uint64_t begin, uint64_t end, const Overlays& over
 
 void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                               Scratch& scratch) const {
-  if (out.values.length() == 0) reserve(begin, end, out);
+  if (out.values.length() == 0 && !out.map) reserve(begin, end, out);
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
     pages_[i]->decode_range(overlaid(sources_[i], overlays), from, to, out, scratch);
   });
@@ -219,6 +222,35 @@ uint64_t LeafColumn::dictionary_entries() const {
   uint64_t most = 0;
   for (const PagePtr& page : pages_) most = std::max(most, page->dictionary_entries());
   return most;
+}
+
+uint64_t LeafColumn::total_entries() const {
+  uint64_t total = 0;
+  for (const PagePtr& page : pages_) total += page->dictionary_entries();
+  return total;
+}
+
+template <typename Visit>
+void LeafColumn::visit_all(Visit visit) const {
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    try {
+      visit(*pages_[i], *sources_[i]);
+    } catch (CorruptData& error) {
+      error.column = name_;
+      error.page = static_cast<int64_t>(i);
+      throw;
+    }
+  }
+}
+
+uint64_t LeafColumn::dictionary_bytes() const {
+  uint64_t total = 0;
+  visit_all([&](const Page& page, const Source& source) { total += page.dictionary_bytes(source); });
+  return total;
+}
+
+void LeafColumn::map_dictionaries(EntryMap& map) const {
+  visit_all([&](const Page& page, const Source& source) { page.map_dictionary(source, map); });
 }
 
 namespace {

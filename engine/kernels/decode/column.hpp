@@ -6,6 +6,7 @@
 
 #include "core/arrow_abi.hpp"
 #include "decode/array_builder.hpp"
+#include "decode/entry_map.hpp"
 #include "decode/numbers.hpp"
 #include "decode/page.hpp"
 #include "decode/selection.hpp"
@@ -35,6 +36,11 @@ class LeafColumn {
   bool gives_codes() const;
   // Entries of the largest dictionary of a page.
   uint64_t dictionary_entries() const;
+  // Entries of all dictionaries together, and the most bytes that these can decode to.
+  uint64_t total_entries() const;
+  uint64_t dictionary_bytes() const;
+  // Gives all dictionaries to `map`.
+  void map_dictionaries(EntryMap& map) const;
   // First row of each page, then the number of rows.
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 
@@ -54,6 +60,8 @@ class LeafColumn {
                     Scratch& scratch) const;
   void decode_rows(std::span<const uint32_t> rows, const Overlays& overlays, LeafOutput& out,
                    Scratch& scratch) const;
+  template <typename Visit>
+  void visit_all(Visit visit) const;
   template <typename Visit>
   void visit_pages(uint64_t begin, uint64_t end, Visit visit) const;
   void reserve(uint64_t begin, uint64_t end, LeafOutput& out) const;
@@ -83,6 +91,9 @@ class Field {
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
   // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
   virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }
+  // The same field of strings, of which comes what stands for the entries of their dictionaries; null if a
+  // page has none.
+  virtual std::shared_ptr<const Field> mapped(EntryMapPtr) const { return nullptr; }
   // The same field of strings, of which come their numbers; null if it does not decode codes.
   virtual std::shared_ptr<const Field> numbered(NumbersPtr) const { return nullptr; }
 };

@@ -252,6 +252,43 @@ bool Dictionary::gather_narrow(Span indices, unsigned index_width, uint64_t coun
   return fits_;
 }
 
+template <typename Index>
+void Dictionary::map_from(const Index* indices, uint64_t count, const EntryValues& entries, unsigned width,
+                          Bytes& out, Validity& valid) const {
+  check_indices(indices, count, count_);
+  const uint8_t* values = entries.values.data();
+  uint8_t* target = out.extend(count * width);
+  switch (width) {
+    case 1:
+      gather_fixed<Index, 1>(indices, count, values, target);
+      break;
+    case 4:
+      gather_fixed<Index, 4>(indices, count, values, target);
+      break;
+    default:
+      gather_fixed<Index, 8>(indices, count, values, target);
+  }
+  if (entries.valid.empty()) return valid.append_valid(count);
+  Bits bits;
+  append_tests(bits, count, [&](uint64_t i) { return entries.valid[indices[i]]; });
+  valid.append_bits(bits.data(), 0, count);
+}
+
+void Dictionary::gather_mapped(Span indices, unsigned index_width, uint64_t count, const EntryValues& entries,
+                               unsigned width, Bytes& out, Validity& valid) const {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  switch (index_width) {
+    case 1:
+      return map_from(indices.data, count, entries, width, out, valid);
+    case 2:
+      return map_from(reinterpret_cast<const uint16_t*>(indices.data), count, entries, width, out, valid);
+    case 4:
+      return map_from(reinterpret_cast<const uint32_t*>(indices.data), count, entries, width, out, valid);
+    default:
+      return map_from(reinterpret_cast<const uint64_t*>(indices.data), count, entries, width, out, valid);
+  }
+}
+
 // Of few values, which pass is a word of bits, which vectors of codes shift.
 template <typename Index>
 void Dictionary::match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const {

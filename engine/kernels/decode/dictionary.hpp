@@ -4,6 +4,7 @@
 
 #include "core/remembered.hpp"
 #include "decode/block_decoder.hpp"
+#include "decode/entry_map.hpp"
 #include "decode/leaf.hpp"
 
 namespace lance {
@@ -19,6 +20,11 @@ class Dictionary {
 
   uint64_t size() const { return count_; }
   const Identity& identity() const { return identity_; }
+  // One of the values, which are strings.
+  Span string(uint64_t index) const {
+    check(starts_ != nullptr, "a dictionary of fixed-width values stands where strings should");
+    return {values_.data() + starts_[index], lengths_[index]};
+  }
   // Appends all values in their order.
   void append_to(LeafValues& out) const;
   // Throws unless every index has a value.
@@ -30,12 +36,19 @@ class Dictionary {
 
   // Appends the values, decimals of 128 bits, in 64 bits to `out`; false where some have more bits.
   bool gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const;
+  // Appends what stands for the values that `indices` point at, `width` bytes each, and whether it is not
+  // null.
+  void gather_mapped(Span indices, unsigned index_width, uint64_t count, const EntryValues& entries,
+                     unsigned width, Bytes& out, Validity& valid) const;
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 
  private:
   template <typename Index>
   void match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const;
+  template <typename Index>
+  void map_from(const Index* indices, uint64_t count, const EntryValues& entries, unsigned width, Bytes& out,
+                Validity& valid) const;
   template <typename Index>
   void gather_from(const Index* indices, uint64_t count, LeafValues& out) const;
   template <typename Index, typename Offset>

@@ -28,15 +28,18 @@ ZSTD_DCtx* zstd_context() {
   return context.get();
 }
 
+uint64_t declared_zstd_bytes(Span input) {
+  if (!is_bare_zstd_frame(input)) return input.at<uint64_t>(0);
+  const uint64_t declared = ZSTD_getFrameContentSize(input.data, input.size);
+  check(declared != ZSTD_CONTENTSIZE_ERROR && declared != ZSTD_CONTENTSIZE_UNKNOWN,
+        "a zstd frame does not tell its size");
+  return declared;
+}
+
 void decompress_zstd(Span input, Bytes& out, uint64_t most) {
   if (input.size == 0) return;
-  uint64_t declared;
-  if (is_bare_zstd_frame(input)) {
-    declared = ZSTD_getFrameContentSize(input.data, input.size);
-    check(declared != ZSTD_CONTENTSIZE_ERROR && declared != ZSTD_CONTENTSIZE_UNKNOWN,
-          "a zstd frame does not tell its size");
-  } else {
-    declared = input.at<uint64_t>(0);
+  const uint64_t declared = declared_zstd_bytes(input);
+  if (!is_bare_zstd_frame(input)) {
     input = input.from(8);
     uint64_t content = ZSTD_getFrameContentSize(input.data, input.size);
     check(content == ZSTD_CONTENTSIZE_UNKNOWN || content == declared,
@@ -110,6 +113,11 @@ class General : public ValueDecoder {
 };
 
 }  // namespace
+
+uint64_t declared_bytes(Compression scheme, Span input) {
+  if (scheme != Compression::kZstd) return input.at<uint32_t>(0);
+  return input.size == 0 ? 0 : declared_zstd_bytes(input);
+}
 
 void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted,
                 bool short_matches) {

@@ -115,14 +115,24 @@ void LeafValues::keep(uint64_t before, uint64_t bytes_before, RowMask mask) {
 }
 
 LeafOutput::Mark LeafOutput::mark() const {
-  return {layers.front().validity.length(), values.length(), values.data.size(), codes.size(),
-          narrowed.size()};
+  return {layers.front().validity.length(),
+          values.length(),
+          values.data.size(),
+          codes.size(),
+          narrowed.size(),
+          mapped.size()};
 }
 
 void LeafOutput::keep(const Mark& before, RowMask mask, uint64_t rows, bool has_dictionary) {
   for (LayerValues& layer : layers) {
     check(layer.validity.length() - before.rows == rows, "a page has another number of levels than rows");
     layer.validity.keep(before.rows, mask);
+  }
+  if (map) {
+    const uint64_t first = before.mapped / map->width();
+    check(mapped.size() == (first + rows) * map->width(), "a page has another number of values than rows");
+    mapped_valid.keep(first, mask);
+    return keep_tail(mapped, before.mapped, map->width(), rows, mask);
   }
   const bool of_codes = coded && has_dictionary;
   const bool narrow_already = narrowed.size() > before.narrowed;

@@ -62,6 +62,15 @@ class MiniBlock : public Page {
 
   uint64_t dictionary_entries() const override { return d_.dictionary ? d_.dictionary_items : 0; }
 
+  uint64_t dictionary_bytes(const Source& source) const override {
+    return d_.dictionary ? d_.dictionary->most_bytes(buffer(source, 2), d_.dictionary_items) : 0;
+  }
+
+  void map_dictionary(const Source& source, EntryMap& map) const override {
+    prepare(source);
+    if (dictionary_) map.of(*dictionary_, type_);
+  }
+
   void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
               Scratch& scratch) const override {
     if (levels_.has_lists()) return Page::gather(source, rows, count, out, scratch);
@@ -289,6 +298,9 @@ class MiniBlock : public Page {
       dictionary_->match(codes, d_.index_width, indices.length(), entries->data(), out.matches);
     } else if (out.narrow) {
       out.fits &= dictionary_->gather_narrow(codes, d_.index_width, indices.length(), out.narrowed);
+    } else if (out.map) {
+      dictionary_->gather_mapped(codes, d_.index_width, indices.length(), *out.map->of(*dictionary_, type_),
+                                 out.map->width(), out.mapped, out.mapped_valid);
     } else if (out.coded) {
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       out.add_codes(codes, d_.index_width, indices.length(), base);

@@ -9,6 +9,7 @@
 
 #include "core/source.hpp"
 #include "decode/block_decoder.hpp"
+#include "decode/entry_map.hpp"
 #include "decode/leaf.hpp"
 #include "decode/levels.hpp"
 #include "decode/value_decoder.hpp"
@@ -41,9 +42,11 @@ struct LeafOutput {
   void as_narrow() { narrow = true; }
   // Moves the values so far to `narrowed`.
   void narrow_values();
+  // Asks for what stands for the entries of dictionaries instead of values.
+  void as_mapped(EntryMap& by) { map = &by; }
   // How much there is of everything.
   struct Mark {
-    uint64_t rows, values, bytes, codes, narrowed;
+    uint64_t rows, values, bytes, codes, narrowed, mapped;
   };
   Mark mark() const;
   // Of the `rows` since `before`, from one page, keeps only those that `mask`, counted from there, wants.
@@ -62,8 +65,11 @@ struct LeafOutput {
   const ValueTest* test = nullptr;
   Bits matches;  // one per value tested
   bool narrow = false;
-  Bytes narrowed;    // 64 bits each
-  bool fits = true;  // whether all `narrowed` values have so few bits; those of nulls count too
+  Bytes narrowed;  // 64 bits each
+  EntryMap* map = nullptr;
+  Bytes mapped;           // `map->width()` bytes each
+  Validity mapped_valid;  // of these values, apart from that of the rows
+  bool fits = true;       // whether all `narrowed` values have so few bits; those of nulls count too
 };
 
 // One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,
@@ -83,6 +89,10 @@ class Page {
   virtual bool gives_codes() const { return false; }
   // Entries of the dictionary that the codes refer to, as its description says.
   virtual uint64_t dictionary_entries() const { return 0; }
+  // The most bytes that the dictionary can decode to.
+  virtual uint64_t dictionary_bytes(const Source&) const { return 0; }
+  // Gives the dictionary, if there is one, to `map`.
+  virtual void map_dictionary(const Source&, EntryMap&) const {}
   // Throws unless the page can be read as this type at this place of the schema.
   void bind(const LeafType& type, const std::vector<Layer>& path);
   // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.

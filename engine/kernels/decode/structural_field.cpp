@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decode/packed_row.hpp"
+#include "decode/value_test.hpp"
 
 namespace lance {
 
@@ -113,6 +114,27 @@ Validity both_valid(Validity& one, Validity& other) {
     found.append_word(word, size, size - static_cast<uint64_t>(std::popcount(word)));
   });
   return found;
+}
+
+// What stands for the values.
+ArrayBuilder export_mapped(LeafOutput& output, const EntryMap& map) {
+  Validity& validity = output.layers.front().validity;
+  const uint64_t rows = validity.length();
+  check(output.mapped.size() == rows * map.width() && output.mapped_valid.length() == rows,
+        "the levels and the values of a page disagree");
+  ArrayBuilder array(rows);
+  Validity& own = output.mapped_valid;
+  if (own.null_count() && validity.null_count()) own = both_valid(own, validity);
+  array.add_validity(own.null_count() ? own : validity);
+  if (!map.is_boolean()) {
+    array.add_buffer(std::move(output.mapped));
+    return array;
+  }
+  Bits bits;
+  const uint8_t* bytes = output.mapped.data();
+  append_tests(bits, rows, [=](uint64_t i) { return bytes[i]; });
+  array.add_buffer(std::move(bits.bytes()));
+  return array;
 }
 
 // Which values are not null themselves, nor in a struct that is.
@@ -278,6 +300,16 @@ FieldPtr StructuralField::narrowed() const {
   return field;
 }
 
+FieldPtr StructuralField::mapped(EntryMapPtr map) const {
+  const Node& node = *root_;
+  if (node.kind != Node::Kind::kLeaf || !node.packed.empty()) return nullptr;
+  const LeafType& type = node.leaf->type();
+  if (!type.variable() || !type.dims.empty() || !node.leaf->gives_codes()) return nullptr;
+  auto field = std::make_shared<StructuralField>(root_, false);
+  field->map_ = std::move(map);
+  return field;
+}
+
 FieldPtr StructuralField::numbered(NumbersPtr numbers) const {
   if (!coded_ || root_->leaf->type().kind != LeafKind::kVariable32) return nullptr;
   auto field = std::make_shared<StructuralField>(root_, true);
@@ -308,6 +340,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     if (coded_) outputs.back().as_codes();
     if (test_) outputs.back().as_matches(*test_);
     if (narrow_) outputs.back().as_narrow();
+    if (map_) outputs.back().as_mapped(*map_);
     if (items_per_row == 1) {
       leaf->decode(selection, overlays, outputs.back(), scratch);
       continue;
@@ -325,6 +358,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     return array;
   }
   if (test_) return export_matches(outputs.front());
+  if (map_) return export_mapped(outputs.front(), *map_);
   if (numbers_) return export_numbers(outputs.front(), *numbers_);
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());

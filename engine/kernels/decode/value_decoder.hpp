@@ -124,6 +124,9 @@ ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner);
 // For values of 16 bytes that `general` expands with LZ4.
 ValueDecoderPtr make_uniform(ValueDecoderPtr general);
 
+// How many bytes such a buffer says that it holds; see `decompress`.
+uint64_t declared_bytes(Compression scheme, Span input);
+
 // Appends what a length-prefixed LZ4 block or zstd frame holds (format 2.1, general compression): at most
 // `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many. `short_matches`:
 // they are mostly numbers, see `ValueDecoder`.

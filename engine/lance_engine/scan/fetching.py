@@ -13,13 +13,13 @@ from lance_engine import kernels
 from lance_engine.fetch import LEAST_GAP, FileBuffers, PlannedRequest, ReadAhead, Span, joined
 from lance_engine.file.contents import FileContents
 from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
+from lance_engine.scan.layout import Names
 from lance_engine.scan.plan import Part
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import I64Array
 
 if TYPE_CHECKING:
     from lance_engine.scan.projection import Projection
-    from lance_engine.schema_tree import Field
 
 # Pages are fetched whole unless they are larger than this, or than their share of the read-ahead limit.
 _LEAST_UNIT: Final = 256 << 10
@@ -140,7 +140,7 @@ def fetched_ahead(
 
 
 def group_fetched_ahead(
-    read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Sequence[str | Field]
+    read_ahead: ReadAhead, turn: int, group: FragmentGroup, names: Names
 ) -> FragmentBuffers:
     """Plan to fetch whole files of a group with some columns."""
     files = {}

@@ -19,8 +19,9 @@ from lance_engine.errors import LanceError, Placed, StorageError
 from lance_engine.file.contents import TAIL_SIZE, FileContents
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.file_group import FileGroup
+from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.layout import layout_of
+from lance_engine.scan.layout import Names, layout_of
 from lance_engine.scan.paths import top_level_fields
 from lance_engine.scan.plan import Part
 from lance_engine.scan.reader import RowsReader
@@ -77,7 +78,7 @@ class FragmentGroup(RowsReader):
         """Whether the files are mapped, so that nothing needs to be fetched."""
         return self._snapshot.is_local
 
-    def contents(self, names: Sequence[str | Field], coded: frozenset[str]) -> list[tuple[FileContents, int]]:
+    def contents(self, names: Names, coded: frozenset[str]) -> list[tuple[FileContents, int]]:
         """The remote files with some columns, each with its first row.
 
         They are fetched completely when a column is first read.
@@ -195,7 +196,7 @@ class FragmentGrouping:
     def __init__(
         self,
         snapshot: Snapshot,
-        names: Collection[str | Field],
+        names: Collection[str | Field | EntryColumn],
         most_rows: int,
         *,
         few: bool = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lance_engine.owned import OwnedValues
+from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.paths import arrow_field, field_path, narrowed, places_below
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field, Schema
     from lance_engine.table.snapshot import Snapshot
 
-#: Columns by name or path, or as top-level fields with only some of their children.
-Names = tuple["str | Field", ...]
+#: Columns by name or path, as top-level fields with only some of their children, or what stands for strings.
+Names = tuple["str | Field | EntryColumn", ...]
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -47,8 +48,8 @@ class ProjectedColumns(NamedTuple):
     decoded: pa.Schema
     """As the decoders give those that are stored."""
     outputs: tuple[OutputColumn, ...]
-    stored: tuple[tuple[Field, bool], ...]
-    """What is decoded: fields, without what is not stored, and whether as codes."""
+    stored: tuple[tuple[Field, bool | EntryColumn], ...]
+    """What is decoded: fields, without what is not stored, and whether as codes, or what stands for these."""
     required: list[int]
     """Which of the decoded columns must not hold nulls."""
     columns: dict[int, list[int]]
@@ -145,6 +146,8 @@ class FragmentLayout:
 
     def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         """Some columns, of which those in `coded` are dictionaries."""
+        if has_passing(names):
+            return self._project(names, coded)
         key = names, coded
         found = self._projected.get(key)
         if found is None:
@@ -154,10 +157,18 @@ class FragmentLayout:
     def _project(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         outputs: list[OutputColumn] = []
         decoded: list[pa.Field] = []
-        parts: list[tuple[Field, bool]] = []
+        parts: list[tuple[Field, bool | EntryColumn]] = []
         for name in names:
             if isinstance(name, str) and name in SYSTEM_FIELDS:
                 outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, ()))
+                continue
+            if isinstance(name, EntryColumn):
+                source = self._schema.field(name.source)
+                kept = (source,) if self.stored(source) is not None else ()
+                arrow = name.to_arrow()
+                outputs.append(OutputColumn(arrow, source, kept, len(decoded), ()))
+                parts += [(field, name) for field in kept]
+                decoded += [arrow for _ in kept]
                 continue
             path = field_path(self._schema, name) if isinstance(name, str) else (name,)
             wanted = narrowed(path)
@@ -184,6 +195,11 @@ class FragmentLayout:
             self.columns(field for field, _ in parts),
             stored_schema.equals(schema),
         )
+
+
+def has_passing(names: Names) -> bool:
+    """Whether some columns will be gone after their query: nothing may be kept for them."""
+    return any(isinstance(name, EntryColumn) and not name.entries.is_lasting for name in names)
 
 
 _layouts: OwnedValues[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = OwnedValues()

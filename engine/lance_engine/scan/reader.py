@@ -16,7 +16,8 @@ from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns
+from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, has_passing
 from lance_engine.scan.paths import field_path, narrowed
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -120,8 +121,13 @@ class RowsReader(ABC):
             with self.placed():
                 projected = self.projected(*key)
                 self._fetch_metadata(projected.columns)
-                fields = [self.built(field, as_codes) for field, as_codes in projected.stored]
-                found = self._decoders.setdefault(key, Decoders(projected, fields))
+                fields = [
+                    self._mapped(field, how) if isinstance(how, EntryColumn) else self.built(field, how)
+                    for field, how in projected.stored
+                ]
+                found = Decoders(projected, fields)
+                if not has_passing(names):
+                    found = self._decoders.setdefault(key, found)
         else:
             METADATA.hit(self)
         return Projection(self, found)
@@ -141,6 +147,14 @@ class RowsReader(ABC):
             found = self._built.setdefault((field, coded), BuiltField(decoder, builder.leaves, builder.short))
             METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
         return found
+
+    def _mapped(self, field: Field, column: EntryColumn) -> BuiltField:
+        """The decoder of what stands for the strings of a field."""
+        built = self.built(field)
+        decoder = built.decoder.mapped(column.entries.native)
+        if decoder is None:
+            raise UnsupportedFeatureError("Not every page has a dictionary", column=column.source)
+        return built._replace(decoder=decoder)
 
     def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
         """Readers, by name, for the result of a test on each value of a column; None if one is impossible.

@@ -19,6 +19,7 @@ from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.owned import OwnedValues
+from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.fetching import (
     FragmentBuffers,
@@ -76,7 +77,7 @@ class Scanner:
         snapshot: Snapshot,
         reader_for: Callable[[int], FragmentReader],
         *,
-        columns: Sequence[str | Field] | None = None,
+        columns: Sequence[str | Field | EntryColumn] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         limit: int | None = None,
         offset: int | None = None,
@@ -164,9 +165,13 @@ class Scanner:
     @property
     def columns(self) -> list[str]:
         """The columns to read, and struct fields that are read in part."""
-        return [
-            path for name in self._names for path in ([name] if isinstance(name, str) else paths_below(name))
-        ]
+        found: dict[str, None] = {}
+        for name in self._names:
+            if isinstance(name, EntryColumn):
+                found[name.source] = None
+            else:
+                found.update(dict.fromkeys([name] if isinstance(name, str) else paths_below(name)))
+        return list(found)
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -464,7 +469,7 @@ def repeated(scanner: Scanner) -> Scanner:
 
 
 def projected_schema(
-    snapshot: Snapshot, names: Sequence[str | Field], coded: Collection[str] = ()
+    snapshot: Snapshot, names: Sequence[str | Field | EntryColumn], coded: Collection[str] = ()
 ) -> pa.Schema:
     """The Arrow schema of some columns, including system columns; ColumnNotFoundError for unknown ones.
 
@@ -487,8 +492,13 @@ def projected_schema(
 def _selection(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
     """The schema of some columns, and the approximate size of a row in bytes."""
     for name in names:
-        if not isinstance(name, (str, Field)):
+        if not isinstance(name, (str, Field, EntryColumn)):
             raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
+    if any(
+        isinstance(name, EntryColumn) for name in names
+    ):  # versions share schemas, but not what stands for it
+        schema = projected_schema(snapshot, names, coded)
+        return schema, max(1, estimated_row_bytes(schema))
     kept = _selected.setdefault(snapshot.schema, {})
     found = kept.get((names, coded))
     if found is None:

@@ -228,7 +228,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     residual,
                     decisions,
                     scanner=scanner,
-                    numbered=tuple(table.numbered),
+                    numbered=(*table.numbered, *table.sources_of_numbers),
                 )
                 return
 

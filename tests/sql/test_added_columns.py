@@ -1,0 +1,166 @@
+"""Columns that engines get beside the strings of a table: their numbers, and what functions make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.scan.string_numbers import StringNumbers
+
+import lance_sql
+from lance_sql.engines.duckdb.table import DuckDBTable, source
+from lance_sql.engines.statement_run import StatementRun
+from lance_sql.engines.table import EngineTable, Parts
+
+ROWS = 8_000
+
+
+def _lower(texts: pa.Array) -> pa.Array:
+    return pc.utf8_lower(texts)
+
+
+def _has_seven(texts: pa.Array) -> pa.Array:
+    return pc.match_substring(texts, "7")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
+    random = np.random.default_rng(3)
+    texts = [None if i == 0 else f"Text {i}" for i in random.integers(0, 300, ROWS)]
+    data = pa.table(
+        {
+            "id": pa.array(range(ROWS), pa.int64()),
+            "text": pa.array(texts),
+            "flag": pa.array([None if i == 3 else "ABC"[i] for i in random.integers(0, 4, ROWS)]),
+            "price": pa.array(random.integers(0, 10**6, ROWS), pa.int32()).cast(pa.decimal128(12, 2)),
+            "half": pa.array(random.integers(0, 9, ROWS).astype(np.float16)),
+        }
+    )
+    place = str(tmp_path_factory.mktemp("added") / "t.lance")
+    lance_sql.write(data, place, max_rows_per_file=3_000)
+    return lance_sql.open(place).delete("id % 13 = 4")
+
+
+LOWER = StringNumbers.empty()
+PARTS = Parts(
+    "t",
+    coded=(("text#", "text"), ("flag#", "flag")),
+    mapped=(
+        ("lower#", "text", _lower, LOWER),
+        ("seven", "text", _has_seven, pa.bool_()),
+    ),
+)
+
+
+def number_of(dataset: DatasetVersion, column: str) -> StringNumbers:
+    found = StringNumbers.of(dataset.snapshot, column)
+    assert found is not None
+    return found
+
+
+def duckdb_rows(dataset: DatasetVersion, text: str) -> pa.Table:
+    table = source(dataset, "t", parts=PARTS)
+    connection = duckdb.connect()
+    connection.register("t", table)
+    return connection.sql(text).to_arrow_table()
+
+
+def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+def test_added_columns_come_last(dataset: DatasetVersion) -> None:
+    table = EngineTable(dataset, "other", parts=PARTS, system_columns=["_rowid"])
+    assert table.name == "t"
+    assert table.schema.names[-5:] == ["_rowid", "text#", "flag#", "lower#", "seven"]
+    assert table.schema.types[-4:] == [pa.int32(), pa.uint8(), pa.int32(), pa.bool_()]
+    assert table.sources_of_numbers == ("text", "flag")
+
+
+@pytest.mark.parametrize("dictionaries", [False, True])
+@pytest.mark.parametrize("columns", [None, ["text#"], ["text", "text#"], ["id", "seven", "flag#", "lower#"]])
+@pytest.mark.parametrize("filter", [None, "id % 2 = 0", "id % 200 = 1", "text = 'Text 7'", "half > 3"])
+@pytest.mark.parametrize("how", ["whole", "limited", "small batches"])
+def test_scans_have_what_stands_for_the_strings(
+    dataset: DatasetVersion,
+    dictionaries: bool,
+    columns: list[str] | None,
+    filter: str | None,
+    how: str,
+) -> None:
+    def declare(kind: pa.DataType) -> pa.DataType:
+        return pa.float32() if kind == pa.float16() else kind
+
+    table = EngineTable(dataset, "t", parts=PARTS, dictionaries=dictionaries, declare=declare)
+    run = StatementRun()
+    options = {}
+    if how == "limited":
+        run.limits["t"] = 100
+        options = {"limit": 100} if filter is None else {}
+    scan = table.scan(columns, filter, run=run, batch_size=70 if how == "small batches" else None)
+    found = pa.Table.from_batches(scan.batches(), scan.schema)
+    expected = dataset.scan(["text", "flag"], filter, **options).to_table()
+    assert found.num_rows == expected.num_rows
+    if "text#" in found.schema.names:
+        assert number_of(dataset, "text").strings(found["text#"]).equals(expected["text"])
+    if "flag#" in found.schema.names:
+        assert number_of(dataset, "flag").strings(found["flag#"]).equals(expected["flag"])
+    if "lower#" in found.schema.names:
+        assert LOWER.strings(found["lower#"]).equals(pc.utf8_lower(expected["text"]))
+        assert found["seven"].equals(_has_seven(expected["text"]))
+    if "text" in found.schema.names:
+        assert found["text"].cast(pa.string()).equals(expected["text"])
+
+
+@pytest.mark.parametrize("rest", ["", " WHERE text LIKE '%1%' AND id < 5000", " WHERE id % 50 = 1"])
+def test_duckdb_groups_by_numbers(dataset: DatasetVersion, rest: str) -> None:
+    plain = f"SELECT text AS k, count(*), sum(price), max(text) FROM t{rest} GROUP BY k"
+    found = duckdb_rows(dataset, plain.replace("text AS k", '"text#" AS k'))
+    found = found.set_column(0, "k", number_of(dataset, "text").strings(found["k"]))
+    assert sorted_rows(found) == sorted_rows(duckdb_rows(dataset, plain))
+
+
+def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> None:
+    table = source(dataset, "t", pushdown="all", parts=PARTS)
+    assert isinstance(table, DuckDBTable)
+    connection = duckdb.connect()
+    connection.register("t", table)
+    text = "SELECT count(*) FROM t WHERE {} AND id < 40"
+    found = connection.sql(text.format('"text#" IN (1, 3) AND seven')).fetchall()
+    strings = number_of(dataset, "text").strings(pa.array([1, 3])).to_pylist()
+    kept = dataset.scan(["text"], "id < 40").to_table()["text"].to_pylist()
+    assert found == [(sum(1 for value in kept if value in strings and "7" in value),)]
+    decided = [offered.decision for offered in table._offered.values()]
+    assert any(decision.pushed for decision in decided if "id" in decision.condition)
+    assert not any(decision.pushed for decision in decided if "#" in decision.condition)
+
+
+def test_runs_share_what_was_found(dataset: DatasetVersion) -> None:
+    calls: list[int] = []
+
+    def counted(texts: pa.Array) -> pa.Array:
+        calls.append(len(texts))
+        return pc.utf8_length(texts)
+
+    parts = Parts("t", mapped=(("length", "text", counted, pa.int32()),))
+    table = EngineTable(dataset, "t", parts=parts)
+    expected = pc.utf8_length(dataset.scan(["text"]).to_table()["text"])
+    for _ in range(3):
+        run = StatementRun()
+        found = pa.Table.from_batches(table.scan(["length"], run=run).batches())
+        assert found["length"].equals(expected)
+    fragments = len(dataset.snapshot.fragments)
+    assert fragments <= len(calls) <= 3 * fragments  # groups of small fragments have readers of their own
+
+
+def test_columns_without_numbers_are_refused(dataset: DatasetVersion) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="no numbers"):
+        EngineTable(dataset, "t", parts=Parts("t", coded=(("n", "id"),)))
+    with pytest.raises(UnsupportedFeatureError, match="no dictionaries"):
+        EngineTable(dataset, "t", parts=Parts("t", mapped=(("n", "id", _lower, pa.bool_()),)))

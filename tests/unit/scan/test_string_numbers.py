@@ -1,0 +1,357 @@
+"""Numbers of strings stand for the strings themselves, whatever is read and however."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
+from lance_engine.scan import stored_entries, string_numbers
+from lance_engine.scan.entry_columns import EntryColumn, MappedEntries
+from lance_engine.scan.stored_entries import entries_of
+from lance_engine.scan.string_numbers import StringNumbers
+from lance_engine.table.snapshot import Snapshot
+from lance_engine.write.dataset import write_dataset
+
+ROWS = 6_000
+INT32 = pa.int32()
+ODD = ["", "\0", "a\0b", "a", "Zoë", "漢字", "x" * 40, "y" * 300]
+
+
+def strings(count: int, rows: int = ROWS, seed: int = 1, nulls: bool = True) -> pa.Array:
+    """Strings of which about `count` are distinct."""
+    chance = random.Random(seed)
+    values = [*ODD, *(f"{seed} value {number}" for number in range(count))][:count]
+    chosen = [None if nulls and chance.random() < 0.05 else chance.choice(values) for _ in range(rows)]
+    return pa.array(chosen, pa.string())
+
+
+def write(
+    data: pa.Table, folder: Path, mode: Literal["create", "append"] = "create", **options: Any
+) -> DatasetVersion:
+    return DatasetVersion(write_dataset(data, folder / "t.lance", mode, **options))
+
+
+def again(snapshot: Snapshot) -> Snapshot:
+    """The same version, of which nothing is known yet."""
+    return DatasetVersion.open(snapshot.uri).snapshot
+
+
+def table(count: int, rows: int = ROWS, seed: int = 1, nulls: bool = True) -> pa.Table:
+    return pa.table({"id": range(rows), "text": strings(count, rows, seed, nulls)})
+
+
+def numbers_of(dataset: DatasetVersion, column: str = "text") -> StringNumbers:
+    found = StringNumbers.of(dataset.snapshot, column)
+    assert found is not None
+    return found
+
+
+def check(dataset: DatasetVersion, column: str = "text", **options: Any) -> None:
+    """The numbers of a scan stand for the strings of the same scan."""
+    numbers = numbers_of(dataset, column)
+    both = dataset.scan([EntryColumn("number", column, numbers), column], **options).to_table()
+    alone = dataset.scan([EntryColumn("number", column, numbers)], **options).to_table()
+    assert alone["number"].equals(both["number"])
+    assert both["number"].type == numbers.type
+    assert numbers.strings(both["number"]).combine_chunks().equals(both[column].combine_chunks())
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("count", [5, 400])
+def test_numbers_stand_for_the_strings(tmp_path: Path, version: str, kind: pa.DataType, count: int) -> None:
+    data = table(count).set_column(1, "text", strings(count).cast(kind))
+    dataset = write(data, tmp_path, data_storage_version=version)
+    numbers = numbers_of(dataset)
+    assert numbers.type == (pa.uint8() if count <= 250 else pa.int32())
+    check(dataset)
+    assert numbers.size == len(pc.unique(data["text"].drop_null()))
+    assert numbers.size <= numbers.entries
+    assert numbers.strings(pa.array([], numbers.type)).type == kind
+    check(dataset, filter="id % 3 = 1")
+    check(dataset, filter="id % 100 = 1")
+    check(dataset, filter="id = 77")
+    check(dataset, filter="text > '1 value 2' AND id < 3000")
+    check(dataset, filter="text IS NULL")
+    check(dataset, limit=100, offset=2_000)
+    check(dataset, batch_size=100)
+    check(dataset, batch_size=1000, batch_bytes=500)
+
+
+def test_few_strings_are_sorted_and_known(tmp_path: Path) -> None:
+    dataset = write(table(8), tmp_path, max_rows_per_file=1_000)
+    numbers = numbers_of(dataset)
+    assert numbers.known == tuple(sorted(ODD, key=str.encode))
+    found = dataset.scan([EntryColumn("number", "text", numbers)], filter="text = 'a'").to_table()
+    assert set(found["number"].to_pylist()) == {numbers.known.index("a")}
+
+
+@pytest.mark.parametrize("rows_per_file", [700, 2_000])
+def test_all_fragments_share_the_numbers(tmp_path: Path, rows_per_file: int) -> None:
+    dataset = write(table(120), tmp_path, max_rows_per_file=rows_per_file)
+    dataset = write(table(300, seed=2), tmp_path, mode="append", max_rows_per_file=3_000)
+    check(dataset)
+    assert numbers_of(dataset).size == len(pc.unique(dataset.scan(["text"]).to_table()["text"].drop_null()))
+    dataset = dataset.delete("id % 7 = 3 OR text = 'a'")
+    check(dataset)
+    check(dataset, filter="id % 2 = 0")
+    before = numbers_of(dataset)
+    dataset = dataset.update({"text": "'new'"}, "id % 11 = 5")
+    check(dataset)
+    after = numbers_of(dataset)
+    assert after is not before
+    assert "new" in after.strings(pa.array(range(after.size))).to_pylist()
+
+
+def test_fragments_without_the_column_have_nulls(tmp_path: Path) -> None:
+    dataset = write(table(300).select(["id"]), tmp_path).add_columns(pa.field("text", pa.string()))
+    numbers = StringNumbers.of(dataset.snapshot, "text")
+    assert numbers is not None
+    assert dataset.scan([EntryColumn("n", "text", numbers)]).to_table()["n"].null_count == ROWS
+    dataset = write(table(300), tmp_path, mode="append")
+    check(dataset)
+    check(dataset, filter="id % 3 = 0")
+    assert numbers_of(dataset).size > 250
+
+
+def test_what_does_not_pay_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unique = pa.array([f"text {number}" for number in range(ROWS)])
+    data = table(400).append_column("unique", unique).append_column("bytes", strings(9).cast(pa.binary()))
+    data = data.append_column("pair", pa.StructArray.from_arrays([strings(9)], ["text"]))
+    snapshot = write(data, tmp_path, max_rows_per_file=4_000).snapshot
+    for name in ("id", "unique", "bytes", "pair", "pair.text", "_rowid", "missing"):
+        assert StringNumbers.of(snapshot, name) is None
+        assert entries_of(snapshot, name) is None
+    assert StringNumbers.of(snapshot, "text") is StringNumbers.of(snapshot, "text")
+    monkeypatch.setattr(string_numbers, "MOST_BYTES", 1_000)
+    assert StringNumbers.of(again(snapshot), "text") is None
+    monkeypatch.undo()
+    monkeypatch.setattr(string_numbers, "MOST_STRINGS", 399)
+    assert StringNumbers.of(again(snapshot), "text") is None
+    monkeypatch.undo()
+    monkeypatch.setattr(stored_entries, "MOST_FRAGMENTS", 1)
+    assert StringNumbers.of(again(snapshot), "text") is None
+    monkeypatch.undo()
+    assert StringNumbers.of(again(snapshot), "text") is not None
+
+
+def test_old_files_have_no_numbers(tmp_path: Path) -> None:
+    snapshot = write(table(8), tmp_path, data_storage_version="2.0").snapshot
+    assert StringNumbers.of(snapshot, "text") is None
+
+
+def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
+    import gc
+    import weakref
+
+    dataset = write(table(400), tmp_path)
+    numbers = numbers_of(dataset)
+    dataset.scan([EntryColumn("n", "text", numbers)]).to_table()
+    kept = weakref.ref(numbers)
+    del numbers
+    gc.collect()
+    assert kept() is not None
+    del dataset
+    gc.collect()
+    assert kept() is None
+
+
+def test_strings_of_numbers(tmp_path: Path) -> None:
+    numbers = StringNumbers.empty()
+    given = pa.array(["b", None, "a", "b", "\0", ""])
+    found = numbers.numbers(given)
+    assert found.type == pa.int32()
+    assert numbers.strings(found).equals(given)
+    assert numbers.numbers(given.slice(2)).equals(found.slice(2))
+    assert numbers.strings(found.slice(1, 3)).equals(given.slice(1, 3))
+    assert numbers.strings(pa.chunked_array([found, found.slice(4)])).to_pylist() == [
+        *given.to_pylist(),
+        "\0",
+        "",
+    ]
+    assert numbers.strings(pa.array([3, 0], pa.uint8())).type == pa.string()
+    for wrong in (-1, numbers.size, 1 << 40):
+        with pytest.raises(InvalidArgumentError, match="not among the 4 strings"):
+            numbers.strings(pa.array([0, wrong, None], pa.int64()))
+    with pytest.raises(InvalidArgumentError, match="are integers"):
+        numbers.strings(pa.array([0.5]))
+    with pytest.raises(UnsupportedFeatureError, match="more than 2 distinct"):
+        StringNumbers.empty(2).numbers(given)
+
+
+def test_the_second_scan_knows_the_dictionaries(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def lengths(texts: pa.Array) -> pa.Array:
+        calls.append(len(texts))
+        return pc.utf8_length(texts)
+
+    dataset = write(table(400), tmp_path, max_rows_per_file=3_000)
+    column = EntryColumn("n", "text", MappedEntries(lengths, pa.int32(), 10_000, large=False))
+    expected = pc.utf8_length(dataset.scan(["text"]).to_table()["text"])
+    for _ in range(2):
+        found = dataset.scan([column], batch_size=256).to_table()["n"]
+        assert found.equals(expected)
+    assert len(calls) == 2
+    assert sum(calls) < ROWS / 4
+
+
+def length(texts: pa.Array, kind: pa.DataType = INT32) -> pa.Array:
+    return pc.cast(pc.utf8_length(texts), kind)
+
+
+FUNCTIONS: dict[str, tuple[Callable[[pa.Array], pa.Array], pa.DataType]] = {
+    "bool": (lambda texts: pc.match_substring(texts, "a"), pa.bool_()),
+    "int32": (lambda texts: pc.cast(pc.binary_length(texts), pa.int32()), pa.int32()),
+    "int64": (lambda texts: length(texts, pa.int64()), pa.int64()),
+    "double": (lambda texts: pc.divide(length(texts, pa.float64()), 3.0), pa.float64()),
+    "chunked": (lambda texts: pa.chunked_array([length(texts)]), pa.int32()),
+    "sliced": (lambda texts: length(pa.concat_arrays([texts, texts])).slice(len(texts)), pa.int32()),
+    "nulls": (
+        lambda texts: pc.if_else(pc.match_substring(texts, "1"), None, length(texts)),
+        pa.int32(),
+    ),
+    "sliced bool": (
+        lambda texts: pc.match_substring(pa.concat_arrays([texts.slice(0, 3), texts]), "a").slice(3),
+        pa.bool_(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_functions_are_called_for_entries(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+    function, given = FUNCTIONS[name]
+    data = table(400).set_column(1, "text", strings(400).cast(kind))
+    dataset = write(data, tmp_path, max_rows_per_file=4_000)
+    dataset = dataset.delete("id % 9 = 4")
+    mapped = MappedEntries(function, given, 10_000, large=kind == pa.large_string())
+    columns: list[str | EntryColumn] = [EntryColumn("n", "text", mapped), "text"]
+    for filter in (None, "id % 2 = 1", "id % 50 = 3", "text LIKE '%3%'"):
+        found = dataset.scan(columns, filter).to_table().combine_chunks()
+        texts = found["text"].combine_chunks()
+        expected = function(texts)
+        if isinstance(expected, pa.ChunkedArray):
+            expected = expected.combine_chunks()
+        assert found["n"].to_pylist() == expected.to_pylist()
+        assert found["n"].type == given
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda texts: pc.utf8_length(texts).cast(pa.int64()), "gave int64 instead of int32"),
+        (lambda texts: pc.utf8_length(texts).slice(1), "another number of values"),
+        (lambda texts: 1 / 0, "division by zero"),
+    ],
+)
+def test_wrong_functions_are_reported(
+    tmp_path: Path, function: Callable[[pa.Array], pa.Array], message: str
+) -> None:
+    dataset = write(table(300), tmp_path)
+    column = EntryColumn("n", "text", MappedEntries(function, pa.int32(), 10_000, large=False))
+    with pytest.raises(Exception, match=message):
+        dataset.scan([column]).to_table()
+    with pytest.raises(InvalidArgumentError, match="cannot be of type string"):
+        MappedEntries(function, pa.string(), 10_000, large=False)
+
+
+def test_pages_without_dictionaries_are_refused(tmp_path: Path) -> None:
+    data = pa.table({"text": [f"text {number}" for number in range(ROWS)]})
+    dataset = write(data, tmp_path)
+    with pytest.raises(UnsupportedFeatureError, match="Not every page has a dictionary"):
+        dataset.scan([EntryColumn("n", "text", StringNumbers.empty())]).to_table()
+
+
+def test_threads_share_the_numbers(tmp_path: Path) -> None:
+    data = pa.concat_tables([table(100 + 20 * seed, seed=seed) for seed in range(5)])
+    dataset = write(data, tmp_path, max_rows_per_file=2_500)
+    numbers = numbers_of(dataset)
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(4)
+
+    def work(number: int) -> None:
+        try:
+            barrier.wait()
+            for turn in range(5):
+                opened = DatasetVersion(dataset.snapshot)
+                columns = [EntryColumn("n", "text", numbers), "text"]
+                found = opened.scan(columns, f"id % 5 <> {(number + turn) % 5}", batch_size=500).to_table()
+                assert numbers.strings(found["n"]).combine_chunks().equals(found["text"].combine_chunks())
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert numbers.size == len(pc.unique(data["text"].drop_null()))
+
+
+def outcome(snapshot: Snapshot, column: str | EntryColumn) -> str:
+    """What became of reading a column."""
+    try:
+        values = DatasetVersion(again(snapshot)).scan([column]).to_table()[0]
+    except (CorruptFileError, UnsupportedFeatureError) as error:
+        return str(error)
+    return "read" if len(values) == ROWS else "short"
+
+
+def test_damaged_indices_are_reported(tmp_path: Path) -> None:
+    """What numbers replace is checked as strings are."""
+    dataset = write(table(300, nulls=False), tmp_path)
+    columns: list[str | EntryColumn] = ["text", EntryColumn("n", "text", numbers_of(dataset))]
+    (path,) = (tmp_path / "t.lance" / "data").iterdir()
+    whole = path.read_bytes()
+    outcomes = set()
+    for place in range(0, len(whole), 37):
+        path.write_bytes(whole[:place] + bytes([255] * 8) + whole[place + 8 :])
+        outcomes.add(tuple(outcome(dataset.snapshot, column) for column in columns))
+    out_of_range = [numbered for _, numbered in outcomes if "dictionary index is out of range" in numbered]
+    assert out_of_range
+    assert all("text" in error for error in out_of_range)
+    for plain, numbered in outcomes:
+        if plain != numbered:
+            # Text that is not UTF-8 is not looked at here, and a damaged dictionary has other values.
+            assert "more values than it claims" in numbered or plain == "read", (plain, numbered)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    values=st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=400),
+    seed=st.integers(0, 100),
+    version=st.sampled_from(["2.1", "2.2"]),
+    rows_per_file=st.sampled_from([500, 1_300, 10_000]),
+    deleted=st.sampled_from([None, "id % 2 = 0", "id > 10", "id % 97 = 5"]),
+    filter=st.sampled_from([None, "id % 3 = 1", "id < 50", "id % 40 = 7", "id < 0"]),
+)
+def test_any_strings(
+    tmp_path_factory: pytest.TempPathFactory,
+    values: list[str | None],
+    seed: int,
+    version: str,
+    rows_per_file: int,
+    deleted: str | None,
+    filter: str | None,
+) -> None:
+    chance = random.Random(seed)
+    texts = pa.array([chance.choice(values) for _ in range(2_000)], pa.string())
+    data = pa.table({"id": range(2_000), "text": texts})
+    place = tmp_path_factory.mktemp("any")
+    dataset = write(data, place, data_storage_version=version, max_rows_per_file=rows_per_file)
+    if deleted is not None:
+        dataset = dataset.delete(deleted)
+    if StringNumbers.of(dataset.snapshot, "text") is not None:
+        check(dataset, filter=filter)
