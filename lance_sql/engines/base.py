@@ -157,6 +157,13 @@ class Engine(Protocol):
     def compares_bytes(self) -> bool:
         """Whether strings without a collation of their own are equal where their bytes are."""
 
+    def replaces_aggregates(self) -> bool:
+        """Whether functions of the session replace count, min or max."""
+
+    @property
+    def state(self) -> object | None:
+        """Another value after each change of settings and functions; None if changes may go unnoticed."""
+
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 

@@ -29,6 +29,7 @@ from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
+from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import PreparedQuery, SessionSearches
@@ -37,7 +38,7 @@ from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished, done
 from lance_sql.statements.session import LENT
-from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.statements.whole_table import whole_table_aggregates
 from lance_sql.text.explained import explained_query
 from lance_sql.text.limits import first_rows, limited
 from lance_sql.text.script import statements
@@ -104,6 +105,7 @@ class Connection:
         self._join_filters: JoinFilters | None = None
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
+        self._metadata = MetadataAnswers(catalog, engine)
         #: datasets without the struct fields that statements do not use
         self._parts = PartTables(engine)
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
@@ -253,10 +255,12 @@ class Connection:
             return self._result(plain, statement, params, progress)
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
-            planned = self._engine.query(bound.text, searches.parameters)
-            query: Query | None = self._from_metadata(
-                searches.statement, bound, planned
-            ) or self._of_first_rows(searches.statement, bound, planned)
+            query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
+            if query is None:
+                planned = self._engine.query(bound.text, searches.parameters)
+                query = self._metadata.of(searches.statement, bound, planned) or self._of_first_rows(
+                    searches.statement, bound, planned
+                )
             parts = None
             if query is None:
                 parts = self._parts.instead(searches.statement, bound, lambda: planned, searches.parameters)
@@ -275,18 +279,6 @@ class Connection:
         if searches.tables and not searches.is_view:
             weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
-
-    def _from_metadata(self, statement: Statement, bound: Bound, query: Query) -> MetadataQuery | None:
-        """The result of `statement` from metadata, without a scan; None if `query` has to run."""
-        aggregates = whole_table_aggregates(statement)
-        if aggregates is None:
-            return None
-        tables = [reference for reference in statement.references if reference.certain]
-        dataset = bound.datasets.get(tables[0].name) if len(tables) == 1 else None
-        if dataset is None or tables[0].part:
-            return None
-        values = named_columns(aggregates, dataset, folds=self.capabilities.folds_names)
-        return None if values is None else MetadataQuery(query, dataset, values)
 
     def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
         """A query that reads few rows if only the first rows in the order of a column are needed."""
@@ -402,7 +394,7 @@ class Connection:
             bound = self._prepare(statement, searches.tables)
             self._unused.extend(searches.tables)
             if whole_table_aggregates(statement) is not None:
-                known = self._from_metadata(statement, bound, self._engine.query(bound.text, params))
+                known = self._metadata.of(statement, bound, self._engine.query(bound.text, params))
                 if known is not None:
                     return Explanation(self.capabilities.name, str(known), ())
             run = self._engine.begin()

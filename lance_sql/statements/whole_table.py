@@ -72,13 +72,23 @@ def _aggregate(tokens: Sequence[Token], position: int) -> tuple[Aggregate | None
 
 
 class MetadataQuery:
-    """The aggregates of `dataset`; computed by the engine if its result types differ."""
+    """The aggregates of `dataset`; computed by the engine if its result types differ, or not `holds()`.
+
+    `answered` is called with the rows if they come from metadata, as they are for Python.
+    """
 
     def __init__(
-        self, query: Query, dataset: DatasetVersion, values: Sequence[tuple[str, str | None]]
+        self,
+        query: Query,
+        dataset: DatasetVersion,
+        values: Sequence[tuple[str, str | None]],
+        holds: Callable[[], bool],
+        answered: Callable[[pa.Table], None],
     ) -> None:
         self._query = query
         self._dataset = dataset
+        self._holds = holds
+        self._answered = answered
         #: function and column of each result
         self.values = values
 
@@ -86,6 +96,8 @@ class MetadataQuery:
         return self._query.schema()
 
     def to_table(self, run: StatementRun) -> pa.Table:
+        if not self._holds():
+            return self._query.to_table(run)
         schema = self._query.schema()
         min_max = cache(self._dataset.min_max)
         try:
@@ -95,7 +107,10 @@ class MetadataQuery:
             ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._query.to_table(run)
-        return pa.Table.from_arrays(arrays, schema=schema)
+        rows = pa.Table.from_arrays(arrays, schema=schema)
+        if not any(self.converters()):
+            self._answered(rows)
+        return rows
 
     def converters(self) -> Sequence[Convert | None]:
         return self._query.converters()

@@ -107,6 +107,13 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def compares_bytes(self) -> bool:
         return True
 
+    def replaces_aggregates(self) -> bool:
+        return False
+
+    @property
+    def state(self) -> object | None:
+        return None  # contexts of others have no sign of it
+
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

@@ -18,7 +18,8 @@ from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.python_values import converters
-from lance_sql.engines.duckdb.settings import DatabaseSettings, nulls_are_last
+from lance_sql.engines.duckdb.result_types import ResultTypes
+from lance_sql.engines.duckdb.settings import Changes, Settings
 from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -52,7 +53,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self,
         connection: duckdb.DuckDBPyConnection | None,
         owned: bool | None = None,
-        settings: DatabaseSettings | None = None,
+        changes: Changes | None = None,
     ) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
@@ -65,7 +66,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         #: what its plans request from tables, and the row counts that they expect
         self._planning = Planning()
         self._runs = Runs()
-        self._settings = settings or DatabaseSettings(own=connection is None)
+        self._changes = changes or Changes(own=connection is None)
+        self._settings = Settings(self._opened, self._changes)
+        self.result_types = ResultTypes(self._changes)
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
         self.call = Interruptible(lambda: opened().interrupt())
@@ -118,17 +121,23 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         return found
 
     def nulls_are_last(self, descending: bool) -> bool:
-        return nulls_are_last(self.connection, descending)
+        return self._settings.nulls_are_last(descending)
 
     def compares_bytes(self) -> bool:
-        return self._settings.compares_bytes(self.connection)
+        return self._settings.compares_bytes()
+
+    def replaces_aggregates(self) -> bool:
+        return self._settings.replaces_aggregates()
+
+    @property
+    def state(self) -> object | None:
+        return self._changes.state
 
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)
 
-        self._settings.runs(text)
-        with self.running(self.begin()), self._planning.noted() as planned:
+        with self._changes.during(text), self.running(self.begin()), self._planning.noted() as planned:
             relation = self.call(lambda: self.connection.sql(text, params=params))
         scans: Counter[str] = Counter()
         for scanned, noted in planned.items():
@@ -180,7 +189,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
         from lance_sql.display.plan_trees import tree_of_json
 
-        with self.running(run):
+        with self._changes.during(text), self.running(run):
             with self._planning.noted() as planned:
                 self._table("EXPLAIN " + text, params)
             with self._planning.expecting(expected_rows(planned)):
@@ -233,7 +242,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                 return
 
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
-        with self.running(self.begin()):
+        with self._changes.during(statement), self.running(self.begin()):
             self.connection.execute(statement)
         self._counted.clear()
 
@@ -242,7 +251,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             self.connection.execute("SELECT 1").fetchall()
 
     def cursor(self) -> DuckDBEngine:
-        engine = DuckDBEngine(self.connection.cursor(), owned=True, settings=self._settings)
+        engine = DuckDBEngine(self.connection.cursor(), owned=True, changes=self._changes)
         for name, data in self._others.items():
             engine.register_other(name, data)
         return engine
@@ -300,10 +309,13 @@ class DuckDBQuery:
         self.scans = scans
 
     def schema(self) -> pa.Schema:
-        if self._relation is None:
+        relation = self._relation
+        if relation is None:
             return pa.schema([])
         with self._engine.running(self._engine.begin()):
-            return self._engine.call(self._relation.limit(0).to_arrow_table).schema
+            return self._engine.result_types.schema(
+                relation, lambda: self._engine.call(relation.limit(0).to_arrow_table).schema
+            )
 
     def columns(self) -> list[tuple[str, str]]:
         relation = self._relation

@@ -1,41 +1,97 @@
-"""DuckDB settings that determine the meaning of a statement."""
+"""What gives the texts of a DuckDB session their meaning: its settings, and the functions that it defines."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
 
 import duckdb
 
-#: Statements that certainly change no setting.
+T = TypeVar("T")
+
+#: Statements that change neither settings nor functions.
 _HARMLESS: Final = re.compile(
-    r"\s*(?:create|delete|describe|drop|from|insert|select|show|summarize|table|update|values|with)\b",
+    r"(?:\s|\(|--[^\n]*\n)*"
+    r"(?:(?:delete|describe|from|insert|select|show|summarize|table|update|values|with)"
+    r"|(?:create(?:\s+or\s+replace)?(?:\s+temp(?:orary)?)?|drop)\s+(?:table|view))\b",
     re.IGNORECASE,
 )
+#: Others that change something when they are planned, not when their result is read.
+_AT_ONCE: Final = re.compile(
+    r"\s*(?:alter|attach|begin|comment|commit|create|detach|drop|reset|rollback|set|use)\b", re.IGNORECASE
+)
+
+#: Numbers of all states: none comes twice.
+_states: Final = itertools.count()
 
 
-class DatabaseSettings:
-    """The settings of a database and of its cursors; read once, until a statement may change them.
+class Changes:
+    """Counts what may change the meaning of texts in a database and its cursors.
 
-    With `own`, all statements are known; otherwise somebody else may change settings at any time.
+    With `own`, all statements are known; otherwise somebody else may change something at any time.
     """
 
     def __init__(self, *, own: bool) -> None:
-        self._is_fixed = own
-        self._compares_bytes: bool | None = None
+        #: another number after each change; None if changes may go unnoticed
+        self.state = self._first = next(_states) if own else None
 
-    def runs(self, text: str) -> None:
-        """Called before a statement runs."""
-        # From then on, because it may only run when its result is read.
-        if _HARMLESS.match(text) is None:
-            self._is_fixed = False
+    @property
+    def are_none(self) -> bool:
+        """Whether the database is new, and nothing has changed since."""
+        return self.state is not None and self.state == self._first
 
-    def compares_bytes(self, connection: duckdb.DuckDBPyConnection) -> bool:
+    @contextmanager
+    def during(self, text: str) -> Iterator[None]:
+        """The statement `text` runs in this block."""
+        if _HARMLESS.match(text) is not None:
+            yield
+            return
+        if _AT_ONCE.match(text) is None:
+            self.state = None  # it may only run when its result is read
+        self._count()
+        try:
+            yield
+        finally:
+            self._count()  # others may have looked while it ran
+
+    def _count(self) -> None:
+        if self.state is not None:
+            self.state = next(_states)
+
+
+class Settings:
+    """The settings and functions of one connection; they are read again after `changes`."""
+
+    def __init__(self, connection: Callable[[], duckdb.DuckDBPyConnection], changes: Changes) -> None:
+        self._connection = connection
+        self._changes = changes
+        self._known: dict[object, tuple[int, Any]] = {}
+
+    def compares_bytes(self) -> bool:
         """Whether strings without a collation of their own are equal where their bytes are."""
-        found = self._compares_bytes if self._is_fixed else None
-        if found is None:
-            found = self._compares_bytes = compares_bytes(connection)
-        return found
+        return self._read(compares_bytes)
+
+    def nulls_are_last(self, descending: bool) -> bool:
+        """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
+        return _are_last(self._read(null_order), descending)
+
+    def replaces_aggregates(self) -> bool:
+        """Whether macros replace count, min or max."""
+        return not self._changes.are_none and self._read(replaces_aggregates)
+
+    def _read(self, find: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        state = self._changes.state
+        known = self._known.get(find)
+        if known is not None and known[0] == state:
+            value: T = known[1]
+            return value
+        value = find(self._connection())
+        if state is not None:
+            self._known[find] = state, value
+        return value
 
 
 def compares_bytes(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -46,7 +102,24 @@ def compares_bytes(connection: duckdb.DuckDBPyConnection) -> bool:
 
 def nulls_are_last(connection: duckdb.DuckDBPyConnection, descending: bool) -> bool:
     """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
+    return _are_last(null_order(connection), descending)
+
+
+def null_order(connection: duckdb.DuckDBPyConnection) -> str:
+    """Where nulls come in an ORDER BY, as DuckDB calls it."""
     rows = connection.sql("SELECT current_setting('default_null_order')").fetchall()
-    order = str(rows[0][0]).lower() if rows else ""
+    return str(rows[0][0]).lower() if rows else ""
+
+
+def _are_last(order: str, descending: bool) -> bool:
     by_order = "nulls_first_on_asc_last_on_desc" if descending else "nulls_last_on_asc_first_on_desc"
     return order in ("nulls_last", "last", by_order)
+
+
+def replaces_aggregates(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether macros replace count, min or max."""
+    try:  # binds only functions that are aggregates
+        connection.sql("SELECT count(*) FILTER (true), min(1) FILTER (true), max(1) FILTER (true)")
+    except duckdb.Error:
+        return True
+    return False
