@@ -71,23 +71,36 @@ class Runs:
     """The run that new scans belong to.
 
     With `side_by_side`, several statements may run at once, and each thread has its own run: such engines
-    start scans on the thread that runs the statement.
+    start scans on the thread that runs the statement, or in a block of `elsewhere`.
     """
 
     def __init__(self, side_by_side: bool = False) -> None:
         self._place: threading.local | SimpleNamespace = (
             threading.local() if side_by_side else SimpleNamespace()
         )
+        #: the run of threads without one of their own
+        self._elsewhere: StatementRun | None = None
+        self._alone = threading.Lock()
 
     @property
     def current(self) -> StatementRun | None:
         found: StatementRun | None = getattr(self._place, "run", None)
-        return found
+        return found or self._elsewhere
+
+    @contextmanager
+    def elsewhere(self, run: StatementRun) -> Iterator[None]:
+        """Scans that an engine starts on threads of its own in this block belong to `run`."""
+        with self._alone:
+            self._elsewhere = run
+            try:
+                yield
+            finally:
+                self._elsewhere = None
 
     @contextmanager
     def during(self, run: StatementRun) -> Iterator[None]:
         """Scans that start in this block belong to `run`."""
-        before = self.current
+        before = getattr(self._place, "run", None)
         self._place.run = run
         try:
             yield

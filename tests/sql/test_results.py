@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import subprocess
 import sys
 
+import datafusion
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -200,7 +202,12 @@ def test_the_user_interrupts(numbers, engine):
     found = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=60
     )
-    assert (found.returncode, found.stderr, found.stdout) == (0, "", "[(400000,)]\n")
+    assert found.stdout == "[(400000,)]\n"
+    if engine == "datafusion" and datafusion.__version__.startswith("53."):
+        # Its threads panic if they call Python when the interpreter has ended.
+        assert found.returncode in (0, -signal.SIGABRT)
+        return
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_conventional_names(connection):

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -166,6 +166,10 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
         return self._call(of_run, run.cancel)
 
+    def elsewhere(self, run: StatementRun) -> AbstractContextManager[None]:
+        """Streams that begin in the block belong to `run`: DataFusion 53 plans them on other threads."""
+        return self._runs.elsewhere(run)
+
     @contextmanager
     def running(self, run: StatementRun) -> Iterator[None]:
         """Scans that DataFusion plans in the block belong to `run`; its errors are converted to ours."""
@@ -290,7 +294,9 @@ class DataFusionQuery:
             return pa.schema([]), iter(())
         with self._engine.running(run):
             frame = self._engine.call(run, lambda: self._ready(planned))
-            return frame.schema(), self._batches(frame.execute_stream(), run)
+            with self._engine.elsewhere(run):
+                batches = frame.execute_stream()
+            return frame.schema(), self._batches(batches, run)
 
     def _batches(self, batches: Any, run: StatementRun) -> Iterator[pa.RecordBatch]:
         rows = iter(batches)
