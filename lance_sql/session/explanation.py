@@ -93,14 +93,13 @@ class Explanation:
             columns = f"{', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
             details.append(("columns", columns))
         if scan.numbered:
-            details.append(("numbered", f"{', '.join(scan.numbered)}: grouped by numbers instead of strings"))
+            details.append(
+                ("numbered", f"{', '.join(scan.numbered)}: compared as numbers instead of strings")
+            )
         details.append(("pushed", " AND ".join(scan.pushed) or "-"))
         details.append(("residual", " AND ".join(scan.residual) or "-"))
         for decision in scan.decisions:
             place = "pushed" if decision.pushed else f"left to {self.engine}"
-            details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
-        for decision in scan.narrowed:
-            place = "the scan drops rows first" if decision.pushed else f"left to {self.engine}"
             details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
         if scan.scanner is not None:
             details += _left_details(scan.scanner.look_ahead())

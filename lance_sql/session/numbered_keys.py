@@ -1,88 +1,125 @@
-"""Queries that group by strings of few values, over a table that has numbers in their place.
+"""Queries that only compare strings, over a table that also has numbers that stand for them.
 
-Each result row gets its string back: ``['A', 'N', 'R'][1 + number]``. The numbers ascend with the strings.
+They group by numbers and count these, and the rows of the result get their strings back.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lance_sql.session.wrapped_query import WrappedQuery
+import pyarrow as pa
+from lance_engine.owned import OwnedValues
+from lance_engine.scan.string_numbers import StringNumbers
+
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import PlannedQuery
+    from lance_sql.engines.base import Convert, PlannedQuery
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.text.grouped_keys import GroupedKeys
+    from lance_sql.text.grouped_keys import GroupedKeys, Uses
     from lance_sql.text.statement import Statement
 
 #: Fewer rows are grouped in the time that planning a query again takes.
-_LEAST_ROWS: Final = 500_000
-#: Number of texts of which the keys are kept.
+_LEAST_ROWS: Final = 100_000
+#: Number of texts over a dataset of which the keys are kept.
 _KEPT_TEXTS: Final = 32
-#: Tables of more fragments are not asked for the values of their columns: each is opened for it.
-_MOST_FRAGMENTS: Final = 256
+
+
+class NumberedColumn(NamedTuple):
+    """A column of strings, of whose numbers the table has a column `extra`, and what a query does with it."""
+
+    name: str
+    extra: str
+    numbers: StringNumbers
+    uses: Uses
 
 
 class NumberedKeys(NamedTuple):
-    """What a statement groups by that can be numbers, with the values that these stand for."""
+    """The columns of which a statement only compares values, and that have numbers."""
 
     original: str
     keys: GroupedKeys
-    numbered: tuple[tuple[str, tuple[str, ...]], ...]
+    columns: tuple[NumberedColumn, ...]
 
-    def text(self, table: str) -> str:
-        """The statement over another table, which is called as before."""
+    @property
+    def coded(self) -> tuple[tuple[str, str], ...]:
+        """The additional columns of the table, and those for whose strings they have numbers."""
+        return tuple((column.extra, column.name) for column in self.columns)
+
+    def text(self, table: str, names: Sequence[str]) -> str | None:
+        """The statement over another table, whose result has columns of these names; None if uncertain."""
         keys = self.keys
-        values = {name.lower(): (name, found) for name, found in self.numbered}
-        first, last = keys.place
-        replaced = [(first, last, table if keys.named else f"{table} AS {quote(keys.table)}")]
-        for column, begin, end, alias in keys.selected:
-            if column in values:
-                name, known = values[column]
-                listed = ", ".join("'" + value.replace("'", "''") + "'" for value in known)
-                written = self.original[begin:end]
-                named = "" if alias is not None else f" AS {quote(name)}"
-                replaced.append((begin, end, f"([{listed}]::VARCHAR[])[1 + {written}::INTEGER]{named}"))
+        if len(names) != len(keys.items):
+            return None
+        replaced = [(keys.table.start, keys.table.end, keys.table.instead(table))]
+        changed: set[int] = set()
+        for column in self.columns:
+            replaced += [(start, end, quote(column.extra)) for start, end in column.uses.places]
+            changed.update(column.uses.changed)
+        for position in changed:
+            item = keys.items[position]
+            if not item.is_named:
+                replaced.append((item.end, item.end, f" AS {quote(names[position])}"))
         pieces, place = [], 0
         for begin, end, new in sorted(replaced):
             pieces += [self.original[place:begin], new]
             place = end
         return "".join([*pieces, self.original[place:]])
 
+    def fits(self, numbered: PlannedQuery, plain: PlannedQuery) -> bool:
+        """Whether a query differs from the plain one only in having numbers in place of strings."""
+        ours, theirs = numbered.columns(), plain.columns()
+        if [name for name, _ in ours] != [name for name, _ in theirs]:
+            return False
+        shown = {position for column in self.columns for position in column.uses.shown}
+        return all(
+            mine == other if position not in shown else mine in _NUMBERS and other in _STRINGS
+            for position, ((_, mine), (_, other)) in enumerate(zip(ours, theirs, strict=True))
+        )
+
+
+#: The names that engines have for the types of numbers and strings.
+_NUMBERS: Final = ("INTEGER", "UTINYINT", "int32", "uint8")
+_STRINGS: Final = ("VARCHAR", "string", "large_string")
+
 
 class KnownKeys:
-    """What statements group by, kept for statements that run again over the same dataset."""
+    """The keys of statements, kept with the dataset for statements that run again."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[weakref.ref[DatasetVersion], NumberedKeys | None]] = {}
+        self._known: OwnedValues[DatasetVersion, dict[tuple[str, str], NumberedKeys | None]] = OwnedValues()
 
     def of(self, statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:
-        """What a statement over a table groups by, if numbers pay; None if not."""
+        """The keys of a statement over a table, if numbers pay; None if not."""
+        known = self._known.setdefault(dataset, {})
         place = statement.original, table
-        known = self._known.get(place)
-        if known is not None and known[0]() is dataset:
-            return known[1]
-        found = numbered_keys(statement, table, dataset)
-        if len(self._known) >= _KEPT_TEXTS:
-            self._known.clear()
-        self._known[place] = weakref.ref(dataset), found
-        return found
+        if place not in known:
+            if len(known) >= _KEPT_TEXTS:
+                known.clear()
+            known[place] = numbered_keys(statement, table, dataset)
+        return known[place]
+
+    def refuse(self, statement: Statement, table: str, dataset: DatasetVersion) -> None:
+        """The statement cannot be changed, although its text looked like it."""
+        self._known.setdefault(dataset, {})[statement.original, table] = None
 
 
-class NumberedQuery(WrappedQuery):
-    """A query that groups by numbers; if different strings are equal by then, `plain` runs instead."""
+class NumberedQuery:
+    """A query over numbers whose result has strings; if different strings are equal by then, `plain` runs."""
 
     def __init__(
-        self, numbered: PlannedQuery, plain: PlannedQuery, compares_bytes: Callable[[], bool]
+        self,
+        numbered: PlannedQuery,
+        plain: PlannedQuery,
+        keys: NumberedKeys,
+        compares_bytes: Callable[[], bool],
     ) -> None:
-        super().__init__(numbered)
         self._numbered = numbered
         self._plain = plain
+        self._keys = keys
         self._compares_bytes = compares_bytes
 
     @property
@@ -90,34 +127,102 @@ class NumberedQuery(WrappedQuery):
         return self._numbered.scans
 
     def columns(self) -> list[tuple[str, str]]:
-        return self._numbered.columns()
+        return self._plain.columns()
 
-    def prepare(self, run: StatementRun) -> None:
-        self._query = self._numbered if self._compares_bytes() else self._plain
+    def schema(self) -> pa.Schema:
+        return self._plain.schema()
+
+    def converters(self) -> Sequence[Convert | None]:
+        return self._plain.converters()
+
+    def to_table(self, run: StatementRun) -> pa.Table:
+        strings = self._strings()
+        if strings is None:
+            return self._plain.to_table(run)
+        table = self._numbered.to_table(run)
+        columns = list(table.columns)
+        for position, (numbers, kind) in strings.items():
+            found = [_as_strings(chunk, numbers, kind) for chunk in columns[position].chunks]
+            columns[position] = pa.chunked_array(found, kind)
+        return pa.Table.from_arrays(columns, schema=_with_strings(table.schema, strings))
+
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        strings = self._strings()
+        if strings is None:
+            return self._plain.stream(run)
+        schema, batches = self._numbered.stream(run)
+        schema = _with_strings(schema, strings)
+        return schema, _batches_with_strings(batches, schema, strings)
+
+    def _strings(self) -> _Strings | None:
+        """What the strings of the result are made of; None if the plain query has to run."""
+        if not self._compares_bytes():
+            return None
+        # A setting may have changed the type since.
+        kinds = self.schema().types
+        return {
+            position: (column.numbers, kinds[position])
+            for column in self._keys.columns
+            for position in column.uses.shown
+        }
+
+
+#: By the position of a column in the result, the numbers of its strings, and their type.
+_Strings = dict[int, tuple[StringNumbers, pa.DataType]]
+
+
+def _with_strings(schema: pa.Schema, strings: _Strings) -> pa.Schema:
+    for position, (_, kind) in strings.items():
+        schema = schema.set(position, schema.field(position).with_type(kind))
+    return schema
+
+
+def _batches_with_strings(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, strings: _Strings
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = list(batch.columns)
+        for position, (numbers, kind) in strings.items():
+            arrays[position] = _as_strings(arrays[position], numbers, kind)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as_strings(array: pa.Array, numbers: StringNumbers, kind: pa.DataType) -> pa.Array:
+    found = numbers.strings(array)
+    return found if found.type == kind else found.cast(kind)
 
 
 def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:
-    """What a statement over a table groups by, if numbers pay; None if not."""
-    words = [token.upper for token in statement.tokens]
-    if "GROUP" not in words or dataset.count_rows() < _LEAST_ROWS:
+    """The strings that a statement over a table only compares, if numbers pay; None if not."""
+    words = {token.upper for token in statement.tokens}
+    if words.isdisjoint(("GROUP", "DISTINCT")) or dataset.count_rows() < _LEAST_ROWS:
         return None
-    snapshot = dataset.snapshot
-    if not snapshot.is_local or len(snapshot.fragments) > _MOST_FRAGMENTS:
+    schema = dataset.storage_schema
+    names = {name.lower(): name for name in schema.names}
+    if len(names) < len(schema.names):
         return None
-    names = {name.lower(): name for name in dataset.storage_schema.names}
-    if len(names) < len(dataset.storage_schema.names):
-        return None
+    strings = [name for name, own in names.items() if _is_string(schema.field(own).type)]
     from lance_sql.text.grouped_keys import grouped_keys
 
-    keys = grouped_keys(statement.tokens, table, names)
-    if keys is None or len(keys.columns) < 2:  # one dictionary alone is grouped by its codes
+    keys = grouped_keys(statement.tokens, table, names, strings)
+    if keys is None:
         return None
-    from lance_engine.scan.numbered import MOST_VALUES, values_of
+    columns = []
+    for key, uses in keys.columns.items():
+        numbers = StringNumbers.of(dataset.snapshot, names[key])
+        # Numbers of strings that are all known ascend with these.
+        if numbers is not None and not (uses.orders and numbers.known is None):
+            columns.append(NumberedColumn(names[key], _unused(key, names), numbers, uses))
+    return NumberedKeys(statement.original, keys, tuple(columns)) if columns else None
 
-    coded = set(dataset.dictionary_columns(MOST_VALUES))
-    numbered = []
-    for key in dict.fromkeys(keys.only):
-        values = values_of(snapshot, names[key]) if names[key] in coded else None
-        if values and not any("\0" in value for value in values):
-            numbered.append((names[key], values))
-    return NumberedKeys(statement.original, keys, tuple(numbered)) if numbered else None
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _unused(key: str, names: Collection[str]) -> str:
+    """A name that no column has."""
+    name = f"number of {key}"
+    while name in names:
+        name += "_"
+    return name

@@ -17,9 +17,8 @@ from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
-from lance_sql.session.numbered_keys import KnownKeys
+from lance_sql.session.numbered_keys import KnownKeys, NumberedQuery
 from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import quote
 from lance_sql.text.used_fields import UsedFields, used_fields
 
 if TYPE_CHECKING:
@@ -69,29 +68,18 @@ class PartTables:
 
         Pass its tables to `release` when it cannot run any more.
         """
-        grouped = self._grouped(statement, bound, planned)
-        found = grouped or self._without_fields(statement, bound, planned)
+        found = self._with_numbers(statement, bound, planned, parameters)
         if found is None:
-            return None
-        text, names = found
-        try:
-            other = self._engine.query(text, parameters)
-        except LanceError:  # the statement needs the columns unchanged
-            return None
-        if other.columns() != planned().columns():
-            return None
-        for name in names:
-            self._users[name] = self._users.get(name, 0) + 1
-        if grouped is not None:
-            from lance_sql.session.numbered_keys import NumberedQuery
-
-            other = NumberedQuery(other, planned(), self._engine.compares_bytes)
-        return QueryOfParts(text, other, names)
+            found = self._without_fields(statement, bound, planned, parameters)
+        if found is not None:
+            for name in found.tables:
+                self._users[name] = self._users.get(name, 0) + 1
+        return found
 
     def _without_fields(
-        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
-    ) -> tuple[str, list[str]] | None:
-        """The text of a statement over tables without unused fields, and the names of these."""
+        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
+    ) -> QueryOfParts | None:
+        """The query over tables without unused fields."""
         datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
         if not datasets:
             return None
@@ -118,21 +106,38 @@ class PartTables:
             name: self._table(datasets[name], Parts(name, found), statement.system_columns)
             for name, found in parts.items()
         }
-        return _text(read.original, used, names), list(names.values())
+        text = _text(read.original, used, names)
+        query = self._planned(text, parameters)
+        if query is None or query.columns() != planned().columns():
+            return None
+        return QueryOfParts(text, query, list(names.values()))
 
-    def _grouped(
-        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery]
-    ) -> tuple[str, list[str]] | None:
-        """The same over a table with numbers in place of strings by which the statement groups."""
+    def _with_numbers(
+        self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
+    ) -> QueryOfParts | None:
+        """The query over a table with numbers for strings that it only compares, if that pays."""
         if len(bound.datasets) != 1 or not self._engine.capabilities.groups_by_numbers:
             return None
         read = statement if bound.text == statement.original else Statement(bound.text)
         ((name, dataset),) = bound.datasets.items()
-        found = self._known_keys.of(read, name, dataset)
-        if found is None or planned().scans != {name: 1} or not self._engine.compares_bytes():
+        keys = self._known_keys.of(read, name, dataset)
+        # Views and other names may hide which tables are scanned.
+        if keys is None or planned().scans != {name: 1} or not self._engine.compares_bytes():
             return None
-        table = self._table(dataset, Parts(name, numbered=found.numbered), statement.system_columns)
-        return found.text(quote(table)), [table]
+        table = self._table(dataset, Parts(name, coded=keys.coded), statement.system_columns)
+        text = keys.text(table, [name for name, _ in planned().columns()])
+        query = None if text is None else self._planned(text, parameters)
+        if text is None or query is None or not keys.fits(query, planned()):
+            self._known_keys.refuse(read, name, dataset)
+            return None
+        return QueryOfParts(text, NumberedQuery(query, planned(), keys, self._engine.compares_bytes), [table])
+
+    def _planned(self, text: str, parameters: Parameters) -> PlannedQuery | None:
+        """The query of a text over other tables, None if it needs the columns unchanged."""
+        try:
+            return self._engine.query(text, parameters)
+        except LanceError:
+            return None
 
     def release(self, names: list[str]) -> None:
         """Called when a query that scanned these tables is released."""
@@ -145,15 +150,17 @@ class PartTables:
         if known is not None:
             self._tables.move_to_end(key)
             return known[0]
-        self._forget_oldest()
+        self._forget(lambda key: key[0] != id(dataset) and key[1].of == parts.of, 0)
+        self._forget(lambda _: True, _KEPT_TABLES - 1)
         name = f"lance_parts_{next(_numbers)}"
         self._engine.register(name, dataset, system_columns, parts)
         self._tables[key] = name, dataset
         return name
 
-    def _forget_oldest(self) -> None:
-        unused = [key for key, (name, _) in self._tables.items() if not self._users.get(name)]
-        for key in unused[: max(0, len(unused) - _KEPT_TABLES + 1)]:
+    def _forget(self, chosen: Callable[[_Key], bool], kept: int) -> None:
+        """Forget the oldest of some tables that are not in use, but for so many."""
+        unused = [key for key, (name, _) in self._tables.items() if chosen(key) and not self._users.get(name)]
+        for key in unused[: max(0, len(unused) - kept)]:
             name, _ = self._tables.pop(key)
             self._users.pop(name, None)
             self._engine.unregister(name)
@@ -189,8 +196,6 @@ def _text(text: str, used: UsedFields, names: Mapping[str, str]) -> str:
     for place, name in sorted(
         (place, names[table]) for table, places in used.places.items() if table in names for place in places
     ):
-        written = place.written
-        alias = "" if place.is_named else f" AS {quote(written[1:-1]) if written[0] == chr(39) else written}"
-        pieces += [text[last : place.start], quote(name), alias]
+        pieces += [text[last : place.start], place.instead(name)]
         last = place.end
     return "".join([*pieces, text[last:]])

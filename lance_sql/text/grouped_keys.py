@@ -1,158 +1,308 @@
-"""Which columns a query over one table only groups by: what they stand for is needed once for each group.
+"""The columns of a query over one table of which it only has to know where values are equal.
 
-Only queries of a plain shape are understood: ``SELECT ... FROM t [WHERE ...] GROUP BY a, b [ORDER BY ...]
-[LIMIT ...]``, in which the columns are not used but as whole items.
+It groups by such columns, counts their distinct values, or selects distinct rows: numbers can stand for the
+values, which are needed once for each row of the result. Only queries of a plain shape are understood:
+``SELECT [DISTINCT] ... FROM t [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT ...]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lance_sql.text.statement import is_alias
-from lance_sql.text.tokens import Token, arguments, table_positions
+from lance_sql.text.tokens import Token, arguments
+from lance_sql.text.used_fields import WITH_FROM, TablePlace, selects_by_name
 
-#: Words of queries that are more than one plain SELECT.
+#: Words of queries that are more than one plain SELECT, and others that use columns without naming them.
 _OTHERS: Final = frozenset(
     {
-        "ALL", "AT", "COLUMNS", "CUBE", "DISTINCT", "EXCEPT", "FETCH", "GROUPING", "HAVING", "INTERSECT",
-        "INTO", "JOIN", "NATURAL", "OVER", "PIVOT", "QUALIFY", "ROLLUP", "SAMPLE", "SETS", "TABLESAMPLE",
-        "UNION", "UNPIVOT", "USING", "VALUES", "WINDOW", "WITH",
+        "#", "ANTI", "ASOF", "AT", "COLLATE", "COLUMNS", "CROSS", "CUBE", "DESCRIBE", "EXCEPT", "FETCH",
+        "GROUPING", "INTERSECT", "INTO", "JOIN", "NATURAL", "OVER", "PIVOT", "POSITIONAL", "QUALIFY",
+        "ROLLUP", "SAMPLE", "SEMI", "SETS", "SHOW", "SUMMARIZE", "TABLE", "TABLESAMPLE", "UNION", "UNNEST",
+        "UNPIVOT", "USING", "VALUES", "WINDOW", "WITH",
     }
 )  # fmt: skip
-_ONCE: Final = ("SELECT", "GROUP")
+_CLAUSES: Final = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 #: What may follow a column in ORDER BY.
 _ORDERS: Final = (
     [], ["ASC"], ["DESC"],
     *([*order, "NULLS", place] for order in ([], ["ASC"], ["DESC"]) for place in ("FIRST", "LAST")),
 )  # fmt: skip
+_NAMES: Final = ("word", "quoted")
 
 
-class Selected(NamedTuple):
-    """A column among what is selected: its characters in the text, and the name that the text gives it."""
+class Item(NamedTuple):
+    """An item of the SELECT list: where its characters end, and whether the text names it."""
 
-    column: str
-    start: int
     end: int
-    alias: str | None
+    is_named: bool
+
+
+class Uses(NamedTuple):
+    """What a query does with a column of which it only compares values.
+
+    `places` are its mentions by characters, which may be replaced, `counted` whether one is in a COUNT
+    DISTINCT. `shown` are the items of the SELECT list that are the column itself, and `changed` those that
+    mention it. `orders`: rows are in the order of its values.
+    """
+
+    places: tuple[tuple[int, int], ...]
+    shown: tuple[int, ...]
+    changed: tuple[int, ...]
+    counted: bool
+    orders: bool
 
 
 class GroupedKeys(NamedTuple):
-    """The columns of `table` by which a query groups, with nothing else made of those in `only`.
+    """A query over `table` that only compares values of some columns, by lower-case name.
 
-    `place` is that of the table by characters, `named` whether a name of its own follows.
+    `keys` is the number of items in GROUP BY, or those of SELECT DISTINCT; 0 for one group of all rows.
     """
 
-    table: str
-    place: tuple[int, int]
-    named: bool
-    columns: tuple[str, ...]
-    only: tuple[str, ...]
-    selected: tuple[Selected, ...]
+    table: TablePlace
+    items: tuple[Item, ...]
+    columns: dict[str, Uses]
+    keys: int
 
 
-def grouped_keys(tokens: list[Token], table: str, columns: Collection[str]) -> GroupedKeys | None:
-    """What a query over a table with such lower-case columns groups by; None if it is of another shape."""
+def grouped_keys(
+    tokens: Sequence[Token], table: str, columns: Collection[str], wanted: Collection[str]
+) -> GroupedKeys | None:
+    """What a query over a table with such `columns`, by lower-case name, does with those `wanted`.
+
+    None if it is of another shape, or if it has to know the values of each of them.
+    """
+    tokens = list(tokens)
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
     words = [token.upper for token in tokens]
-    if words[:1] != ["SELECT"] or not _OTHERS.isdisjoint(words) or any(words.count(w) != 1 for w in _ONCE):
-        return None
-    tables = table_positions(tokens)
-    if len(tables) != 1:
+    if words[:1] != ["SELECT"] or words.count("SELECT") != 1 or not _OTHERS.isdisjoint(words):
         return None
     clauses = _clauses(tokens, words)
-    place = next(iter(tables))
-    if clauses is None or place != clauses["FROM"] + 1 or tokens[place].value != table:
+    if clauses is None or not selects_by_name(tokens, words):
         return None
-    if tokens[place].kind not in ("word", "quoted", "string"):
+    source = _source(clauses["FROM"], table)
+    if source is None:
         return None
-    alias = place + 1
-    if words[alias : alias + 1] == ["AS"]:
-        alias += 1
-    named = alias < len(tokens) and is_alias(tokens[alias])
-    end = min(position for word, position in clauses.items() if word not in ("SELECT", "FROM"))
-    if end != (alias + 1 if named else place + 1):
-        return None
-    qualifier = tokens[alias].value.lower() if named else table.lower()
-    return _keys(tokens, clauses, (table, place, named), qualifier, columns)
+    place, qualifiers = source
+    return _Query(clauses, place, qualifiers, columns).found(wanted)
 
 
-def _clauses(tokens: list[Token], words: list[str]) -> dict[str, int] | None:
-    """Where the clauses of a SELECT begin, in their order; None if there are others."""
-    found: dict[str, int] = {}
-    depth = 0
+def _clauses(tokens: list[Token], words: list[str]) -> dict[str, list[Token]] | None:
+    """The tokens of each clause of a SELECT; None if there are others, or a query within it."""
+    starts: dict[str, int] = {}
+    brackets: list[str] = []  # the word before each open bracket
     for position, token in enumerate(tokens):
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
         word = words[position]
-        if depth or word not in ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET"):
+        if token.text in ("(", "[", "{"):
+            brackets.append(words[position - 1])
+        elif token.text in (")", "]", "}"):
+            brackets = brackets[:-1]
+        elif word == "FROM" and words[position - 1] == "DISTINCT":  # IS DISTINCT FROM a value
             continue
-        if word in found:
+        elif word == "FROM" and brackets:
+            if brackets[-1] not in WITH_FROM:
+                return None
+        elif word in _CLAUSES and not brackets:
+            if word in ("GROUP", "ORDER") and words[position + 1 : position + 2] != ["BY"]:
+                if words[position - 1] == "WITHIN":
+                    continue
+                return None
+            if word in starts:
+                return None
+            starts[word] = position
+    if list(starts) != [word for word in _CLAUSES if word in starts] or "FROM" not in starts:
+        return None
+    ends = [*list(starts.values())[1:], len(tokens)]
+    skipped = {"GROUP": 2, "ORDER": 2}
+    return {
+        word: tokens[start + skipped.get(word, 1) : end]
+        for (word, start), end in zip(starts.items(), ends, strict=True)
+    }
+
+
+def _source(tokens: list[Token], table: str) -> tuple[TablePlace, set[str]] | None:
+    """The place of the only table, and the lower-case names that it has in the query."""
+    if not tokens or tokens[0].kind not in ("word", "quoted", "string") or tokens[0].value != table:
+        return None
+    first, *behind = tokens
+    if behind and behind[0].upper == "AS":
+        behind = behind[1:]
+        if not behind:
             return None
-        found[word] = position
-    order = ["SELECT", "FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET"]
-    expected = [word for word in order if word in found]
-    if list(found) != expected or not {"SELECT", "FROM", "GROUP"} <= found.keys():
+    if len(behind) > 1 or (behind and not is_alias(behind[0])):
         return None
-    for word in {"GROUP", "ORDER"} & found.keys():
-        if words[found[word] + 1 : found[word] + 2] != ["BY"]:
+    place = TablePlace(first.start, first.end, first.text, bool(behind))
+    return place, {token.value.lower() for token in [first, *behind]}
+
+
+class _Query:
+    """The clauses of a query, and what it does with the columns of its table."""
+
+    def __init__(
+        self,
+        clauses: dict[str, list[Token]],
+        place: TablePlace,
+        qualifiers: set[str],
+        columns: Collection[str],
+    ) -> None:
+        self._clauses = clauses
+        self._place = place
+        self._qualifiers = qualifiers
+        self._columns = columns
+        selected = clauses["SELECT"]
+        self._is_distinct = bool(selected) and selected[0].upper == "DISTINCT"
+        self._selected = arguments(selected[1:] if self._is_distinct else selected)
+        self._grouped = arguments(clauses["GROUP"]) if "GROUP" in clauses else []
+        self._ordered = arguments(clauses["ORDER"]) if "ORDER" in clauses else []
+
+    def found(self, wanted: Collection[str]) -> GroupedKeys | None:
+        every = [token for clause in self._clauses.values() for token in clause]
+        alls = sum(token.upper == "ALL" for token in every)
+        groups_by_all = [[token.upper for token in item] for item in self._grouped] == [["ALL"]]
+        if alls != groups_by_all or not all(self._selected):
             return None
-    return found
+        if self._is_distinct and self._selected[0][0].upper == "ON":
+            return None
+        if self._uses_rows() or any(map(_may_be_a_position, self._ordered)):
+            return None
+        mentioned = {token.value.lower() for token in every}
+        found = {column: self._uses(column) for column in wanted if column in mentioned}
+        uses = {column: use for column, use in found.items() if use is not None}
+        keys = len(self._selected) if self._is_distinct or groups_by_all else len(self._grouped)
+        items = tuple(Item(item[-1].end, _is_named(item)) for item in self._selected)
+        return GroupedKeys(self._place, items, uses, keys) if uses else None
+
+    def _uses_rows(self) -> bool:
+        """Whether the query may use whole rows, under the name of the table."""
+        rows = self._qualifiers.difference(self._columns)
+        for word, clause in self._clauses.items():
+            for position, token in enumerate(clause):
+                behind = clause[position + 1].text if position + 1 < len(clause) else ""
+                named = token.kind in _NAMES and token.value.lower() in rows
+                if named and word != "FROM" and behind != ".":
+                    return True
+        return False
+
+    def _uses(self, column: str) -> Uses | None:
+        """What the query does with a column; None if more than comparing values."""
+        if column in self._qualifiers:
+            return None
+        places: list[tuple[int, int]] = []
+        shown: list[int] = []
+        names = {column}
+        understood: set[int] = set()
+
+        def mention(tokens: list[Token]) -> None:
+            places.append((tokens[0].start, tokens[-1].end))
+            understood.add(tokens[-1].start)
+
+        for number, item in enumerate(self._selected):
+            found, behind = self._column(item, column)
+            if not found or not (not behind or _is_alias(behind)):
+                continue
+            shown.append(number)
+            mention(found)
+            if behind:
+                names.add(behind[-1].value.lower())
+                understood.add(behind[-1].start)
+        counts = list(self._counts(column))
+        for found in counts:
+            mention(found)
+        if not (self._grouped or counts or (self._is_distinct and shown)):
+            return None
+        # A name in GROUP BY is that of a column, if the table has it, and in ORDER BY that of an item.
+        if any(name in self._columns or name in self._qualifiers for name in names - {column}):
+            return None
+        for item in self._grouped:
+            found, behind = self._column(item, column)
+            if found and not behind:
+                mention(found)
+            elif len(item) == 1 and item[0].kind in _NAMES and item[0].value.lower() in names:
+                understood.add(item[0].start)
+        orders = False
+        for item in map(_ordering_key, self._ordered):
+            found, behind = self._column(item, column)
+            if found and not behind:
+                mention(found)
+            elif len(item) == 1 and item[0].kind in _NAMES and item[0].value.lower() in names:
+                understood.add(item[0].start)
+            elif not (_is_position(item) and int(item[0].text) - 1 in shown):
+                continue
+            orders = True
+        if any(token.start not in understood for token in self._called(column, names)):
+            return None
+        changed = tuple(
+            number
+            for number, item in enumerate(self._selected)
+            if any(item[0].start <= start <= item[-1].start for start, _ in places)
+        )
+        return Uses(tuple(sorted(places)), tuple(shown), changed, bool(counts), orders)
+
+    def _column(self, item: list[Token], column: str) -> tuple[list[Token], list[Token]]:
+        """The tokens of a column at the beginning of an item, and those behind it; nothing without it."""
+        begin = 0
+        if len(item) > 2 and item[1].text == "." and item[0].kind in _NAMES:
+            begin = 2 * (item[0].value.lower() in self._qualifiers)
+        if item and item[begin].kind in _NAMES and item[begin].value.lower() == column:
+            return item[: begin + 1], item[begin + 1 :]
+        return [], item
+
+    def _counts(self, column: str) -> Iterator[list[Token]]:
+        """The mentions of a column in ``count(DISTINCT column)``."""
+        for word in ("SELECT", "HAVING", "ORDER"):
+            clause = self._clauses.get(word, [])
+            words = [token.upper for token in clause]
+            for position in range(len(words)):
+                if words[position : position + 3] != ["COUNT", "(", "DISTINCT"]:
+                    continue
+                if position and words[position - 1] == ".":
+                    continue
+                found, behind = self._column(clause[position + 3 :], column)
+                if found and behind and behind[0].text == ")":
+                    yield found
+
+    def _called(self, column: str, names: Collection[str]) -> Iterator[Token]:
+        """The tokens that may refer to a column, or to an item with one of these names."""
+        for word, clause in self._clauses.items():
+            if word == "FROM":
+                continue
+            # In a condition, a name is that of a column if the table has it, and conditions keep theirs.
+            called = {*names} - {column} if word == "WHERE" else names
+            kinds = _NAMES if word == "WHERE" else (*_NAMES, "string")
+            yield from (token for token in clause if token.kind in kinds and token.value.lower() in called)
 
 
-def _keys(
-    tokens: list[Token],
-    clauses: dict[str, int],
-    source: tuple[str, int, bool],
-    qualifier: str,
-    columns: Collection[str],
-) -> GroupedKeys | None:
-    table, place, named = source
-    starts = sorted(clauses.values())
+def _is_alias(behind: list[Token]) -> bool:
+    """Whether tokens behind a column only give it a name."""
+    if len(behind) == 2:
+        return behind[0].upper == "AS" and behind[1].kind in _NAMES
+    return len(behind) == 1 and is_alias(behind[0])
 
-    def items(word: str, skipped: int) -> list[list[Token]]:
-        begin = clauses[word]
-        end = next((start for start in starts if start > begin), len(tokens))
-        return arguments([token for token in tokens[begin + skipped : end] if token.text != ";"])
 
-    def column(item: list[Token]) -> tuple[str, list[Token]] | None:
-        """A column at the beginning of an item, and what follows."""
-        if len(item) > 2 and item[1].text == "." and item[0].value.lower() == qualifier:
-            item = item[2:]
-        if item and item[0].kind in ("word", "quoted") and item[0].value.lower() in columns:
-            return item[0].value.lower(), item[1:]
-        return None
+def _is_named(item: list[Token]) -> bool:
+    """Whether an item seems to have a name; engines say what its name is then."""
+    if len(item) < 2 or item[-1].kind not in (*_NAMES, "string"):
+        return False
+    before = item[-2]
+    return before.upper == "AS" or before.text == ")" or before.kind in _NAMES
 
-    groups = [column(item) for item in items("GROUP", 2)]
-    if not all(group is not None and not group[1] for group in groups):
-        return None
-    keys = tuple(group[0] for group in groups if group is not None)
-    expected = dict.fromkeys(keys, 0)
-    for key in keys:
-        expected[key] += 1
-    selected, shown = [], set()
-    for item in items("SELECT", 1):
-        found = column(item)
-        if found is None or found[0] not in keys:
-            continue
-        key, rest = found
-        if rest[:1] and rest[0].upper == "AS":
-            rest = rest[1:]
-        if len(rest) > 1 or (rest and not is_alias(rest[0])):
-            continue
-        alias = rest[0].value if rest else None
-        last = item[-1] if not rest else item[len(item) - len(rest) - 1 - (item[-2].upper == "AS")]
-        selected.append(Selected(key, item[0].start, last.end, alias))
-        expected[key] += 1 + (alias is not None and alias.lower() == key)
-        if alias is None or alias.lower() == key:
-            shown.add(key)
-    if "ORDER" in clauses:
-        for item in items("ORDER", 2):
-            name = item[0].value.lower() if item and item[0].kind in ("word", "quoted") else ""
-            if name in shown and [token.upper for token in item[1:]] in _ORDERS:
-                expected[name] += 1
-    only = tuple(
-        key
-        for key in keys
-        if sum(token.kind in ("word", "quoted") and token.value.lower() == key for token in tokens)
-        == expected[key]
-    )
-    return GroupedKeys(table, (tokens[place].start, tokens[place].end), named, keys, only, tuple(selected))
+
+def _ordering_key(item: list[Token]) -> list[Token]:
+    """An item of ORDER BY without its direction."""
+    for length in (3, 2, 1):
+        if len(item) > length and [token.upper for token in item[-length:]] in _ORDERS:
+            return item[:-length]
+    return item
+
+
+def _is_position(item: list[Token]) -> bool:
+    """Whether an item of ORDER BY is the position of an item of the SELECT list."""
+    return len(item) == 1 and item[0].kind == "number" and item[0].text.isdecimal()
+
+
+def _may_be_a_position(item: list[Token]) -> bool:
+    """Whether an item of ORDER BY may be a position that is written in another way."""
+    key = _ordering_key(item)
+    return not _is_position(key) and not any(token.kind in _NAMES for token in key)

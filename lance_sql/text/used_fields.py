@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from lance_sql.text.statement import is_alias
-from lance_sql.text.tokens import Token, table_positions
+from lance_sql.text.tokens import Token, quote, table_positions
 
 #: The path from a column to a field.
 Path = tuple[str, ...]
@@ -23,7 +23,7 @@ _OTHERS: Final = frozenset(
     }
 )  # fmt: skip
 #: Functions whose arguments may contain FROM.
-_WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
+WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
 #: Tokens around ``*`` where it is not a multiplication.
 _BEFORE_STAR: Final = frozenset({"(", ",", ".", "ALL", "BY", "DISTINCT", "SELECT"})
 _BEHIND_STAR: Final = frozenset(
@@ -41,6 +41,14 @@ class TablePlace(NamedTuple):
     end: int
     written: str
     is_named: bool
+
+    def instead(self, table: str) -> str:
+        """The text for another table at this place, which is called as before."""
+        if self.is_named:
+            return quote(table)
+        return (
+            f"{quote(table)} AS {quote(self.written[1:-1]) if self.written[0] == chr(39) else self.written}"
+        )
 
 
 class UsedFields(NamedTuple):
@@ -62,7 +70,7 @@ def used_fields(tokens: list[Token], tables: Collection[str], columns: Collectio
     mentioned = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
     if words[:1] not in (["SELECT"], ["WITH"]) or mentioned.isdisjoint(columns):
         return None
-    if not _OTHERS.isdisjoint(words) or "#" in words or not _selects_by_name(tokens, words):
+    if not _OTHERS.isdisjoint(words) or "#" in words or not selects_by_name(tokens, words):
         return None
     places: dict[str, list[TablePlace]] = {}
     names: set[int] = set()
@@ -133,13 +141,13 @@ def _is(tokens: list[Token], position: int, text: str) -> bool:
     return position < len(tokens) and tokens[position].text == text
 
 
-def _selects_by_name(tokens: list[Token], words: list[str]) -> bool:
+def selects_by_name(tokens: list[Token], words: list[str]) -> bool:
     """Whether all selected columns are named: without ``*``, and with a SELECT for each FROM."""
     selecting = [False]  # for each open bracket: whether a FROM may come
     for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
         before = words[position - 1] if position else ""
         if token.text in ("(", "[", "{"):
-            selecting.append(before in _WITH_FROM)
+            selecting.append(before in WITH_FROM)
         elif token.text in (")", "]", "}"):
             selecting = selecting[:-1] or [False]
         elif word == "SELECT":

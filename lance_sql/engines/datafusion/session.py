@@ -114,9 +114,6 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def state(self) -> object | None:
         return None  # contexts of others have no sign of it
 
-    def functions_are_standard(self) -> bool:
-        return True  # LIKE is an operator; conditions for scans use no functions here
-
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

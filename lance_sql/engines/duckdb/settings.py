@@ -82,13 +82,6 @@ class Settings:
         """Whether macros replace count, min or max."""
         return not self._changes.are_none and self._read(replaces_aggregates)
 
-    def functions_are_standard(self) -> bool:
-        """Whether LIKE and the functions for parts of strings certainly have their usual meaning."""
-        if self._changes.are_none:
-            return True
-        # DuckDB lists its functions in the time of a query, which only pays if it is not done each time.
-        return self._changes.state is not None and self._read(functions_are_standard)
-
     def _read(self, find: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         state = self._changes.state
         known = self._known.get(find)
@@ -130,12 +123,3 @@ def replaces_aggregates(connection: duckdb.DuckDBPyConnection) -> bool:
     except duckdb.Error:
         return True
     return False
-
-
-def functions_are_standard(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether no macro or function of Python replaces LIKE or a function for parts of strings."""
-    rows = connection.sql(
-        "SELECT 1 FROM duckdb_functions() WHERE NOT internal AND lower(function_name) IN ('~~', '!~~', "
-        "'like_escape', 'not_like_escape', 'contains', 'ends_with', 'prefix', 'starts_with', 'suffix')"
-    ).fetchall()
-    return not rows
