@@ -43,7 +43,8 @@ class Field:
     """One node of the schema tree.
 
     `id` is unique in the schema and does not change when a field is renamed; `parent_id` is -1 at the top
-    level. `uninterpreted` keeps the serialized parts of the stored message that are not used here.
+    level. `uninterpreted` keeps the serialized parts of the stored message that are not used here. `members`
+    are the paths to what a scan reads of JSON objects; everything without any.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Field:
     children: tuple[Field, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     uninterpreted: bytes = field(default=b"", repr=False, compare=False)
+    members: tuple[tuple[str, ...], ...] = ()
 
     @property
     def arrow_type(self) -> pa.DataType:

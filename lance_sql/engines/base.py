@@ -133,7 +133,7 @@ class Engine(Protocol):
     ) -> None:
         """Register `dataset` as `name`, replacing any previous registration.
 
-        `parts` replace whole structs.
+        `parts` replace whole columns.
         """
 
     def unregister(self, name: str) -> None:
@@ -163,6 +163,9 @@ class Engine(Protocol):
     @property
     def state(self) -> object | None:
         """Another value after each change of settings and functions; None if changes may go unnoticed."""
+
+    def functions_are_standard(self) -> bool:
+        """Whether functions that sessions replace certainly have their usual meaning."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

@@ -43,8 +43,8 @@ _ROWS_PER_ENTRY = 4
 class Parts(NamedTuple):
     """What replaces columns of the table that statements call `of`.
 
-    `structs` lack some of their fields. Of the columns `numbered`, which are strings, come the places of the
-    values in a list of all.
+    `columns` lack some of their fields or members. Of the columns `numbered`, which are strings, come the
+    places of the values in a list of all.
 
     `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
     strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
@@ -53,7 +53,7 @@ class Parts(NamedTuple):
     """
 
     of: str
-    structs: tuple[Field, ...] = ()
+    columns: tuple[Field, ...] = ()
     numbered: tuple[tuple[str, tuple[str, ...]], ...] = ()
     coded: tuple[tuple[str, str], ...] = ()
     mapped: tuple[tuple[str, str, Callable[[pa.Array], pa.Array], pa.DataType | StringNumbers], ...] = ()
@@ -105,7 +105,7 @@ class EngineTable:
     one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
     entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
     `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
-    sign. `parts` replace whole structs, and add columns.
+    sign. `parts` replace whole columns, and add others.
     """
 
     def __init__(
@@ -131,8 +131,8 @@ class EngineTable:
         self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
-        #: structs without some of their fields, by name
-        self.parts = {part.name: part for part in parts.structs} if parts is not None else {}
+        #: columns without some of their fields or members, by name
+        self.parts = {part.name: part for part in parts.columns} if parts is not None else {}
         own = pa.schema(
             [self.parts[field.name].to_arrow() if field.name in self.parts else field for field in own],
             metadata=own.metadata,

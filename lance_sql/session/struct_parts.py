@@ -1,14 +1,16 @@
-"""Queries that use a few fields of a struct, over a table without the others.
+"""Queries that use a few fields of a struct or members of JSON documents, over a table without the others.
 
 Engines read whole columns. So if the text of a query uses only some fields of a struct, the engine gets the
-same dataset under another name, with just these fields in the struct: the others are never read.
+same dataset under another name, with just these fields in the struct: the others are never read. Likewise,
+JSON documents come with just the members that a query uses: the others need not become text and be parsed.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,8 +20,9 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
 from lance_sql.session.numbered_keys import KnownKeys, NumberedQuery
+from lance_sql.text.json_members import member_path
 from lance_sql.text.statement import Statement
-from lance_sql.text.used_fields import UsedFields, used_fields
+from lance_sql.text.used_fields import FindPath, UsedFields, field_path, used_fields
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Smaller savings are not worth planning a query again.
 _LEAST_BYTES: Final = 256 << 10
+#: What is usually saved of a JSON document.
+_DOCUMENT_BYTES: Final = 64
 #: Number of unused tables that are kept for later statements.
 _KEPT_TABLES: Final = 8
 
@@ -39,7 +44,7 @@ _Key = tuple[int, Parts, tuple[str, ...]]
 
 
 class QueryOfParts(NamedTuple):
-    """A text over tables with partial structs, as a query, and the names of these tables."""
+    """A text over tables with partial columns, as a query, and the names of these tables."""
 
     text: str
     query: PlannedQuery
@@ -47,7 +52,7 @@ class QueryOfParts(NamedTuple):
 
 
 class PartTables:
-    """Tables of a session with partial structs, which are shared by queries that use the same fields."""
+    """Tables of a session with partial columns, which are shared by queries that use the same parts."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -79,17 +84,12 @@ class PartTables:
     def _without_fields(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
     ) -> QueryOfParts | None:
-        """The query over tables without unused fields."""
-        datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_structs(dataset)}
+        """The query over tables without unused parts."""
+        datasets = {name: dataset for name, dataset in bound.datasets.items() if _has_parts(dataset)}
         if not datasets:
             return None
         read = statement if bound.text == statement.original else Statement(bound.text)
-        columns = {
-            field.name.lower()
-            for dataset in datasets.values()
-            for field in dataset.snapshot.schema.fields
-            if field.logical_type == "struct"
-        }
+        columns = self._columns_with_parts(datasets.values())
         used = used_fields(read.tokens, datasets, columns)
         if used is None:
             return None
@@ -111,6 +111,21 @@ class PartTables:
         if query is None or query.columns() != planned().columns():
             return None
         return QueryOfParts(text, query, list(names.values()))
+
+    def _columns_with_parts(self, datasets: Iterable[DatasetVersion]) -> dict[str, FindPath]:
+        """How to find what a text uses of the columns that have parts, by lower-case name."""
+        kinds: dict[str, set[str]] = {}
+        for dataset in datasets:
+            for field in dataset.snapshot.schema.fields:
+                kinds.setdefault(field.name.lower(), set()).add(field.logical_type)
+        members = partial(member_path, functions=self._engine.functions_are_standard())
+        finders: dict[str, FindPath] = {"struct": field_path, "json": members}
+        return {
+            name: finders[kind]
+            for name, found in kinds.items()
+            if len(with_parts := found & finders.keys()) == 1
+            for kind in with_parts
+        }
 
     def _with_numbers(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
@@ -166,12 +181,12 @@ class PartTables:
             self._engine.unregister(name)
 
 
-def _has_structs(dataset: DatasetVersion) -> bool:
-    return any(field.logical_type == "struct" for field in dataset.snapshot.schema.fields)
+def _has_parts(dataset: DatasetVersion) -> bool:
+    return any(field.logical_type in ("struct", "json") for field in dataset.snapshot.schema.fields)
 
 
 def _parts(dataset: DatasetVersion, used: UsedFields) -> tuple[Field, ...]:
-    """Structs without their unused fields, if that saves anything."""
+    """Columns without their unused parts, if that saves anything."""
     return tuple(_saving(dataset, used))
 
 
@@ -179,10 +194,15 @@ def _saving(dataset: DatasetVersion, used: UsedFields) -> Iterator[Field]:
     names = [field.name.lower() for field in dataset.snapshot.schema.fields]
     for field in dataset.snapshot.schema.fields:
         paths = used.paths.get(field.name.lower())
-        if field.logical_type != "struct" or paths is None or names.count(field.name.lower()) > 1:
+        if paths is None or names.count(field.name.lower()) > 1:
+            continue
+        if field.logical_type not in ("struct", "json"):
             continue
         part = with_fields(field, paths)
-        if part is not None and dataset.count_rows() * (_width(field) - _width(part)) >= _LEAST_BYTES:
+        if part is None:
+            continue
+        saved = _DOCUMENT_BYTES if field.is_json else _width(field) - _width(part)
+        if dataset.count_rows() * saved >= _LEAST_BYTES:
             yield part
 
 

@@ -1,4 +1,6 @@
-"""The struct fields that a query uses, based on its tokens: ``SELECT st.a FROM t`` only needs ``st.a``.
+"""The parts of columns that a query uses, based on its tokens: ``SELECT st.a FROM t`` only needs ``st.a``.
+
+Of structs these are fields, of JSON documents members.
 
 Every use of a name that is not clearly a field counts as a use of the whole column, and nothing is reported
 if columns may be used without being named. So a misread word only reduces the savings.
@@ -6,14 +8,16 @@ if columns may be used without being named. So a misread word only reduces the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lance_sql.text.statement import is_alias
 from lance_sql.text.tokens import Token, quote, table_positions
 
-#: The path from a column to a field.
+#: The path from a column to a field or member.
 Path = tuple[str, ...]
+#: The path that a query uses where it names a column; empty if it may use all of the column.
+FindPath = Callable[[list[Token], int], Path]
 
 #: Keywords that use columns without naming them, or start something other than a query.
 _OTHERS: Final = frozenset(
@@ -52,7 +56,7 @@ class TablePlace(NamedTuple):
 
 
 class UsedFields(NamedTuple):
-    """`paths` in columns of which only fields are used, by lower-case name.
+    """`paths` in columns of which only parts are used, by lower-case name.
 
     `places` are the positions of the tables, by name.
     """
@@ -61,14 +65,16 @@ class UsedFields(NamedTuple):
     places: dict[str, list[TablePlace]]
 
 
-def used_fields(tokens: list[Token], tables: Collection[str], columns: Collection[str]) -> UsedFields | None:
-    """The parts of `columns` (lower-case names) of `tables` that a query uses.
+def used_fields(
+    tokens: list[Token], tables: Collection[str], columns: Mapping[str, FindPath]
+) -> UsedFields | None:
+    """The parts of `columns` (by lower-case names) of `tables` that a query uses.
 
-    None if this is uncertain, and if it uses no fields.
+    None if this is uncertain, and if it uses no parts.
     """
     words = [token.upper for token in tokens]
     mentioned = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
-    if words[:1] not in (["SELECT"], ["WITH"]) or mentioned.isdisjoint(columns):
+    if words[:1] not in (["SELECT"], ["WITH"]) or mentioned.isdisjoint(columns.keys()):
         return None
     if not _OTHERS.isdisjoint(words) or "#" in words or not selects_by_name(tokens, words):
         return None
@@ -89,7 +95,7 @@ def used_fields(tokens: list[Token], tables: Collection[str], columns: Collectio
         places.setdefault(token.value, []).append(
             TablePlace(token.start, token.end, token.text, alias is not None)
         )
-    paths = _paths(tokens, names, meant, frozenset(columns))
+    paths = _paths(tokens, names, meant, columns)
     return UsedFields(paths, places) if paths and places else None
 
 
@@ -102,9 +108,9 @@ def _alias(tokens: list[Token], position: int) -> int | None:
 
 
 def _paths(
-    tokens: list[Token], names: Collection[int], tables: Collection[str], columns: Collection[str]
+    tokens: list[Token], names: Collection[int], tables: Collection[str], columns: Mapping[str, FindPath]
 ) -> dict[str, frozenset[Path]]:
-    """The used fields of `columns`; nothing if a row of a table may be used as a value."""
+    """The used parts of `columns`; nothing if a row of a table may be used as a value."""
     found: dict[str, set[Path]] = {}
     whole: set[str] = set()
     for position, token in enumerate(tokens):
@@ -114,12 +120,17 @@ def _paths(
         if name in tables and not _is(tokens, position + 1, "."):
             return {}
         if name in columns:
-            path = tuple(_path(tokens, position + 1))
+            path = columns[name](tokens, position)
             if path:
                 found.setdefault(name, set()).add(path)
             else:
                 whole.add(name)
     return {name: frozenset(paths) for name, paths in found.items() if name not in whole}
+
+
+def field_path(tokens: list[Token], position: int) -> Path:
+    """The path to the field that is used of a struct."""
+    return tuple(_path(tokens, position + 1))
 
 
 def _path(tokens: list[Token], position: int) -> Iterator[str]:

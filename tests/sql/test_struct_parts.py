@@ -16,7 +16,7 @@ import pytest
 import lance_sql
 from lance_sql.session import struct_parts
 from lance_sql.text.tokens import tokenize
-from lance_sql.text.used_fields import used_fields
+from lance_sql.text.used_fields import field_path, used_fields
 
 ROWS = 20_000
 
@@ -244,7 +244,7 @@ def test_statements_that_change_something_run_once(directory, monkeypatch):
 
 
 def used(text: str) -> dict[str, frozenset[tuple[str, ...]]] | None:
-    found = used_fields(tokenize(text), {"t"}, {"st"})
+    found = used_fields(tokenize(text), {"t"}, {"st": field_path})
     return None if found is None else found.paths
 
 

@@ -4,15 +4,20 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "bindings/bindings.hpp"
 #include "decode/jsonb.hpp"
@@ -73,7 +78,30 @@ std::span<const uint8_t> mask_of(const std::optional<Input>& valid, const Offset
   return {valid->data(), valid->size()};
 }
 
-std::tuple<Array, Array> decode_jsonb(Input data, Offsets offsets, std::optional<Input> valid) {
+using Paths = std::vector<std::vector<std::string>>;
+
+// The members on paths; a path that ends at a member wants all of it.
+jsonb::Members members_on(const Paths& paths) {
+  jsonb::Members found;
+  for (const auto& path : paths) {
+    jsonb::Members* level = &found;
+    for (size_t i = 0; i < path.size(); ++i) {
+      auto at = std::find_if(level->begin(), level->end(),
+                             [&](const jsonb::Member& member) { return member.name == path[i]; });
+      const bool is_new = at == level->end();
+      if (is_new) at = level->insert(level->end(), {path[i], {}});
+      if (i + 1 == path.size()) at->below.clear();
+      // What is wanted completely stays so.
+      if (!is_new && at->below.empty()) break;
+      level = &at->below;
+    }
+  }
+  return found;
+}
+
+std::tuple<Array, Array> decode_jsonb(Input data, Offsets offsets, std::optional<Input> valid,
+                                      const Paths& paths) {
+  const jsonb::Members wanted = members_on(paths);
   Bytes text, ends;
   const auto mask = mask_of(valid, offsets);
   {
@@ -86,7 +114,7 @@ std::tuple<Array, Array> decode_jsonb(Input data, Offsets offsets, std::optional
     finish();
     for_each_value(
         {data.data(), data.size()}, {offsets.data(), offsets.size()}, mask,
-        [&](Span value) { jsonb::append_text(value, text); }, finish);
+        [&](Span value) { jsonb::append_text(value, wanted, text); }, finish);
   }
   return {hand_over(std::move(text)), hand_over(std::move(ends))};
 }
@@ -118,8 +146,9 @@ void bind_jsonb(nb::module_& m) {
       PyErr_SetObject(invalid.ptr(), nb::make_tuple(error.what(), error.row).ptr());
     }
   });
-  m.def("decode_jsonb", &decode_jsonb, "data"_a, "offsets"_a, "valid"_a.none(),
-        "Bytes and int32 offsets of the texts of binary JSON values; InvalidJsonError, BatchTooLargeError.");
+  m.def("decode_jsonb", &decode_jsonb, "data"_a, "offsets"_a, "valid"_a.none(), "paths"_a = Paths(),
+        "Bytes and int32 offsets of the texts of binary JSON values, of objects only the members on some "
+        "paths; InvalidJsonError, BatchTooLargeError.");
   m.def("encode_jsonb", &encode_jsonb, "data"_a, "offsets"_a, "valid"_a.none(),
         "Bytes and int64 offsets of the binary values of JSON texts; InvalidJsonError.");
 }

@@ -1,8 +1,10 @@
 #include "decode/jsonb.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -32,8 +34,14 @@ void append_float(Bytes& text, double value) {
   const auto end =
       std::to_chars(scientific, scientific + sizeof(scientific), value, std::chars_format::scientific).ptr;
   std::string_view all(scientific, static_cast<size_t>(end - scientific));
+  char written[40];
+  char* to = written;
+  const auto put = [&to](std::string_view piece) {
+    std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  };
   if (all[0] == '-') {
-    append(text, "-");
+    put("-");
     all.remove_prefix(1);
   }
   const size_t e = all.find('e');
@@ -48,24 +56,25 @@ void append_float(Bytes& text, double value) {
   if (negative) exponent = -exponent;
   const std::string_view significant(digits, count);
   if (exponent < kLeastPlain || exponent > kMostPlain) {
-    append(text, significant.substr(0, 1));
+    put(significant.substr(0, 1));
     if (count > 1) {
-      append(text, ".");
-      append(text, significant.substr(1));
+      put(".");
+      put(significant.substr(1));
     }
-    append(text, negative ? "e-" : "e+");
-    append_integer(text, std::abs(exponent));
+    put(negative ? "e-" : "e+");
+    to = std::to_chars(to, written + sizeof(written), std::abs(exponent)).ptr;
   } else if (exponent < 0) {
-    append(text, "0.");
-    append(text, std::string_view("00000").substr(0, static_cast<size_t>(-exponent - 1)));
-    append(text, significant);
+    put("0.");
+    put(std::string_view("00000").substr(0, static_cast<size_t>(-exponent - 1)));
+    put(significant);
   } else {
     const auto whole = static_cast<size_t>(exponent) + 1;
-    append(text, significant.substr(0, whole));
-    for (size_t i = count; i < whole; ++i) append(text, "0");
-    append(text, ".");
-    append(text, count > whole ? significant.substr(whole) : "0");
+    put(significant.substr(0, whole));
+    for (size_t i = count; i < whole; ++i) put("0");
+    put(".");
+    put(count > whole ? significant.substr(whole) : "0");
   }
+  append(text, {written, static_cast<size_t>(to - written)});
 }
 
 void append_number(Bytes& text, Span number) {
@@ -87,30 +96,88 @@ void append_number(Bytes& text, Span number) {
   append_integer(text, static_cast<int64_t>(bits << unused) >> unused);
 }
 
-void append_string(Bytes& text, Span string) {
-  require_valid(is_utf8(string), "a string that is not UTF-8");
-  append(text, "\"");
-  uint64_t done = 0;
+constexpr uint64_t kEachByte = 0x0101010101010101, kHighBits = 0x80 * kEachByte;
+
+// Whether one of eight bytes is a control character, a quote or a backslash. A byte without high bit minus
+// 0x20 has one if it was below; the others are zero after the exclusive or. Borrows only follow such bytes.
+bool any_escaped(uint64_t word) {
+  const uint64_t quotes = word ^ (kEachByte * '"'), backslashes = word ^ (kEachByte * '\\');
+  return ((((word - kEachByte * 0x20) & ~word) | ((quotes - kEachByte) & ~quotes) |
+           ((backslashes - kEachByte) & ~backslashes)) &
+          kHighBits) != 0;
+}
+
+// Less than eight bytes as a word, in any order, and some of them twice.
+uint64_t short_word(const uint8_t* at, uint64_t size) {
+  if (size >= 4) return load<uint32_t>(at) | uint64_t{load<uint32_t>(at + size - 4)} << 32;
+  if (size == 0) return kEachByte * ' ';
+  return at[0] | uint64_t{at[size / 2]} << 8 | uint64_t{at[size - 1]} << 16 | (kEachByte * ' ') << 24;
+}
+
+uint8_t* put_escaped(uint8_t* to, uint8_t c) {
+  *to++ = '\\';
+  constexpr std::string_view kSpecial = "\b\f\n\r\t\"\\", kLetters = "bfnrt\"\\";
+  if (const size_t found = kSpecial.find(static_cast<char>(c)); found != std::string_view::npos) {
+    *to++ = static_cast<uint8_t>(kLetters[found]);
+    return to;
+  }
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (const char digit : {'u', '0', '0', kHex[c >> 4], kHex[c & 15]}) *to++ = static_cast<uint8_t>(digit);
+  return to;
+}
+
+void append_escaped(Bytes& text, Span string) {
+  constexpr uint64_t kMostPerByte = 6;
+  const size_t before = text.size();
+  uint8_t* const begin = text.extend(kMostPerByte * string.size + 2);
+  uint8_t* to = begin;
+  *to++ = '"';
   for (uint64_t i = 0; i < string.size; ++i) {
     const uint8_t c = string.data[i];
     if (c >= 0x20 && c != '"' && c != '\\') [[likely]]
-      continue;
-    append(text, {reinterpret_cast<const char*>(string.data + done), i - done});
-    done = i + 1;
-    constexpr std::string_view kSpecial = "\b\f\n\r\t\"\\", kLetters = "bfnrt\"\\";
-    if (const size_t found = kSpecial.find(static_cast<char>(c)); found != std::string_view::npos) {
-      append(text, "\\");
-      append(text, kLetters.substr(found, 1));
+      *to++ = c;
+    else
+      to = put_escaped(to, c);
+  }
+  *to++ = '"';
+  text.shrink_to(before + static_cast<size_t>(to - begin));
+}
+
+// Nearly all strings are copied as they are, by words, of which the last two may overlap.
+void append_string(Bytes& text, Span string) {
+  const size_t before = text.size();
+  const uint64_t size = string.size;
+  const uint8_t* const from = string.data;
+  uint8_t* const to = text.extend(size + 2);
+  uint64_t seen = 0;
+  bool escaped = false;
+  const auto look_at = [&](uint64_t word) {
+    seen |= word;
+    escaped |= any_escaped(word);
+  };
+  if (size >= 8) {
+    for (uint64_t at = 0; at < size; at += 8) {
+      const uint64_t place = std::min(at, size - 8), word = load<uint64_t>(from + place);
+      look_at(word);
+      store(to + 1 + place, word);
+    }
+  } else {
+    look_at(short_word(from, size));
+    if (size >= 4) {
+      store(to + 1, load<uint32_t>(from));
+      store(to + size - 3, load<uint32_t>(from + size - 4));
     } else {
-      constexpr std::string_view kHex = "0123456789abcdef";
-      append(text, "\\u00");
-      append(text, kHex.substr(c >> 4, 1));
-      append(text, kHex.substr(c & 15, 1));
+      for (uint64_t i = 0; i < size; ++i) to[1 + i] = from[i];
     }
   }
-  if (string.size > done)
-    append(text, {reinterpret_cast<const char*>(string.data + done), string.size - done});
-  append(text, "\"");
+  if (escaped || (seen & kHighBits) != 0) [[unlikely]] {
+    require_valid(is_utf8(string), "a string that is not UTF-8");
+    if (escaped) {
+      text.shrink_to(before);
+      return append_escaped(text, string);
+    }
+  }
+  to[0] = to[1 + size] = '"';
 }
 
 void append_container(Bytes& text, Span container, unsigned depth);
@@ -210,6 +277,33 @@ std::string_view view_of(Span bytes) {
   return {reinterpret_cast<const char*>(bytes.data), bytes.size};
 }
 
+// The members of an object that are wanted, and below these only some members again.
+void append_members(Bytes& text, Span container, const Members& wanted, unsigned depth) {
+  const auto [kind, count, entries] = Header(container, depth);
+  if (kind != kObject) return append_container(text, container, depth);
+  Children keys(container, entries), values = keys;
+  for (uint64_t i = 0; i < count; ++i) values.take(keys.entry(i));
+  append(text, "{");
+  bool first = true;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint32_t key = keys.entry(i), value = keys.entry(count + i);
+    const Span name = keys.take(key), content = values.take(value);
+    const auto found = std::find_if(wanted.begin(), wanted.end(),
+                                    [&](const Member& member) { return member.name == view_of(name); });
+    if (found == wanted.end()) continue;
+    require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+    if (!first) append(text, ",");
+    first = false;
+    append_string(text, name);
+    append(text, ":");
+    if (found->below.empty() || (value & ~kLengthMask) != kContainer)
+      append_child(text, value & ~kLengthMask, content, depth);
+    else
+      append_members(text, content, found->below, depth + 1);
+  }
+  append(text, "}");
+}
+
 // Visits leaves, with the path to where it is.
 class Leaves {
  public:
@@ -276,9 +370,12 @@ void each_leaf(Span value, const std::function<void(const Leaf&)>& visit) {
   }
 }
 
-void append_text(Span value, Bytes& text) {
+void append_text(Span value, const Members& wanted, Bytes& text) {
   try {
-    append_container(text, value, 0);
+    if (wanted.empty())
+      append_container(text, value, 0);
+    else
+      append_members(text, value, wanted, 0);
   } catch (const CorruptData& error) {
     throw Invalid(error.what());
   }

@@ -5,6 +5,8 @@ Binary values contain 64-bit integers and doubles; the keys of objects are sorte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,18 +20,19 @@ STORED = pa.large_binary()
 _CONTAINERS = (0x20, 0x40, 0x80)
 
 
-def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
-    """The texts of binary values, without white space.
+def json_text(values: pa.LargeBinaryArray, members: Sequence[Sequence[str]] = ()) -> pa.StringArray:
+    """The texts of binary values, without white space; of objects, only the members on some paths if given.
 
     `kernels.InvalidJsonError` if a value is damaged; `kernels.BatchTooLargeError` requests fewer rows.
     """
+    paths = [list(path) for path in members]
     try:
-        text, offsets = kernels.decode_jsonb(*_buffers(values))
+        text, offsets = kernels.decode_jsonb(*_buffers(values), paths)
     except kernels.InvalidJsonError:
         stored = _with_texts_stored(values)
         if stored is None:
             raise
-        text, offsets = kernels.decode_jsonb(*_buffers(stored))
+        text, offsets = kernels.decode_jsonb(*_buffers(stored), paths)
     return _array(pa.string(), values, text, offsets)
 
 

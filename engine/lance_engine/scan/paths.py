@@ -132,10 +132,12 @@ def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, .
 
 
 def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
-    """A struct with only the fields on some paths; None if a path does not lead to a field.
+    """A struct or JSON documents with only what is on some paths; None if a field does not exist.
 
-    Names are case-insensitive, unless several fields differ only in case.
+    Names of fields are case-insensitive, unless several fields differ only in case.
     """
+    if field.is_json:
+        return replace(field, members=tuple(sorted(map(tuple, paths))))
     ids: set[int] = set()
     for path in paths:
         reached = field
@@ -151,7 +153,9 @@ def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
 
 
 def paths_below(field: Field) -> list[str]:
-    """The paths to the fields of a struct, only through structs."""
+    """The paths to the fields of a struct, only through structs, and to the members read of documents."""
+    if field.members:
+        return [".".join((field.name, *path)) for path in field.members]
     if field.logical_type != "struct":
         return [field.name]
     return [f"{field.name}.{path}" for child in field.children for path in paths_below(child)]

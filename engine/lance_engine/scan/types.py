@@ -69,7 +69,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
     if wanted.is_json:
         from lance_engine.encodings.jsonb import json_text  # few tables have JSON
 
-        return json_text(array)
+        return json_text(array, wanted.members)
     if pa.types.is_dictionary(arrow_type):
         return _coded(array, arrow_type)
     if pa.types.is_struct(arrow_type):

@@ -114,6 +114,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def state(self) -> object | None:
         return None  # contexts of others have no sign of it
 
+    def functions_are_standard(self) -> bool:
+        return False  # those for JSON and maps can be registered
+
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

@@ -133,6 +133,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def state(self) -> object | None:
         return self._changes.state
 
+    def functions_are_standard(self) -> bool:
+        return self._settings.functions_are_standard()
+
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)

@@ -24,6 +24,16 @@ _AT_ONCE: Final = re.compile(
     r"\s*(?:alter|attach|begin|comment|commit|create|detach|drop|reset|rollback|set|use)\b", re.IGNORECASE
 )
 
+#: Functions and operators of which sessions make something else than calls, if nobody replaced them.
+_STANDARD: Final = frozenset(
+    {
+        "!~~", "->", "->>", "cardinality", "contains", "ends_with", "json_array_length", "json_exists",
+        "json_extract", "json_extract_path", "json_extract_path_text", "json_extract_string", "json_keys",
+        "json_type", "json_value", "like_escape", "map_keys", "map_values", "not_like_escape", "prefix",
+        "starts_with", "suffix", "~~",
+    }
+)  # fmt: skip
+
 #: Numbers of all states: none comes twice.
 _states: Final = itertools.count()
 
@@ -82,6 +92,13 @@ class Settings:
         """Whether macros replace count, min or max."""
         return not self._changes.are_none and self._read(replaces_aggregates)
 
+    def functions_are_standard(self) -> bool:
+        """Whether functions that sessions replace certainly have their usual meaning."""
+        if self._changes.are_none:
+            return True
+        # DuckDB lists its functions in the time of a query, which only pays if it is not done each time.
+        return self._changes.state is not None and self._read(functions_are_standard)
+
     def _read(self, find: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         state = self._changes.state
         known = self._known.get(find)
@@ -123,3 +140,12 @@ def replaces_aggregates(connection: duckdb.DuckDBPyConnection) -> bool:
     except duckdb.Error:
         return True
     return False
+
+
+def functions_are_standard(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether no macro or function of Python replaces one that texts are searched for."""
+    names = ", ".join(f"'{name}'" for name in sorted(_STANDARD))
+    rows = connection.sql(
+        f"SELECT 1 FROM duckdb_functions() WHERE NOT internal AND lower(function_name) IN ({names})"
+    ).fetchall()
+    return not rows

@@ -289,7 +289,7 @@ def source(
 ) -> DuckDBTable | PlainDataset:
     """The object that DuckDB scans for `dataset`; LanceError if its row count is unknown.
 
-    `parts` replace whole structs.
+    `parts` replace whole columns.
     """
     # DuckDB requests the count during registration, and would report an error as its own.
     _ = dataset.snapshot.num_rows
