@@ -43,8 +43,7 @@ _ROWS_PER_ENTRY = 4
 class Parts(NamedTuple):
     """What replaces columns of the table that statements call `of`.
 
-    `columns` lack some of their fields or members. Of the columns `numbered`, which are strings, come the
-    places of the values in a list of all.
+    `columns` lack some of their fields or members.
 
     `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
     strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
@@ -54,7 +53,6 @@ class Parts(NamedTuple):
 
     of: str
     columns: tuple[Field, ...] = ()
-    numbered: tuple[tuple[str, tuple[str, ...]], ...] = ()
     coded: tuple[tuple[str, str], ...] = ()
     mapped: tuple[tuple[str, str, Callable[[pa.Array], pa.Array], pa.DataType | StringNumbers], ...] = ()
 
@@ -166,15 +164,13 @@ class EngineTable:
             for field in fields
             if narrow_decimals and field.name not in self.converted and _fits_64_bits(field.type)
         )
-        #: columns that are delivered as numbers, with the values that these stand for
-        self.numbered = dict(() if parts is None else parts.numbered)
         fields = [self._delivered(field) for field in fields] + added
         self.schema = pa.schema(fields, metadata=own.metadata)
 
     def _delivered(self, field: pa.Field) -> pa.Field:
         if field.name in self.narrowed:
             return field.with_type(pa.decimal64(field.type.precision, field.type.scale))
-        return field.with_type(pa.uint8()) if field.name in self.numbered else field
+        return field
 
     @property
     def sources_of_numbers(self) -> tuple[str, ...]:
@@ -324,7 +320,6 @@ class TableScan:
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
         self._narrowed = table.narrowed.intersection(self.schema.names)
-        self._numbered = {name: table.numbered[name] for name in self.schema.names if name in table.numbered}
 
     def again(self) -> TableScan:
         """The same scan with metrics of its own, for another run."""
@@ -351,7 +346,7 @@ class TableScan:
 
             return CollectingStream(collector, self.scanner, schema, convert, failed)
         narrowed = () if self._cast else self._narrowed
-        return ScanStream(self.scanner, schema, convert, failed, narrowed, self._numbered)
+        return ScanStream(self.scanner, schema, convert, failed, narrowed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, until the run is cancelled."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from corpus import difference
 from lance_engine import kernels
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore
@@ -43,7 +44,6 @@ class NativeFile:
         self.rows = self.reader.descriptor.length
         builder = FieldBuilder(find, self.rows)
         self._fields = [builder.build(field) for field in fields.fields]
-        self._build_coded = lambda: builder.build(fields.fields[0], coded=True)
         self._columns = kernels.Columns(self._fields)
         self._leaves = builder.leaves.get(self.reader, [])
         self._decoded_schema = pa.schema(
@@ -89,12 +89,12 @@ class NativeFile:
         """The decimals of the first column in 64 bits, as integers."""
         return self._first(kernels.Columns(self._fields[:1]).narrowed([0]), pa.int64())
 
-    def numbered(self, values: Sequence[bytes]) -> pa.ChunkedArray:
-        """The strings of the first column as their places in `values`."""
-        with self.reader.placed():
-            columns = kernels.Columns([self._build_coded()]).numbered(0, values)
-        assert columns is not None, "the column has no strings"
-        return self._first(columns, pa.uint8())
+    def standing_for(self, entries: kernels.EntryMap, kind: pa.DataType) -> pa.ChunkedArray:
+        """What stands for the strings of the first column."""
+        field = self._fields[0].mapped(entries)
+        if field is None:
+            raise UnsupportedFeatureError("Not every page has a dictionary")
+        return self._first(kernels.Columns([field]), kind)
 
     def _first(self, columns: kernels.Columns, kind: pa.DataType) -> pa.ChunkedArray:
         def decode(overlays: Any) -> kernels.DecodedBatch:

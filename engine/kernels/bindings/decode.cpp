@@ -338,17 +338,6 @@ void bind_columns(nb::module_& m) {
       .def(nb::init<std::vector<FieldPtr>>(), "fields"_a)
       .def("narrowed", &Columns::narrowed, "indices"_a)
       .def(
-          "numbered",
-          [](const Columns& columns, uint32_t index, const std::vector<nb::bytes>& values) {
-            if (values.size() > 256) throw std::invalid_argument("more values than a byte can tell apart");
-            auto numbers = std::make_shared<Numbers>();
-            for (const nb::bytes& value : values)
-              numbers->emplace(to_string(value), static_cast<uint8_t>(numbers->size()));
-            Columns found = columns;
-            return found.number(index, std::move(numbers)) ? std::optional(std::move(found)) : std::nullopt;
-          },
-          "index"_a, "values"_a)
-      .def(
           "decode_range",
           [](const Columns& columns, uint64_t begin, uint64_t end, const Overlays& overlays) {
             if (begin > end) throw std::invalid_argument("a range of rows ends before it begins");

@@ -335,13 +335,6 @@ Columns Columns::narrowed(const std::vector<uint32_t>& indices) const {
   return Columns(std::move(fields));
 }
 
-bool Columns::number(uint32_t index, NumbersPtr numbers) {
-  FieldPtr numbered = fields_.at(index)->numbered(std::move(numbers));
-  if (!numbered) return false;
-  fields_.at(index) = std::move(numbered);
-  return true;
-}
-
 void Columns::decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const {
   thread_local Scratch scratch;
   uint64_t rows = selection.count();

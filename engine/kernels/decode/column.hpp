@@ -7,7 +7,6 @@
 #include "core/arrow_abi.hpp"
 #include "decode/array_builder.hpp"
 #include "decode/entry_map.hpp"
-#include "decode/numbers.hpp"
 #include "decode/page.hpp"
 #include "decode/selection.hpp"
 
@@ -94,8 +93,6 @@ class Field {
   // The same field of strings, of which comes what stands for the entries of their dictionaries; null if a
   // page has none.
   virtual std::shared_ptr<const Field> mapped(EntryMapPtr) const { return nullptr; }
-  // The same field of strings, of which come their numbers; null if it does not decode codes.
-  virtual std::shared_ptr<const Field> numbered(NumbersPtr) const { return nullptr; }
 };
 
 using FieldPtr = std::shared_ptr<const Field>;
@@ -113,9 +110,6 @@ class Columns {
   bool take_masks() const;
   // The same columns, of which those at `indices`, decimals of 128 bits, come in 64 bits.
   Columns narrowed(const std::vector<uint32_t>& indices) const;
-  // From now on the strings of the column at an index come as numbers of one byte each; false where they are
-  // not decoded as codes.
-  bool number(uint32_t index, NumbersPtr numbers);
 
  private:
   std::vector<FieldPtr> fields_;

@@ -72,40 +72,6 @@ ArrayBuilder export_narrowed(LeafOutput& output) {
   return array;
 }
 
-// The numbers of the values that the codes stand for.
-ArrayBuilder export_numbers(LeafOutput& output, const Numbers& numbers) {
-  Validity& validity = output.layers.front().validity;
-  const uint64_t rows = output.codes.size() / sizeof(int32_t), count = output.values.length();
-  check(validity.length() == rows, "the levels and the values of a page disagree");
-  constexpr uint16_t kUnknown = 256;
-  std::vector<uint16_t> table(count, kUnknown);
-  const uint8_t* ends = output.values.offsets.data();
-  const auto* bytes = reinterpret_cast<const char*>(output.values.data.data());
-  for (uint64_t i = 0; i < count; ++i) {
-    auto from = load<uint32_t>(ends + 4 * i), to = load<uint32_t>(ends + 4 * (i + 1));
-    auto known = numbers.find(to > from ? std::string(bytes + from, to - from) : std::string());
-    if (known != numbers.end()) table[i] = known->second;
-  }
-  Bytes out;
-  uint8_t* target = out.extend(rows);
-  const auto* codes = reinterpret_cast<const int32_t*>(output.codes.data());
-  uint16_t seen = 0;
-  for (uint64_t i = 0; i < rows; ++i) {
-    const uint16_t number = table[static_cast<uint32_t>(codes[i])];
-    seen |= number;
-    target[i] = static_cast<uint8_t>(number);
-  }
-  if (seen & kUnknown)  // those of nulls do not matter
-    for (uint64_t i = 0; i < rows; ++i)
-      check(table[static_cast<uint32_t>(codes[i])] != kUnknown ||
-                (validity.null_count() && !get_bit(validity.bits().data(), i)),
-            "a dictionary has other values than before");
-  ArrayBuilder array(rows);
-  array.add_validity(validity);
-  array.add_buffer(std::move(out));
-  return array;
-}
-
 Validity both_valid(Validity& one, Validity& other) {
   Validity found;
   const RowMask wanted{other.bits().data(), 0};
@@ -310,13 +276,6 @@ FieldPtr StructuralField::mapped(EntryMapPtr map) const {
   return field;
 }
 
-FieldPtr StructuralField::numbered(NumbersPtr numbers) const {
-  if (!coded_ || root_->leaf->type().kind != LeafKind::kVariable32) return nullptr;
-  auto field = std::make_shared<StructuralField>(root_, true);
-  field->numbers_ = std::move(numbers);
-  return field;
-}
-
 void StructuralField::collect_leaves(const Node& node, uint64_t items_per_row) {
   check(node.kind == Node::Kind::kStruct || has_leaves(node),
         "a list of structs without fields has no column");
@@ -359,7 +318,6 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
   }
   if (test_) return export_matches(outputs.front());
   if (map_) return export_mapped(outputs.front(), *map_);
-  if (numbers_) return export_numbers(outputs.front(), *numbers_);
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());
 }

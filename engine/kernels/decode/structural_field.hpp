@@ -29,7 +29,6 @@ class StructuralField : public Field {
   bool takes_masks() const override { return one_per_row_ && !test_; }
   FieldPtr narrowed() const override;
   FieldPtr mapped(EntryMapPtr map) const override;
-  FieldPtr numbered(NumbersPtr numbers) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -44,7 +43,6 @@ class StructuralField : public Field {
   ValueTestPtr test_;  // null: the values themselves are requested
   bool narrow_ = false;
   EntryMapPtr map_;     // null: not mapped
-  NumbersPtr numbers_;  // null: codes, or the strings themselves
   std::vector<Leaf> leaves_;
   bool one_per_row_ = true;  // whether every leaf has a value per row
 };

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -49,9 +48,7 @@ class ScanStream:
     """One run of a scan, as the native stream sees it.
 
     `convert`, which converts every batch to the types of `schema`, needs the interpreter for all batches.
-    Decimals of the columns `narrowed` are 64 bits wide in `schema`; `convert` does not get these. Of the
-    strings of the columns `numbered`, which the scan reads as dictionaries, it has the places among these
-    values.
+    Decimals of the columns `narrowed` are 64 bits wide in `schema`; `convert` does not get these.
     `failed` receives the error that ends the stream; the consumer only gets its text.
     """
 
@@ -62,7 +59,6 @@ class ScanStream:
         convert: Convert | None = None,
         failed: Callable[[Exception], None] | None = None,
         narrowed: Collection[str] = (),
-        numbered: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         self.schema = scanner.schema if schema is None else schema
         #: the error that ended the stream
@@ -74,8 +70,6 @@ class ScanStream:
         self._failed = failed
         self._scanner = scanner
         self._convert = convert
-        #: the values of columns that come as numbers, by their places
-        self._numbered = {i: numbered[name] for i, name in enumerate(self.schema.names) if name in numbered}
         self._reader = scanner.reader.narrowed(narrowed) if narrowed else scanner.reader
         self._narrowed = [i for i, name in enumerate(self.schema.names) if name in narrowed]
         self._metrics = scanner.start()
@@ -152,7 +146,6 @@ class ScanStream:
                 decoders = projection.native
                 if self._narrowed and decoders is not None:
                     decoders = decoders.narrowed(self._narrowed)
-                decoders = self._as_numbers(decoders)
                 tasks.append((number, selection.begin, selection.end, decoders, True, projection.required))
         except Exception as error:
             if not tasks:
@@ -164,12 +157,6 @@ class ScanStream:
         self._wanted = min(2 * self._wanted, _MOST_PIECES)
         return tasks, left
 
-    def _as_numbers(self, decoders: kernels.Columns | None) -> kernels.Columns | None:
-        for place, values in self._numbered.items():
-            if decoders is not None:
-                decoders = decoders.numbered(place, [value.encode() for value in values])
-        return decoders
-
     def read(self, number: int, begin: int, end: int) -> list[pa.RecordBatch]:
         """The rows [begin, end) of a piece, by the scanner."""
         piece = self._known[number]
@@ -180,10 +167,6 @@ class ScanStream:
             # A piece that was to be decoded natively is larger than a batch.
             for part in piece.cut(self._scanner.batch_rows) if piece.projection else [piece]:
                 batches += self._reader.read(part, self._metrics)
-            if self._numbered:
-                from lance_engine.scan.numbered import with_numbers
-
-                batches = [with_numbers(batch, self._numbered) for batch in batches]
             return batches if self._convert is None else [self._convert(batch) for batch in batches]
         except Exception as error:
             self._fail(error)

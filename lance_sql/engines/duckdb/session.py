@@ -240,7 +240,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     residual,
                     decisions,
                     scanner=scanner,
-                    numbered=(*table.numbered, *table.sources_of_numbers),
+                    numbered=table.sources_of_numbers,
                 )
                 return
 

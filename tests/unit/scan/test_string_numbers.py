@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lance_engine import kernels
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.scan import stored_entries, string_numbers
@@ -206,6 +207,36 @@ def test_the_second_scan_knows_the_dictionaries(tmp_path: Path) -> None:
     assert sum(calls) < ROWS / 4
 
 
+def test_dictionaries_are_forgotten_and_met_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def lengths(texts: pa.Array) -> pa.Array:
+        calls.append(len(texts))
+        return length(texts)
+
+    dataset = write(table(300), tmp_path, max_rows_per_file=1_500)
+    mapped = MappedEntries(lengths, INT32, 0, large=False)
+    columns = [EntryColumn("n", "text", mapped), "text"]
+    for _ in range(2):
+        found = dataset.scan(columns, "id % 3 <> 0", batch_size=100).to_table()
+        assert found["n"].equals(length(found["text"]))
+    assert len(calls) >= 8
+
+
+def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> None:
+    dataset = write(table(300), tmp_path)
+    for native in (
+        kernels.StringNumbers(299, 1 << 20),
+        kernels.StringNumbers(1 << 20, 2_000),
+    ):
+        numbers = StringNumbers(native, 299)
+        with pytest.raises(CorruptFileError, match=r"more values than it claims.*column: text"):
+            dataset.scan([EntryColumn("n", "text", numbers)]).to_table()
+    known = StringNumbers(kernels.StringNumbers([b"a", b"b"]), 2, ("a", "b"))
+    with pytest.raises(CorruptFileError, match=r"other values than before.*column: text"):
+        dataset.scan([EntryColumn("n", "text", known)]).to_table()
+
+
 def length(texts: pa.Array, kind: pa.DataType = INT32) -> pa.Array:
     return pc.cast(pc.utf8_length(texts), kind)
 
@@ -303,6 +334,7 @@ def test_threads_share_the_numbers(tmp_path: Path) -> None:
 def outcome(snapshot: Snapshot, column: str | EntryColumn) -> str:
     """What became of reading a column."""
     try:
+        StringNumbers.of(again(snapshot), "text")  # reads no more than is there
         values = DatasetVersion(again(snapshot)).scan([column]).to_table()[0]
     except (CorruptFileError, UnsupportedFeatureError) as error:
         return str(error)
