@@ -47,8 +47,8 @@ class Parts(NamedTuple):
 
     `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
     strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
-    of a column of strings, a function that is called with an array of strings, once for each dictionary of a
-    page, and the type of the array that it returns; for strings a `StringNumbers`, which gives their numbers.
+    of a column of strings, a function as `MappedEntries` calls it, and the type of the array that it returns;
+    for strings a `StringNumbers`, which gives their numbers.
     """
 
     of: str
@@ -75,7 +75,7 @@ def _added(snapshot: Snapshot, parts: Parts) -> dict[str, EntryColumn]:
     for name, source, function, kind in parts.mapped:
         entries = entries_of(snapshot, source)
         if entries is None:
-            raise UnsupportedFeatureError("A column has no dictionaries", column=source)
+            raise UnsupportedFeatureError("A column has too many distinct strings", column=source)
         large = snapshot.schema.field(source).logical_type == "large_string"
         if isinstance(kind, StringNumbers):
             values = MappedEntries(partial(_numbers, function, kind), pa.int32(), 2 * entries, large=large)

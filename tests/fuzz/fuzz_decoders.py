@@ -184,7 +184,6 @@ def _read_words(input: PagedFile) -> str:
         return found
 
     def expected(file: NativeFile) -> list[object]:
-        mapped(file)  # not every page may have a dictionary
         values: list[object] = file.table().column(0).cast(pa.binary()).to_pylist()
         return values
 

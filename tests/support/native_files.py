@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from corpus import difference
 from lance_engine import kernels
-from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.reader import FileReader
 from lance_engine.io.local import LocalStore
@@ -92,8 +91,7 @@ class NativeFile:
     def standing_for(self, entries: kernels.EntryMap, kind: pa.DataType) -> pa.ChunkedArray:
         """What stands for the strings of the first column."""
         field = self._fields[0].mapped(entries)
-        if field is None:
-            raise UnsupportedFeatureError("Not every page has a dictionary")
+        assert field is not None, "the column has no strings"
         return self._first(kernels.Columns([field]), kind)
 
     def _first(self, columns: kernels.Columns, kind: pa.DataType) -> pa.ChunkedArray:

@@ -215,10 +215,13 @@ void bind_columns(nb::module_& m) {
       .def_prop_ro("name", &LeafColumn::name)
       .def_prop_ro("gives_codes", &LeafColumn::gives_codes)
       .def_prop_ro("dictionary_entries", &LeafColumn::dictionary_entries)
-      .def_prop_ro("total_entries", &LeafColumn::total_entries)
+      .def_prop_ro("most_distinct", &LeafColumn::most_distinct)
+      .def_prop_ro("plain_bytes", &LeafColumn::plain_bytes)
       .def("dictionary_bytes", &LeafColumn::dictionary_bytes, ReleaseGil(),
            "The most bytes that all dictionaries together can decode to.")
-      .def("map_dictionaries", &LeafColumn::map_dictionaries, "entries"_a, ReleaseGil())
+      .def("map_pages", &LeafColumn::map_pages, "entries"_a, "dictionaries"_a, ReleaseGil(),
+           "Give the values of pages without a dictionary to `entries`, and all dictionaries if "
+           "`dictionaries`.")
       .def_prop_ro("page_starts", &LeafColumn::page_starts)
       .def_prop_ro("value_bytes",
                    [](const LeafColumn& column) { return column.type().width * column.type().items(); })

@@ -224,9 +224,17 @@ uint64_t LeafColumn::dictionary_entries() const {
   return most;
 }
 
-uint64_t LeafColumn::total_entries() const {
+uint64_t LeafColumn::most_distinct() const {
   uint64_t total = 0;
-  for (const PagePtr& page : pages_) total += page->dictionary_entries();
+  for (const PagePtr& page : pages_) total += page->most_distinct();
+  return total;
+}
+
+uint64_t LeafColumn::plain_bytes() const {
+  uint64_t total = 0;
+  for (const PagePtr& page : pages_)
+    if (!page->gives_codes() && page->most_distinct() > 1)
+      for (const Range& range : page->buffers()) total += range.length;
   return total;
 }
 
@@ -249,8 +257,17 @@ uint64_t LeafColumn::dictionary_bytes() const {
   return total;
 }
 
-void LeafColumn::map_dictionaries(EntryMap& map) const {
-  visit_all([&](const Page& page, const Source& source) { page.map_dictionary(source, map); });
+void LeafColumn::map_pages(EntryMap& map, bool dictionaries) const {
+  Scratch scratch;
+  visit_all([&](const Page& page, const Source& source) {
+    if (page.gives_codes()) {
+      if (dictionaries) page.map_dictionary(source, map);
+      return;
+    }
+    LeafOutput out(type_, path_);
+    out.as_mapped(map);
+    page.decode_range(source, 0, page.most_distinct(), out, scratch);
+  });
 }
 
 namespace {

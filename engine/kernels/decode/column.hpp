@@ -35,11 +35,14 @@ class LeafColumn {
   bool gives_codes() const;
   // Entries of the largest dictionary of a page.
   uint64_t dictionary_entries() const;
-  // Entries of all dictionaries together, and the most bytes that these can decode to.
-  uint64_t total_entries() const;
+  // There are no more distinct values than these: the entries of dictionaries, and other values.
+  uint64_t most_distinct() const;
+  // The most bytes that all dictionaries together can decode to.
   uint64_t dictionary_bytes() const;
-  // Gives all dictionaries to `map`.
-  void map_dictionaries(EntryMap& map) const;
+  // Bytes in the file of the pages that have several values, and no dictionary.
+  uint64_t plain_bytes() const;
+  // Gives the values of pages without a dictionary to `map`, and all dictionaries if `dictionaries`.
+  void map_pages(EntryMap& map, bool dictionaries) const;
   // First row of each page, then the number of rows.
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 

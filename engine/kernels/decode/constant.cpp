@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "decode/page.hpp"
 
 namespace lance {
@@ -23,6 +25,7 @@ class ConstantPage : public Page {
 
   std::vector<Range> metadata_ranges() const override { return buffers_; }
   std::vector<Range> data_ranges(const Source&, uint64_t, uint64_t) const override { return {}; }
+  uint64_t most_distinct() const override { return std::min<uint64_t>(rows_, 1); }
 
  protected:
   void check_type(const LeafType& type) const override {

@@ -32,15 +32,16 @@ EntryValuesPtr EntryMap::of(const Dictionary& dictionary, const LeafType& type) 
     }
   }
   std::lock_guard lock(slot->mutex);  // others wait for this dictionary only
-  if (!slot->values) {
-    slot->values = map(dictionary, type);
-    if (slot->values->values.size() != dictionary.size() * width_ ||
-        (!slot->values->valid.empty() && slot->values->valid.size() != dictionary.size())) {
-      slot->values.reset();
-      throw std::logic_error("a dictionary has another number of entries than its values");
-    }
-  }
+  if (!slot->values) slot->values = once(dictionary, type);
   return slot->values;
+}
+
+EntryValuesPtr EntryMap::once(const Dictionary& dictionary, const LeafType& type) {
+  EntryValuesPtr found = map(dictionary, type);
+  if (found->values.size() != dictionary.size() * width_ ||
+      (!found->valid.empty() && found->valid.size() != dictionary.size()))
+    throw std::logic_error("a dictionary has another number of entries than its values");
+  return found;
 }
 
 }  // namespace lance

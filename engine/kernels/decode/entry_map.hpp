@@ -34,6 +34,8 @@ class EntryMap {
   bool is_boolean() const { return is_boolean_; }
   // The values for a dictionary of strings of this type, made once as long as they are remembered.
   EntryValuesPtr of(const Dictionary& dictionary, const LeafType& type);
+  // The same without remembering them.
+  EntryValuesPtr once(const Dictionary& dictionary, const LeafType& type);
 
  protected:
   // Called by one thread at a time for a dictionary, by several for different ones.

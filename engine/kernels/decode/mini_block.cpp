@@ -66,6 +66,8 @@ class MiniBlock : public Page {
     return d_.dictionary ? d_.dictionary->most_bytes(buffer(source, 2), d_.dictionary_items) : 0;
   }
 
+  uint64_t most_distinct() const override { return d_.dictionary ? d_.dictionary_items : rows_; }
+
   void map_dictionary(const Source& source, EntryMap& map) const override {
     prepare(source);
     if (dictionary_) map.of(*dictionary_, type_);

@@ -1,5 +1,6 @@
 #include "decode/page.hpp"
 
+#include "decode/dictionary.hpp"
 #include "decode/narrow.hpp"
 
 namespace lance {
@@ -37,6 +38,18 @@ void LeafOutput::narrow_values() {
   values.clear();
 }
 
+void LeafOutput::map_values() {
+  const uint64_t count = values.length();
+  if (!map || !count) return;
+  const LeafType& type = values.type();
+  const Dictionary strings(std::move(values), count);
+  values = LeafValues(type);
+  const EntryValuesPtr found = map->once(strings, type);
+  copy_bytes(mapped.extend(found->values.size()), found->values.data(), found->values.size());
+  if (found->valid.empty()) return mapped_valid.append_valid(count);
+  for (uint8_t valid : found->valid) mapped_valid.append_word(valid, 1, !valid);
+}
+
 void LeafOutput::add_identity_codes(uint64_t first) {
   uint64_t count = values.length() - first;
   auto* target = reinterpret_cast<int32_t*>(codes.extend(count * sizeof(int32_t)));
@@ -67,6 +80,7 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   decode(source, begin, end, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
   out.narrow_values();
+  out.map_values();
   if (type_.variable() && !out.test && !out.map) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
@@ -80,6 +94,7 @@ void Page::decode_rows(const Source& source, const uint32_t* rows, size_t count,
   gather(source, rows, count, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
   out.narrow_values();
+  out.map_values();
 }
 
 void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,

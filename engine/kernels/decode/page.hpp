@@ -44,6 +44,8 @@ struct LeafOutput {
   void narrow_values();
   // Asks for what stands for the entries of dictionaries instead of values.
   void as_mapped(EntryMap& by) { map = &by; }
+  // Turns the values so far, which are those of a page without a dictionary, into what stands for them.
+  void map_values();
   // How much there is of everything.
   struct Mark {
     uint64_t rows, values, bytes, codes, narrowed, mapped;
@@ -91,6 +93,8 @@ class Page {
   virtual uint64_t dictionary_entries() const { return 0; }
   // The most bytes that the dictionary can decode to.
   virtual uint64_t dictionary_bytes(const Source&) const { return 0; }
+  // There are no more distinct values than these.
+  virtual uint64_t most_distinct() const { return rows_; }
   // Gives the dictionary, if there is one, to `map`.
   virtual void map_dictionary(const Source&, EntryMap&) const {}
   // Throws unless the page can be read as this type at this place of the schema.

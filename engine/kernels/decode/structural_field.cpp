@@ -270,7 +270,7 @@ FieldPtr StructuralField::mapped(EntryMapPtr map) const {
   const Node& node = *root_;
   if (node.kind != Node::Kind::kLeaf || !node.packed.empty()) return nullptr;
   const LeafType& type = node.leaf->type();
-  if (!type.variable() || !type.dims.empty() || !node.leaf->gives_codes()) return nullptr;
+  if (!type.variable() || !type.dims.empty()) return nullptr;
   auto field = std::make_shared<StructuralField>(root_, false);
   field->map_ = std::move(map);
   return field;

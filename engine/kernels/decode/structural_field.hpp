@@ -42,7 +42,7 @@ class StructuralField : public Field {
   bool coded_;
   ValueTestPtr test_;  // null: the values themselves are requested
   bool narrow_ = false;
-  EntryMapPtr map_;     // null: not mapped
+  EntryMapPtr map_;  // null: not mapped
   std::vector<Leaf> leaves_;
   bool one_per_row_ = true;  // whether every leaf has a value per row
 };

@@ -48,6 +48,7 @@ class EntryColumn:
 class MappedEntries:
     """The values that a function gives for strings; it is called once for each dictionary of a page.
 
+    For pages without a dictionary it is called with the strings of some rows, those of nulls among them.
     `function` gets an array of strings without nulls, and returns one of the same length. It is called by the
     threads that decode, several at a time. What it gave is remembered for `most_entries` entries.
     """

@@ -153,7 +153,7 @@ class RowsReader(ABC):
         built = self.built(field)
         decoder = built.decoder.mapped(column.entries.native)
         if decoder is None:
-            raise UnsupportedFeatureError("Not every page has a dictionary", column=column.source)
+            raise UnsupportedFeatureError("The column has no strings to map", column=column.source)
         return built._replace(decoder=decoder)
 
     def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:

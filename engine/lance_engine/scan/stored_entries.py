@@ -1,4 +1,4 @@
-"""How many entries the dictionaries of a string column have, without reading them."""
+"""How many distinct strings a column has at most, as far as its pages tell without being decoded."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 
 #: A table of more fragments has no such columns: each is opened to find out how it is stored.
 MOST_FRAGMENTS = 256
-#: Dictionaries that have more entries than this share of the rows save too little.
+#: More distinct strings than this share of the rows save too little.
 _LEAST_ROWS_PER_ENTRY = 4
+#: Pages without a dictionary have so many bytes in files at most: they are decoded to know their strings.
+MOST_PLAIN_BYTES = 1 << 20
 
 
 @record
 class StoredEntries:
-    """The dictionaries of a column in all fragments: their entries, and the most bytes of these, together."""
+    """The strings of a column in all fragments: how many distinct ones at most, and their bytes.
+
+    `bytes` are the most that dictionaries can decode to, `largest` are the entries of the largest one.
+    """
 
     entries: int
     bytes: int
-    #: entries of the largest dictionary
     largest: int
     pages: int
     leaves: tuple[kernels.LeafColumn, ...]
@@ -36,7 +40,7 @@ _known: OwnedValues[Snapshot, dict[str, int | None]] = OwnedValues()
 
 
 def entries_of(snapshot: Snapshot, column: str) -> int | None:
-    """How many entries the dictionaries of a column have together, as `stored_entries` finds."""
+    """How many distinct strings a column has at most, if `stored_entries` finds it out; kept."""
     known = _known.setdefault(snapshot, {})
     if column not in known:
         found = stored_entries(snapshot, column)
@@ -45,9 +49,10 @@ def entries_of(snapshot: Snapshot, column: str) -> int | None:
 
 
 def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
-    """The dictionaries of a string column, if an `EntryColumn` of it pays; None if not.
+    """What is known about the strings of a column, if an `EntryColumn` of it pays; None if not.
 
-    All of its pages must have one; fragments without the column do not matter.
+    Its pages must have dictionaries, except for small ones, as files have to which few rows were added, and
+    for those of equal strings. Fragments without the column do not matter.
     """
     if not snapshot.is_local or len(snapshot.fragments) > MOST_FRAGMENTS:
         return None
@@ -55,31 +60,27 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
     if field is None:
         return None
     leaves: list[kernels.LeafColumn] = []
-    for fragment in snapshot.fragments:
-        reader = FragmentReader(snapshot, fragment)
-        if not reader.is_stored(field):
-            continue
-        try:
-            if not reader.is_dictionary_coded(column):
-                return None
-            with reader.placed():
-                leaves += [leaf for found in reader.built(field).leaves.values() for leaf in found]
-        except LanceError:  # a damaged file: the scan itself will report it
-            return None
-    entries = sum(leaf.total_entries for leaf in leaves)
-    if entries * _LEAST_ROWS_PER_ENTRY > snapshot.num_rows:
-        return None
+    probe = kernels.StringNumbers(0, 0)
     try:
+        for fragment in snapshot.fragments:
+            reader = FragmentReader(snapshot, fragment)
+            if not reader.is_stored(field):
+                continue
+            with reader.placed():
+                built = reader.built(field)
+                if built.decoder.mapped(probe) is None:
+                    return None
+                leaves += [leaf for found in built.leaves.values() for leaf in found]
+        entries = sum(leaf.most_distinct for leaf in leaves)
+        plain = sum(leaf.plain_bytes for leaf in leaves)
+        if entries * _LEAST_ROWS_PER_ENTRY > snapshot.num_rows or plain > MOST_PLAIN_BYTES:
+            return None
         size = sum(leaf.dictionary_bytes() for leaf in leaves)
-    except kernels.CorruptDataError:
+    except (LanceError, kernels.CorruptDataError):  # a damaged file: the scan itself will report it
         return None
-    return StoredEntries(
-        entries,
-        size,
-        max((leaf.dictionary_entries for leaf in leaves), default=0),
-        sum(len(leaf.page_starts) - 1 for leaf in leaves),
-        tuple(leaves),
-    )
+    largest = max((leaf.dictionary_entries for leaf in leaves), default=0)
+    pages = sum(len(leaf.page_starts) - 1 for leaf in leaves)
+    return StoredEntries(entries, size, largest, pages, tuple(leaves))
 
 
 def _string_field(snapshot: Snapshot, column: str) -> Field | None:

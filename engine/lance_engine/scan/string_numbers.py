@@ -62,8 +62,9 @@ class StringNumbers:
     def of(snapshot: Snapshot, column: str) -> StringNumbers | None:
         """The list for a column, kept with its snapshot; None if numbers would not pay or cannot be had.
 
-        They can for strings at the top level of local files, of at most 256 fragments, if every page has a
-        dictionary and these have few entries: at most a quarter of the rows, and at most `MOST_BYTES`.
+        They can for strings at the top level of local files, of at most 256 fragments, if dictionaries have
+        few entries, at most a quarter of the rows and at most `MOST_BYTES`, and if pages without a dictionary
+        are small or of equal strings.
         """
         lists = _of_snapshots.setdefault(snapshot, {})
         if column not in lists:
@@ -123,27 +124,32 @@ def _list_of(snapshot: Snapshot, column: str) -> StringNumbers | None:
     if stored is None or stored.entries > MOST_STRINGS or stored.bytes > MOST_BYTES:
         return None
     large = snapshot.schema.field(column).logical_type == "large_string"
-    native = kernels.StringNumbers(stored.entries, stored.bytes)
-    known = _known_strings(native, stored)
-    if known is None:
-        return StringNumbers(native, stored.entries, large=large)
-    return StringNumbers(kernels.StringNumbers(known), len(known), _texts(known), large=large)
+    native = kernels.StringNumbers(stored.entries, MOST_BYTES)
+    try:
+        for leaf in stored.leaves:
+            leaf.map_pages(native, dictionaries=False)
+        known = _known_strings(native, stored)
+    except (kernels.CorruptDataError, kernels.BatchTooLargeError, UnicodeDecodeError):
+        return None  # a damaged file: the scan itself will report it
+    if known is not None:
+        return StringNumbers(kernels.StringNumbers(known), len(known), _texts(known), large=large)
+    if stored.bytes + native.memory > MOST_BYTES:
+        return None
+    return StringNumbers(native, stored.entries, large=large)
 
 
 def _known_strings(native: kernels.StringNumbers, stored: StoredEntries) -> list[bytes] | None:
-    """All strings, ascending, if they are few."""
+    """All strings, ascending, if they are few; where pages have no dictionary, also what nulls have there."""
     if stored.largest > MOST_KNOWN or stored.pages > _MOST_PAGES_KNOWN:
         return None
-    try:
-        for leaf in stored.leaves:
-            leaf.map_dictionaries(native)
-            if native.size > MOST_KNOWN:
-                return None
-        strings = sorted(native.all_strings())
-        _texts(strings)
-    except (kernels.CorruptDataError, UnicodeDecodeError):
-        return None  # the scan itself will report it
-    return strings
+    for leaf in stored.leaves:
+        leaf.map_pages(native, dictionaries=True)
+        if native.size > MOST_KNOWN:
+            return None
+    strings = set(native.all_strings())
+    if not all(leaf.gives_codes for leaf in stored.leaves):
+        strings.add(b"")
+    return sorted(strings)
 
 
 def _texts(strings: list[bytes]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.scan import stored_entries, string_numbers
 from lance_engine.scan.entry_columns import EntryColumn, MappedEntries
+from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.stored_entries import entries_of
 from lance_engine.scan.string_numbers import StringNumbers
 from lance_engine.table.snapshot import Snapshot
@@ -297,11 +298,48 @@ def test_wrong_functions_are_reported(
         MappedEntries(function, pa.string(), 10_000, large=False)
 
 
-def test_pages_without_dictionaries_are_refused(tmp_path: Path) -> None:
-    data = pa.table({"text": [f"text {number}" for number in range(ROWS)]})
-    dataset = write(data, tmp_path)
-    with pytest.raises(UnsupportedFeatureError, match="Not every page has a dictionary"):
-        dataset.scan([EntryColumn("n", "text", StringNumbers.empty())]).to_table()
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("count", [5, 400])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_rows_added_later_have_no_dictionary(tmp_path: Path, version: str, count: int, nulls: bool) -> None:
+    dataset = write(table(count), tmp_path, data_storage_version=version)
+    for seed in (2, 3):
+        later = table(count, 60, seed, nulls)
+        dataset = write(later, tmp_path, mode="append")
+    last = FragmentReader(dataset.snapshot, dataset.snapshot.fragments[-1])
+    assert count == 5 or not last.is_dictionary_coded("text")
+    check(dataset)
+    check(dataset, filter="id % 3 = 1")
+    check(dataset, filter="id % 20 = 1")
+    check(dataset, filter="text IS NULL")
+    check(dataset, limit=6_050)
+    numbers = numbers_of(dataset)
+    assert (numbers.known is not None) == (count == 5)
+    mapped = MappedEntries(length, INT32, 10_000, large=False)
+    found = dataset.scan([EntryColumn("n", "text", mapped), "text"]).to_table()
+    assert found["n"].equals(length(found["text"]))
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("same", [None, "", "the same"])
+@pytest.mark.parametrize("others", [5, 300])
+def test_pages_of_equal_strings(tmp_path: Path, version: str, same: str | None, others: int) -> None:
+    data = pa.table({"id": range(ROWS), "text": pa.array([same] * ROWS, pa.string())})
+    dataset = write(data, tmp_path, data_storage_version=version)
+    check(dataset)
+    sometimes = pa.array([None if row % 3 == 0 else same for row in range(ROWS)], pa.string())
+    dataset = write(data.set_column(1, "text", sometimes), tmp_path, mode="append")
+    dataset = write(table(others), tmp_path, mode="append")
+    check(dataset)
+    check(dataset, filter="id % 3 = 1")
+    check(dataset, filter="id % 100 = 1")
+
+
+def test_many_plain_strings_have_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(table(300), tmp_path)
+    snapshot = write(table(300, 60), tmp_path, mode="append").snapshot
+    monkeypatch.setattr(stored_entries, "MOST_PLAIN_BYTES", 10)
+    assert StringNumbers.of(again(snapshot), "text") is None
 
 
 def test_threads_share_the_numbers(tmp_path: Path) -> None:
