@@ -15,7 +15,7 @@ class Capabilities:
     `computes_statements`: it supports the SQL dialect in which statements compute values, describe queries
     and copy files; for other engines, a separate session does this. `has_procedures`: it has procedures of
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
-    `groups_by_numbers`: it groups by small numbers faster than by strings.
+    `groups_by_numbers`: it groups by numbers faster than by strings.
     `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 

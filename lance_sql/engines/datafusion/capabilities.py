@@ -13,6 +13,6 @@ CAPABILITIES = Capabilities(
     computes_statements=False,
     has_procedures=False,
     filters_joins=False,
-    groups_by_numbers=False,
+    groups_by_numbers=True,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

@@ -207,6 +207,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
                         residual.get(name, ()),
                         read_ahead=name in ahead,
                         scanner=scanner,
+                        numbered=table.table.sources_of_numbers,
                     )
                 )
         kinds, bodies = (column.to_pylist() for column in plan)
