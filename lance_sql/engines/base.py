@@ -51,6 +51,7 @@ class ScanReport:
     `residual`: predicates over this table that the engine applies. `decisions`: the reason for each predicate
     that the engine offered to the scan. `read_ahead`: loaded into memory before the statement runs.
     `scanner`: the scan itself, which has not run. `numbered`: columns of which come numbers, not strings.
+    `narrowed`: whether the scan tests each condition that only the engine has to test.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ScanReport:
     read_ahead: bool = False
     scanner: Scanner | None = None
     numbered: tuple[str, ...] = ()
+    narrowed: tuple[Decision, ...] = ()
 
 
 #: Converts Python values of pyarrow; None if no conversion is needed.
@@ -166,6 +168,9 @@ class Engine(Protocol):
 
     def functions_are_standard(self) -> bool:
         """Whether functions that sessions replace certainly have their usual meaning."""
+
+    def likes_are_standard(self) -> bool:
+        """Whether LIKE and the functions for parts of strings have their usual meaning."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

@@ -32,4 +32,4 @@ def sampled_share(dataset: DatasetVersion, plan: FilterPlan, places: int | None 
 
 def percent(share: float) -> str:
     """A share, formatted for people."""
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.3g} %"

@@ -12,6 +12,7 @@ from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
+    from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.join_keys import JoinKeys
@@ -36,7 +37,7 @@ class StatementRun:
         #: the first error of a scan: engines only pass on its text
         self.failure: LanceError | None = None
         #: by table name: conditions for the rows that the statement needs
-        self.only: dict[str, Node] = {}
+        self.only: dict[str, list[Node | FilterPlan]] = {}
         #: by table name: the maximum number of rows that the statement reads
         self.limits: dict[str, int] = {}
         #: by table name: the number of rows after which the statement probably has what it needs
@@ -44,6 +45,10 @@ class StatementRun:
         #: the keys that scans pass to one another
         self.join_keys: JoinKeys | None = None
         self._cancelled = False
+
+    def require(self, name: str, condition: Node | FilterPlan) -> None:
+        """Only rows of the table `name` that pass the condition are needed."""
+        self.only.setdefault(name, []).append(condition)
 
     def began(self, name: str, scanner: Scanner) -> None:
         """Register a scan of the table `name`."""

@@ -21,6 +21,7 @@ from lance_sql.engines.statement_run import StatementRun
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     from lance_engine.dataset import DatasetVersion
+    from lance_engine.expr.tree import Node
     from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
@@ -259,14 +260,19 @@ class EngineTable:
         return TableScan(self, scanner, key.splits)
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
-        """The condition for rows that a run needs."""
+        """The conditions for rows that a run needs."""
         found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
-        only = run.only.get(self.name)
-        if only is not None:
-            from lance_engine.scan.plan import FilterPlan
+        only = run.only.get(self.name, ())
+        return found + [self._plan(condition) for condition in only]
 
-            found.append(FilterPlan(only, self.dataset.snapshot))
-        return found
+    def _plan(self, condition: Node | FilterPlan) -> FilterPlan:
+        from lance_engine.scan.plan import FilterPlan
+
+        if not isinstance(condition, FilterPlan):
+            return FilterPlan(condition, self.dataset.snapshot)
+        if condition.snapshot is self.dataset.snapshot:
+            return condition
+        return FilterPlan(condition.filter, self.dataset.snapshot)  # of another version
 
     def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
         """The conjunction of `filter`, of an engine, and `narrow`."""

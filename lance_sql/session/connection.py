@@ -32,6 +32,7 @@ from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, colu
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
+from lance_sql.session.scan_conditions import NarrowedQuery, ScanConditions, require, with_conditions
 from lance_sql.session.searching import PreparedQuery, SessionSearches
 from lance_sql.session.struct_parts import PartTables
 from lance_sql.session.transactions import SessionTransactions
@@ -103,6 +104,7 @@ class Connection:
         self._beside: Connection | None = None
         #: created for the first statement that joins datasets
         self._join_filters: JoinFilters | None = None
+        self._scan_conditions = ScanConditions(engine)
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         self._metadata = MetadataAnswers(catalog, engine)
@@ -270,6 +272,11 @@ class Connection:
                     or self._of_joins(bound, chosen)
                     or chosen
                 )
+            conditions = self._scan_conditions.of(
+                searches.statement, bound.text, bound.datasets, lambda: planned.scans
+            )
+        if conditions:
+            query = NarrowedQuery(query, conditions, self._engine)
         if searches.tables:
             query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
@@ -404,6 +411,10 @@ class Connection:
             try:
                 begin = self._join_keys(bound, lambda: (planned() if parts is None else parts.query).scans)
                 run.join_keys = None if begin is None else begin()
+                conditions = self._scan_conditions.of(
+                    statement, bound.text, bound.datasets, lambda: planned().scans
+                )
+                require(conditions, run, self._engine)
                 text = bound.text if parts is None else parts.text
                 plan = self._engine.explain(text, params, run, analyze=analyze)
             finally:
@@ -412,7 +423,7 @@ class Connection:
         return Explanation(
             self.capabilities.name,
             plan.text,
-            tuple(plan.scans),
+            tuple(with_conditions(plan.scans, conditions)),
             tuple(scan_metrics(run.scans)) if analyze else (),
             tuple(searches.descriptions()),
             plan.trees,

@@ -101,6 +101,9 @@ class Explanation:
         for decision in scan.decisions:
             place = "pushed" if decision.pushed else f"left to {self.engine}"
             details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
+        for decision in scan.narrowed:
+            place = "the scan drops rows first" if decision.pushed else f"left to {self.engine}"
+            details.append(("why", f"{decision.condition}: {place}, {decision.reason}"))
         if scan.scanner is not None:
             details += _left_details(scan.scanner.look_ahead())
         if scan.read_ahead:

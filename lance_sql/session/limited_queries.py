@@ -59,7 +59,7 @@ class FirstRowsQuery(WrappedQuery):
     def prepare(self, run: StatementRun) -> None:
         condition = self._condition(self._last_key.to_table(run))
         if condition is not None:
-            run.only[self._name] = condition
+            run.require(self._name, condition)
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         rows = self.to_table(run)

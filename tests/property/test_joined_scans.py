@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
-from lance_sql.engines import join_keys, key_conditions
-from lance_sql.engines.duckdb import pushdown
+from lance_sql.engines import join_keys, key_conditions, pushdown
 from lance_sql.session import join_filters
 
 SEEDS = range(3)

@@ -11,8 +11,8 @@ from lance_engine.errors import CorruptFileError
 from lance_engine.expr.from_sql import parse_sql
 
 import lance_sql
+from lance_sql.engines import pushdown
 from lance_sql.engines.base import Decision
-from lance_sql.engines.duckdb import pushdown
 from lance_sql.engines.duckdb import session as duckdb_session
 
 ROWS = 300_000

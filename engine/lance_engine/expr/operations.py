@@ -13,7 +13,8 @@ from lance_engine.expr import build, external, render
 from lance_engine.expr.coerce import round_to
 from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, own_name
 from lance_engine.expr.list_functions import is_list
-from lance_engine.expr.tree import Arithmetic, Cast, Function, Literal, Match, Node, rebuilt
+from lance_engine.expr.patterns import matching
+from lance_engine.expr.tree import Arithmetic, Cast, Function, Literal, Node, rebuilt
 from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
 
 
@@ -31,44 +32,7 @@ def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None)
             f"{wrong} is of type {render.type_name(wrong.type)}, but {kind} needs strings",
             remedy=f"Write CAST({wrong} AS VARCHAR)",
         )
-    return build.folded(_match(kind, operand, pattern.value.as_py(), escape))
-
-
-def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
-    if kind not in ("like", "ilike"):
-        return Match(kind, operand, pattern)
-    if escape is not None and len(escape) > 1:
-        raise InvalidFilterError(
-            f"The escape {escape!r} must be one character", remedy="Use a single character"
-        )
-    characters = _pattern_characters(pattern, escape)
-    wild = [special for special, _ in characters]
-    text = "".join(character for _, character in characters)
-    if kind == "like" and not any(wild):
-        return build.compare("=", operand, Literal(pa.scalar(text)))
-    if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
-        if not wild[0]:
-            return Match("starts_with", operand, text[:-1])
-        return Match("contains", operand, text[1:-1]) if wild[-1] else Match("ends_with", operand, text[1:])
-    canonical = "".join(c if special or c not in "%_\\" else f"\\{c}" for special, c in characters)
-    return Match(kind, operand, canonical)
-
-
-def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
-    """Each character of a LIKE pattern with whether it is a wildcard."""
-    found: list[tuple[bool, str]] = []
-    characters = iter(pattern)
-    for character in characters:
-        if escape and character == escape:
-            literal = next(characters, None)
-            if literal is None:
-                raise InvalidFilterError(
-                    f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
-                )
-            found.append((False, literal))
-        else:
-            found.append((character in "%_", character))
-    return found
+    return matching(kind, operand, pattern.value.as_py(), escape)
 
 
 def arithmetic(op: str, left: Node, right: Node) -> Node:

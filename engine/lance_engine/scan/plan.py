@@ -89,7 +89,7 @@ class FilterPlan:
         Their results are reused.
         """
         self.filter = filter
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self.lookup = _joined_lookup(parts) if parts else _lookup(snapshot, filter)
         #: the filter to test on rows for which neither an index nor a zone map makes that unnecessary
         self.tested = filter if self.lookup is None else self.lookup.residual
@@ -102,7 +102,7 @@ class FilterPlan:
     @cached_property
     def steps(self) -> FilterSteps | None:
         """How rows are tested; later scans begin with what earlier ones found about the conditions."""
-        return None if self.tested is None else _steps(self._snapshot, self.tested)
+        return None if self.tested is None else _steps(self.snapshot, self.tested)
 
     def without_zone_maps(self) -> FilterPlan:
         """The same plan for a few rows, which are tested sooner than their zones."""

@@ -14,5 +14,7 @@ CAPABILITIES = Capabilities(
     has_procedures=False,
     filters_joins=False,
     groups_by_numbers=True,
+    backslash_escapes=True,
+    reads_a_column_to_count=False,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

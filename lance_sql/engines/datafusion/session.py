@@ -117,6 +117,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def functions_are_standard(self) -> bool:
         return False  # those for JSON and maps can be registered
 
+    def likes_are_standard(self) -> bool:
+        return True  # LIKE is an operator; conditions for scans use no functions here
+
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

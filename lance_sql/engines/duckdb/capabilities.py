@@ -14,5 +14,7 @@ CAPABILITIES = Capabilities(
     has_procedures=True,
     filters_joins=True,
     groups_by_numbers=True,
+    backslash_escapes=False,
+    reads_a_column_to_count=True,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

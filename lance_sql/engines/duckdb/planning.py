@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lance_sql.engines.base import Decision
-from lance_sql.engines.duckdb.pushdown import is_small
+from lance_sql.engines.pushdown import is_small
 
 if TYPE_CHECKING:
     from lance_sql.engines.duckdb.table import DuckDBTable

@@ -136,6 +136,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def functions_are_standard(self) -> bool:
         return self._settings.functions_are_standard()
 
+    def likes_are_standard(self) -> bool:
+        return self.functions_are_standard()
+
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)

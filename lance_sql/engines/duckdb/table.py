@@ -20,7 +20,7 @@ from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.duckdb.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
+from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable, Parts, TableScan
 
@@ -64,7 +64,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     DuckDB does not apply accepted predicates again, and plans with the row count of the whole table, unless
     `planning` has an estimate. ``pushdown="auto"`` accepts predicates according to
-    `lance_sql.engines.duckdb.pushdown`; ``"all"`` and ``"none"`` are for measurements.
+    `lance_sql.engines.pushdown`; ``"all"`` and ``"none"`` are for measurements.
     """
 
     #: a snapshot is immutable, so the schema is too

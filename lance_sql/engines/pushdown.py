@@ -1,8 +1,8 @@
-"""Which conditions of DuckDB our scan applies, and why.
+"""Which conditions of a statement our scan applies, and why.
 
-DuckDB does not test accepted conditions again. It pays to accept a condition if the scan then reads less than
-the whole table, or if so few rows pass that the other columns need not be decoded. Otherwise, DuckDB's own
-vectorized filter is at least as fast.
+DuckDB offers conditions, and does not test accepted ones again; others are found in the text of statements.
+It pays to apply a condition if the scan then reads less than the whole table, or if so few rows pass that the
+other columns need not be decoded. Otherwise, the vectorized filter of the engine is at least as fast.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""Tests of strings for patterns, in the simplest form that means the same."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import build
+from lance_engine.expr.tree import Literal, Match, Node
+
+
+def matching(kind: str, operand: Node, pattern: str, escape: str | None = None) -> Node:
+    """The test of a string for a pattern; `kind` as for `Match`."""
+    return build.folded(_match(kind, operand, pattern, escape))
+
+
+def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
+    if kind not in ("like", "ilike"):
+        return Match(kind, operand, pattern)
+    if escape is not None and len(escape) > 1:
+        raise InvalidFilterError(
+            f"The escape {escape!r} must be one character", remedy="Use a single character"
+        )
+    characters = _pattern_characters(pattern, escape)
+    wild = [special for special, _ in characters]
+    text = "".join(character for _, character in characters)
+    if kind == "like" and not any(wild):
+        return build.compare("=", operand, Literal(pa.scalar(text)))
+    if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
+        if not wild[0]:
+            return Match("starts_with", operand, text[:-1])
+        return Match("contains", operand, text[1:-1]) if wild[-1] else Match("ends_with", operand, text[1:])
+    canonical = "".join(c if special or c not in "%_\\" else f"\\{c}" for special, c in characters)
+    return Match(kind, operand, canonical)
+
+
+def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+    """Each character of a LIKE pattern with whether it is a wildcard."""
+    found: list[tuple[bool, str]] = []
+    characters = iter(pattern)
+    for character in characters:
+        if escape and character == escape:
+            literal = next(characters, None)
+            if literal is None:
+                raise InvalidFilterError(
+                    f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
+                )
+            found.append((False, literal))
+        else:
+            found.append((character in "%_", character))
+    return found

@@ -1,0 +1,175 @@
+"""Conditions that the engine does not offer to scans, but that scans test in addition while they decode.
+
+Engines offer comparisons of columns with constants. LIKE and conditions on several columns are found in the
+text. The engine tests them again on the rows that are left, so that a condition only has to be right about
+the rows that it drops.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lance_sql.engines.pushdown import Condition, decide, is_small
+from lance_sql.session.wrapped_query import WrappedQuery
+from lance_sql.text.statement import Statement
+from lance_sql.text.table_conditions import Filtered, table_conditions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance_engine.dataset import DatasetVersion
+    from lance_engine.expr.tree import Column
+
+    from lance_sql.engines.base import Decision, Engine, Query, ScanReport
+    from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.text.tokens import Token
+
+#: Number of texts whose conditions are kept, with the results of indices and samples.
+_KEPT_TEXTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCondition:
+    """A condition for the scan of `table`, and whether it pays to test it there."""
+
+    table: str
+    condition: Condition
+    decision: Decision
+
+
+class NarrowedQuery(WrappedQuery):
+    """`query`, whose scans test some conditions in addition."""
+
+    def __init__(self, query: Query, conditions: Sequence[ScanCondition], engine: Engine) -> None:
+        super().__init__(query)
+        self._conditions = conditions
+        self._engine = engine
+
+    def prepare(self, run: StatementRun) -> None:
+        require(self._conditions, run, self._engine)
+
+
+def require(conditions: Sequence[ScanCondition], run: StatementRun, engine: Engine) -> None:
+    """Let the scans of a run test the conditions for which that pays.
+
+    The statement means what settings and macros give it when it runs, not when it was planned.
+    """
+    chosen = [found for found in conditions if found.decision.pushed]
+    if chosen and engine.compares_bytes() and engine.likes_are_standard():
+        for found in chosen:
+            run.require(found.table, found.condition.plan)
+
+
+def with_conditions(scans: Iterable[ScanReport], conditions: Sequence[ScanCondition]) -> Iterator[ScanReport]:
+    """The scans of a plan, with the conditions for each of them."""
+    for scan in scans:
+        own = tuple(found.decision for found in conditions if found.table == scan.name)
+        yield replace(scan, narrowed=own)
+
+
+class ScanConditions:
+    """Finds such conditions in the statements of a session; they are kept for texts that run again."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        #: by text, the newest last: the datasets, and their conditions
+        self._known: OrderedDict[
+            str, tuple[Mapping[str, weakref.ref[DatasetVersion]], Sequence[ScanCondition]]
+        ] = OrderedDict()
+
+    def of(
+        self,
+        statement: Statement,
+        text: str,
+        datasets: Mapping[str, DatasetVersion],
+        scans: Callable[[], Mapping[str, int]],
+    ) -> Sequence[ScanCondition]:
+        """The conditions of a statement, of which the engine gets `text`, over `datasets`.
+
+        `scans` returns how often the engine scans each of them; conditions only concern tables that are
+        scanned once.
+        """
+        filtered = table_conditions(statement if text == statement.original else Statement(text))
+        if not filtered:
+            return ()
+        found = self._kept(text, datasets, filtered)
+        if not any(condition.decision.pushed for condition in found):
+            return found
+        known = scans()
+        return [condition for condition in found if known.get(condition.table) == 1]
+
+    def _kept(
+        self, text: str, datasets: Mapping[str, DatasetVersion], filtered: Sequence[Filtered]
+    ) -> Sequence[ScanCondition]:
+        known = self._known.pop(text, None)
+        if (
+            known is None
+            or known[0].keys() != datasets.keys()
+            or any(reference() is not datasets[name] for name, reference in known[0].items())
+        ):
+            references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
+            escapes = self._engine.capabilities.backslash_escapes
+            known = references, [part for one in filtered for part in _conditions(one, datasets, escapes)]
+        self._known[text] = known
+        if len(self._known) > _KEPT_TEXTS:
+            self._known.popitem(last=False)
+        return known[1]
+
+
+def _conditions(
+    filtered: Filtered, datasets: Mapping[str, DatasetVersion], backslash_escapes: bool
+) -> list[ScanCondition]:
+    tables = set(filtered.tables.values())
+    if not datasets.keys() >= tables or all(is_small(datasets[name]) for name in tables):
+        return []
+    from lance_engine.expr.tree import Column, Match, columns_of, conjuncts, walk
+
+    from lance_sql.text.predicates import predicate
+
+    schemas = {qualifier: datasets[table].storage_schema for qualifier, table in filtered.tables.items()}
+    found = []
+    for tokens in filtered.conditions:
+        #: the table of each column, by the name that qualifies it
+        owners: dict[Column, str] = {}
+        tree = predicate(tokens, partial(_column, schemas, owners), backslash_escapes=backslash_escapes)
+        for node in () if tree is None else conjuncts(tree):
+            tested = {owners[part] for part in walk(node) if isinstance(part, Column)}
+            is_offered = len(columns_of(node)) < 2 and not any(isinstance(part, Match) for part in walk(node))
+            if len(tested) == 1 and not is_offered:
+                table = filtered.tables[tested.pop()]
+                condition = Condition(datasets[table], node)
+                decision = decide(condition)
+                if not decision.pushed:
+                    condition.forget_plan()
+                found.append(ScanCondition(table, condition, decision))
+    return found
+
+
+def _column(
+    schemas: Mapping[str, pa.Schema], owners: dict[Column, str], parts: Sequence[Token]
+) -> Column | None:
+    """The column that a name refers to, if there is only one; its table is added to `owners`."""
+    from lance_engine.expr import build
+
+    *qualifier, wanted = [part.value.lower() for part in parts]
+    columns = {field.name.lower() for schema in schemas.values() for field in schema}
+    if not columns.isdisjoint(qualifier):
+        return None  # it may be the field of a struct
+    found = [
+        (place, schema, field)
+        for place, schema in schemas.items()
+        for field in schema
+        if field.name.lower() == wanted and qualifier in ([], [place])
+    ]
+    if len(found) != 1:
+        return None
+    place, schema, field = found[0]
+    if field.metadata and b"ARROW:extension:name" in field.metadata:
+        return None  # engines have types of their own for JSON and similar columns
+    column = build.column(schema, [field.name])
+    # Columns of two tables may be equal: a condition on both is not understood.
+    return column if owners.setdefault(column, place) == place else None

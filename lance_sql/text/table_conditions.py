@@ -1,0 +1,163 @@
+"""Finds the conditions in WHERE that concern the tables of a statement, from its tokens.
+
+The engine tests them, too: a table for which this is not certain is left out. Only inner joins are
+understood, because rows of other joins count although they do not pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from lance_sql.text.once import once_per_statement
+from lance_sql.text.statement import Statement, is_alias
+from lance_sql.text.tokens import Token
+
+#: Words of which a condition has at least one if the engine may not offer it to scans.
+_WANTED: Final = frozenset(
+    {"CONTAINS", "ENDS_WITH", "LIKE", "OR", "PREFIX", "STARTS_WITH", "SUFFIX"}
+)  # fmt: skip
+#: Words that occur in statements in which rows without a match count, or rows before the condition.
+_OTHERS: Final = frozenset(
+    {"PIVOT", "POSITIONAL", "RECURSIVE", "SAMPLE", "TABLESAMPLE", "UNPIVOT"}
+)  # fmt: skip
+#: The same between FROM and WHERE.
+_OTHER_JOINS: Final = frozenset(
+    {"ANTI", "ASOF", "FULL", "LATERAL", "LEFT", "NATURAL", "OUTER", "RIGHT", "SEMI"}
+)  # fmt: skip
+_SETS: Final = frozenset({"EXCEPT", "INTERSECT", "UNION"})
+_AFTER_WHERE: Final = _SETS | {"FETCH", "GROUP", "HAVING", "LIMIT", "OFFSET", "ORDER", "QUALIFY", "WINDOW"}
+
+
+class Filtered(NamedTuple):
+    """A SELECT with a condition. `tables` are all tables in FROM, by the lower-case names of their columns'
+    qualifiers; `conditions` are the tokens of conditions that must all be true.
+    """
+
+    tables: Mapping[str, str]
+    conditions: Sequence[Sequence[Token]]
+
+
+@once_per_statement
+def table_conditions(statement: Statement) -> Sequence[Filtered]:
+    """The conditions of a statement over tables that it names once."""
+    tokens = statement.tokens
+    words = [token.upper for token in tokens]
+    if words[:1] not in (["SELECT"], ["WITH"]) or "WHERE" not in words:
+        return ()
+    if _WANTED.isdisjoint(words) or not _OTHERS.isdisjoint(words):
+        return ()
+    named = Counter(
+        token.value.lower()
+        for token, after in zip(tokens, [*words[1:], ""], strict=True)
+        if token.kind in ("word", "quoted", "string") and after != "."
+    )
+    depths = _depths(tokens)
+    found = []
+    for where, word in enumerate(words):
+        if word == "WHERE":
+            tables = _tables(tokens, words, depths, where)
+            conditions = [part for part in _conditions(tokens, words, depths, where) if _may_be_left(part)]
+            if tables and conditions and all(named[name.lower()] == 1 for name in tables.values()):
+                found.append(Filtered(tables, conditions))
+    return found
+
+
+def _depths(tokens: Sequence[Token]) -> list[int]:
+    """In how many brackets, or CASE expressions, each token is; brackets are outside of themselves."""
+    found, depth = [], 0
+    for token in tokens:
+        word = token.upper
+        depth -= word in (")", "]", "}", "END")
+        found.append(depth)
+        depth += word in ("(", "[", "{", "CASE")
+    return found
+
+
+def _tables(
+    tokens: Sequence[Token], words: Sequence[str], depths: Sequence[int], where: int
+) -> dict[str, str] | None:
+    """The tables between FROM and WHERE by their qualifiers; None if there are other sources or joins."""
+    begin = None
+    for position in range(where - 1, -1, -1):
+        word = words[position]
+        if depths[position] > depths[where]:
+            continue
+        if depths[position] < depths[where] or word in _SETS | {"WHERE", ";"}:
+            return None
+        if begin is None and word == "FROM" and words[position - 1] != "DISTINCT":
+            begin = position
+        if word == "SELECT":
+            break
+    else:
+        return None
+    if begin is None:
+        return None
+    inside = [place for place in range(begin + 1, where) if depths[place] == depths[where]]
+    if not _OTHER_JOINS.isdisjoint(words[place] for place in inside):
+        return None
+    found: dict[str, str] = {}
+    position = 0
+    while position < len(inside):
+        place = inside[position]
+        following = inside[position + 1 : position + 3]
+        if tokens[place].kind not in ("word", "quoted", "string"):
+            return None
+        length = 1
+        if following and words[following[0]] == "AS":
+            length, following = 2, following[1:]
+        qualifier = tokens[place].value
+        if following and is_alias(tokens[following[0]]):
+            qualifier, length = tokens[following[0]].value, length + 1
+        elif length == 2:
+            return None
+        if qualifier.lower() in found:
+            return None
+        found[qualifier.lower()] = tokens[place].value
+        end = _join(words, inside, position + length)
+        if end is None:
+            return None
+        position = end
+    return found
+
+
+def _join(words: Sequence[str], inside: Sequence[int], position: int) -> int | None:
+    """The position of the next table after one that ends at `position`; None if there is anything else."""
+    if position < len(inside) and words[inside[position]] in ("ON", "USING"):
+        while position < len(inside) and words[inside[position]] not in (",", "CROSS", "INNER", "JOIN"):
+            position += 1
+    if position == len(inside) or words[inside[position]] == ",":
+        return position + 1
+    if words[inside[position]] in ("CROSS", "INNER"):
+        position += 1
+    is_join = position < len(inside) and words[inside[position]] == "JOIN"
+    return position + 1 if is_join else None
+
+
+def _conditions(
+    tokens: Sequence[Token], words: Sequence[str], depths: Sequence[int], where: int
+) -> Iterator[Sequence[Token]]:
+    """The operands of the ANDs after WHERE."""
+    depth, end = depths[where], where + 1
+    ends: list[int] = []
+    is_between = is_disjunction = False
+    while end < len(tokens) and depths[end] >= depth:
+        word = words[end] if depths[end] == depth else ""
+        if word in _AFTER_WHERE or word == ";":
+            break
+        is_disjunction |= word == "OR"
+        if word == "AND" and not is_between:
+            ends.append(end)
+        is_between = word == "BETWEEN" or (is_between and word != "AND")
+        end += 1
+    if is_disjunction:
+        ends.clear()
+    begin = where + 1
+    for last in [*ends, end]:
+        yield tokens[begin:last]
+        begin = last + 1
+
+
+def _may_be_left(tokens: Sequence[Token]) -> bool:
+    return not _WANTED.isdisjoint(token.upper for token in tokens)
