@@ -13,7 +13,7 @@ import pyarrow.types as at
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.expr.total_order import in_total_order
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.stream import ScanStream
+from lance_engine.scan.stream import Convert, ScanStream
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 from lance_sql.engines.statement_run import StatementRun
@@ -212,6 +212,11 @@ class EngineTable:
             scan.begin(run)
         return scan
 
+    def counts_in(self, run: StatementRun) -> bool:
+        """Whether a run does not use the first column, so that a scan of nothing else only counts rows."""
+        gives_keys = run.join_keys is not None and self.name in run.join_keys.givers
+        return self.name in run.counted and not gives_keys
+
     def _plan_of(self, filter: pc.Expression) -> FilterPlan:
         """The plan of an expression: an engine passes it when it plans, and again for each partition."""
         # imported with the first filter
@@ -320,9 +325,12 @@ class TableScan:
         splits: Sequence[ScanSplit] | None = None,
     ) -> None:
         self.scanner = scanner
+        self._table = table
         self._name = table.name
         self._splits = splits
         self._run: StatementRun | None = None
+        #: whether each batch is one column of nulls
+        self._nulls = False
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
         self._narrowed = table.narrowed.intersection(self.schema.names)
@@ -335,6 +343,13 @@ class TableScan:
         found.scanner = repeated(self.scanner)
         return found
 
+    def counting(self, name: str) -> TableScan:
+        """The same scan of no columns, with nulls in place of the column `name`."""
+        found = copy.copy(self)
+        found.schema = pa.schema([self._table.schema.field(name).with_nullable(True)])
+        found._nulls = True
+        return found
+
     def begin(self, run: StatementRun) -> None:
         """The scan belongs to `run`."""
         self._run = run
@@ -343,7 +358,9 @@ class TableScan:
     def stream(self) -> ScanStream:
         """The rows; each call reads them again."""
         schema, run = self.schema, self._run
-        convert = (lambda batch: batch.cast(schema)) if self._cast else None
+        convert: Convert | None = (lambda batch: batch.cast(schema)) if self._cast else None
+        if self._nulls:
+            convert = partial(_nulls, schema)
         failed = None if run is None else run.failed
         keys = None if run is None or run.join_keys is None else run.join_keys
         collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
@@ -363,6 +380,11 @@ class TableScan:
 
     def count(self) -> int:
         return self.scanner.count()
+
+
+def _nulls(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """As many nulls as a batch has rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, schema.field(0).type)], schema=schema)
 
 
 def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -28,13 +28,14 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
+from lance_sql.session.counted_rows import CountedRowsQuery, counted_tables
 from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.scan_conditions import NarrowedQuery, ScanConditions, require, with_conditions
 from lance_sql.session.searching import PreparedQuery, SessionSearches
-from lance_sql.session.struct_parts import PartTables
+from lance_sql.session.struct_parts import PartTables, QueryOfParts
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished, done
@@ -258,25 +259,12 @@ class Connection:
         with self._explained(statement), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
-            if query is None:
-                planned = self._engine.query(bound.text, searches.parameters)
-                query = self._metadata.of(searches.statement, bound, planned) or self._of_first_rows(
-                    searches.statement, bound, planned
-                )
             parts = None
             if query is None:
-                parts = self._parts.instead(searches.statement, bound, lambda: planned, searches.parameters)
-                chosen = planned if parts is None else parts.query
-                query = (
-                    self._of_any_rows(searches.statement, bound, chosen)
-                    or self._of_joins(bound, chosen)
-                    or chosen
-                )
-            conditions = self._scan_conditions.of(
-                searches.statement, bound.text, bound.datasets, lambda: planned.scans
-            )
-        if conditions:
-            query = NarrowedQuery(query, conditions, self._engine)
+                planned = self._engine.query(bound.text, searches.parameters)
+                query = self._metadata.of(searches.statement, bound, planned)
+                if query is None:
+                    parts, query = self._reading_little(searches, bound, planned)
         if searches.tables:
             query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
@@ -286,6 +274,22 @@ class Connection:
         if searches.tables and not searches.is_view:
             weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
+
+    def _reading_little(
+        self, searches: Searches, bound: Bound, planned: PlannedQuery
+    ) -> tuple[QueryOfParts | None, Query]:
+        """A query with the result of the planned one whose scans read less, and what replaces its tables."""
+        statement, parts = searches.statement, None
+        query: Query | None = self._of_first_rows(statement, bound, planned)
+        if query is None:
+            parts = self._parts.instead(statement, bound, lambda: planned, searches.parameters)
+            chosen = planned if parts is None else parts.query
+            query = self._of_any_rows(statement, bound, chosen) or self._of_joins(bound, chosen) or chosen
+        if self.capabilities.reads_a_column_to_count and bound.text == statement.original:
+            counted = counted_tables(statement, bound.datasets, planned)
+            query = CountedRowsQuery(query, counted) if counted else query
+        conditions = self._scan_conditions.of(statement, bound.text, bound.datasets, lambda: planned.scans)
+        return parts, NarrowedQuery(query, conditions, self._engine) if conditions else query
 
     def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
         """A query that reads few rows if only the first rows in the order of a column are needed."""

@@ -183,7 +183,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        return self._scan(names, self._filter(filters)).stream().capsule(), True
+        filter, run = self._filter(filters), self._runs.current
+        if columns is not None and list(columns) == [0] and run is not None and self.table.counts_in(run):
+            return self.table.scan((), filter, run=run).counting(names[0]).stream().capsule(), True
+        return self._scan(names, filter).stream().capsule(), True
 
     def _scan(self, columns: Sequence[str] | None = None, filter: FilterPlan | None = None) -> TableScan:
         return self.table.scan(columns, filter, run=self._runs.current)
