@@ -15,9 +15,9 @@ class Capabilities:
     `computes_statements`: it supports the SQL dialect in which statements compute values, describe queries
     and copy files; for other engines, a separate session does this. `has_procedures`: it has procedures of
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
-    `groups_by_numbers`: it groups by numbers faster than by strings. `backslash_escapes`: after a backslash, a
-    character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs the
-    number of rows asks for the first column.
+    `groups_by_numbers`: it groups by numbers faster than by strings. `backslash_escapes`: after a backslash,
+    a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
+    the number of rows asks for the first column.
     `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 
