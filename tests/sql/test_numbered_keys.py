@@ -16,6 +16,8 @@ from lance_engine.errors import LanceError
 import lance_sql
 from lance_sql.engines.duckdb import settings as duckdb_settings
 from lance_sql.session import numbered_keys
+from lance_sql.session.counted_rows import CountedRowsQuery
+from lance_sql.session.scan_conditions import NarrowedQuery
 
 ROWS = 6_000
 FLAGS = ["A", "", "it's", 'N"', "Zoë", "R", "a much longer string than fits in twelve bytes"]
@@ -99,7 +101,10 @@ def rows(found: pa.Table) -> list[tuple[object, ...]]:
 
 def is_numbered(result: lance_sql.QueryResult) -> bool:
     """Whether a result comes from a query over numbers."""
-    return isinstance(result._query, numbered_keys.NumberedQuery)
+    query = result._query
+    while isinstance(query, CountedRowsQuery | NarrowedQuery):
+        query = query._query
+    return isinstance(query, numbered_keys.NumberedQuery)
 
 
 def answers(place: Path, text: str) -> tuple[pa.Table, pa.Table, bool]:
