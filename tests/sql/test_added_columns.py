@@ -37,6 +37,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
         {
             "id": pa.array(range(ROWS), pa.int64()),
             "text": pa.array(texts),
+            "large": pa.array(texts, pa.large_string()),
             "flag": pa.array([None if i == 3 else "ABC"[i] for i in random.integers(0, 4, ROWS)]),
             "price": pa.array(random.integers(0, 10**6, ROWS), pa.int32()).cast(pa.decimal128(12, 2)),
             "half": pa.array(random.integers(0, 9, ROWS).astype(np.float16)),
@@ -47,13 +48,15 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     return lance_sql.open(place).delete("id % 13 = 4")
 
 
-LOWER = StringNumbers.empty()
+LOWER, LARGE_LOWER = StringNumbers.empty(), StringNumbers.empty(large=True)
 PARTS = Parts(
     "t",
     coded=(("text#", "text"), ("flag#", "flag")),
     mapped=(
         ("lower#", "text", _lower, LOWER),
         ("seven", "text", _has_seven, pa.bool_()),
+        ("large lower#", "large", _lower, LARGE_LOWER),
+        ("large seven", "large", _has_seven, pa.bool_()),
     ),
 )
 
@@ -78,8 +81,8 @@ def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 def test_added_columns_come_last(dataset: DatasetVersion) -> None:
     table = EngineTable(dataset, "other", parts=PARTS, system_columns=["_rowid"])
     assert table.name == "t"
-    assert table.schema.names[-5:] == ["_rowid", "text#", "flag#", "lower#", "seven"]
-    assert table.schema.types[-4:] == [pa.int32(), pa.uint8(), pa.int32(), pa.bool_()]
+    assert table.schema.names[-7:-2] == ["_rowid", "text#", "flag#", "lower#", "seven"]
+    assert table.schema.types[-6:-2] == [pa.int32(), pa.uint8(), pa.int32(), pa.bool_()]
     assert table.sources_of_numbers == ("text", "flag")
 
 
@@ -114,6 +117,13 @@ def test_scans_have_what_stands_for_the_strings(
     if "lower#" in found.schema.names:
         assert LOWER.strings(found["lower#"]).equals(pc.utf8_lower(expected["text"]))
         assert found["seven"].equals(_has_seven(expected["text"]))
+    if "large lower#" in found.schema.names:
+        assert (
+            LARGE_LOWER.strings(found["large lower#"])
+            .cast(pa.string())
+            .equals(pc.utf8_lower(expected["text"]))
+        )
+        assert found["large seven"].equals(_has_seven(expected["text"]))
     if "text" in found.schema.names:
         assert found["text"].cast(pa.string()).equals(expected["text"])
 

@@ -494,9 +494,8 @@ def _selection(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple
     for name in names:
         if not isinstance(name, (str, Field, EntryColumn)):
             raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
-    if any(
-        isinstance(name, EntryColumn) for name in names
-    ):  # versions share schemas, but not what stands for it
+    if any(isinstance(name, EntryColumn) for name in names):
+        # Versions share their schema, but not what stands for strings.
         schema = projected_schema(snapshot, names, coded)
         return schema, max(1, estimated_row_bytes(schema))
     kept = _selected.setdefault(snapshot.schema, {})

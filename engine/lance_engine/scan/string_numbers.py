@@ -121,20 +121,20 @@ class StringNumbers:
 
 def _list_of(snapshot: Snapshot, column: str) -> StringNumbers | None:
     stored = stored_entries(snapshot, column)
-    if stored is None or stored.entries > MOST_STRINGS or stored.bytes > MOST_BYTES:
+    if stored is None or stored.entries > MOST_STRINGS:
         return None
     large = snapshot.schema.field(column).logical_type == "large_string"
     native = kernels.StringNumbers(stored.entries, MOST_BYTES)
     try:
         for leaf in stored.leaves:
             leaf.map_pages(native, dictionaries=False)
+        if stored.bytes + native.memory > MOST_BYTES:
+            return None
         known = _known_strings(native, stored)
     except (kernels.CorruptDataError, kernels.BatchTooLargeError, UnicodeDecodeError):
         return None  # a damaged file: the scan itself will report it
     if known is not None:
         return StringNumbers(kernels.StringNumbers(known), len(known), _texts(known), large=large)
-    if stored.bytes + native.memory > MOST_BYTES:
-        return None
     return StringNumbers(native, stored.entries, large=large)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -153,10 +155,9 @@ def test_old_files_have_no_numbers(tmp_path: Path) -> None:
 
 
 def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
-    import gc
-    import weakref
-
     dataset = write(table(400), tmp_path)
+    later = dataset.delete("id = 3")  # versions share their schema
+    assert later.snapshot.schema is dataset.snapshot.schema
     numbers = numbers_of(dataset)
     dataset.scan([EntryColumn("n", "text", numbers)]).to_table()
     kept = weakref.ref(numbers)
@@ -164,6 +165,17 @@ def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
     gc.collect()
     assert kept() is not None
     del dataset
+    gc.collect()
+    assert kept() is None
+
+
+def test_functions_live_as_long_as_their_column(tmp_path: Path) -> None:
+    dataset = write(table(400), tmp_path)
+    column = EntryColumn("n", "text", MappedEntries(length, INT32, 1_000, large=False))
+    for filter in (None, "id % 2 = 0"):
+        dataset.scan([column], filter).to_table()
+    kept = weakref.ref(column.entries)
+    del column
     gc.collect()
     assert kept() is None
 
@@ -338,7 +350,13 @@ def test_pages_of_equal_strings(tmp_path: Path, version: str, same: str | None, 
 def test_many_plain_strings_have_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(table(300), tmp_path)
     snapshot = write(table(300, 60), tmp_path, mode="append").snapshot
-    monkeypatch.setattr(stored_entries, "MOST_PLAIN_BYTES", 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_entries, "MOST_PLAIN_BYTES", 10)
+        assert StringNumbers.of(again(snapshot), "text") is None
+    stored = stored_entries.stored_entries(snapshot, "text")
+    assert stored is not None
+    nothing = kernels.StringNumbers(9, 9).memory
+    monkeypatch.setattr(string_numbers, "MOST_BYTES", stored.bytes + nothing + 100)
     assert StringNumbers.of(again(snapshot), "text") is None
 
 
