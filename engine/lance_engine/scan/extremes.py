@@ -13,6 +13,7 @@ from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
+from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.paths import arrow_field
 from lance_engine.scan.scanner import Scanner
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from lance_engine.file.zone_map import ZoneMap
     from lance_engine.table.snapshot import Snapshot
 
+#: by column, what was found of a snapshot
+_kept: OwnedValues[Snapshot, dict[str, Extremes]] = OwnedValues()
 # Zone maps truncate longer strings; a shorter bound is the value itself.
 _CUT_BYTES = 32
 
@@ -41,7 +44,15 @@ class Known(NamedTuple):
 
 
 def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
-    """The extremes of a top-level column over all rows that are not deleted."""
+    """The extremes of a top-level column over all rows that are not deleted; kept with the snapshot."""
+    kept = _kept.setdefault(snapshot, {})
+    found = kept.get(column)
+    if found is None:
+        found = kept[column] = _min_max(snapshot, reader_for, column)
+    return found
+
+
+def _min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
     found, splits = _from_zones(snapshot, reader_for, column)
     if splits:
         kind = found.minimum.type

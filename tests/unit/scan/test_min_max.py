@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, UnsupportedTypeError
+from lance_engine.scan.scanner import Scanner
 from lance_engine.write.dataset import write_dataset
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -73,3 +74,19 @@ def test_errors(tmp_path: Path) -> None:
         dataset.min_max("s")
     with pytest.raises(ColumnNotFoundError):
         dataset.min_max("x")
+
+
+def test_rows_are_read_once(tmp_path: Path) -> None:
+    write_dataset(pa.table({"x": range(1000)}), str(tmp_path), zone_maps=False)
+    dataset = DatasetVersion.open(str(tmp_path))
+    scans = []
+    with pytest.MonkeyPatch.context() as patch:
+        to_batches = Scanner.to_batches
+        patch.setattr(Scanner, "to_batches", lambda scan: scans.append(scan) or to_batches(scan))
+        for _ in range(2):
+            assert [bound.as_py() for bound in dataset.min_max("x")] == [0, 999]
+        assert len(scans) == 1
+        # Another version has values of its own.
+        other = dataset.delete("x = 999")
+        assert [bound.as_py() for bound in other.min_max("x")] == [0, 998]
+        assert [bound.as_py() for bound in dataset.min_max("x")] == [0, 999]
