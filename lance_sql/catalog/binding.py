@@ -131,8 +131,11 @@ class Binding:
                 try:
                     dataset = self.catalog.open(known.reference)
                 except (DatasetNotFoundError, VersionNotFoundError):
-                    dataset = None  # deleted meanwhile; statements that name it get an error
-                if dataset is not None:
+                    dataset = None
+                if dataset is None:  # deleted meanwhile: views of it, and names in another case, are errors
+                    self.forget(name)
+                    self._registry.unregister(name)
+                else:
                     self._register(known.reference, dataset, known.system_columns)
 
     def forget_all(self) -> None:

@@ -59,6 +59,20 @@ class _Names:
         return folded
 
 
+class _Tables(_Names):
+    """The tables of the default directory, by name."""
+
+    def __init__(self, directory: DirectoryNamespace, schema: str, names: list[str]) -> None:
+        super().__init__({name: name for name in names})
+        self.listed = directory, schema, names
+
+    def place(self, name: str) -> Place | None:
+        """The location of the table with a name; None if it does not exist."""
+        directory, schema, _ = self.listed
+        found = self.get(name)
+        return None if found is None else directory.place(schema, found)
+
+
 class Catalog:
     """Finds the datasets of a session. With a `directory`, ``NAME.lance`` in it is the table NAME."""
 
@@ -78,6 +92,8 @@ class Catalog:
         self.attached = Attached(session)
         #: credentials by name and scope
         self.secrets: dict[str, Secret] = {}
+        #: of the last statement
+        self._tables: _Tables | None = None
         #: storage options that namespaces returned, by location
         self._options: dict[str, Mapping[str, Any] | None] = {}
 
@@ -212,18 +228,31 @@ class Catalog:
         if self.transaction is not None:
             self.transaction.looked_for(dataset, matches)
 
-    def _names(self) -> tuple[_Names, _Names]:
+    def _names(self) -> tuple[_Names, _Tables | None]:
         """What names refer to at this time: registered ones, and the tables of the default directory."""
-        return _Names(self._registered), _Names(self.tables())
+        return _Names(self._registered), self._current_tables()
 
-    def _find(self, reference: Reference, names: tuple[_Names, _Names]) -> SqlDataset | None:
+    def _current_tables(self) -> _Tables | None:
+        """The tables of the default directory; None if the default namespace is not a directory."""
+        current = self.attached.current_directory()
+        if current is None:
+            return None
+        directory, schema = current
+        listed = directory, schema, directory.tables(schema)
+        if self._tables is None or self._tables.listed != listed:
+            self._tables = _Tables(*listed)
+        return self._tables
+
+    def _find(self, reference: Reference, names: tuple[_Names, _Tables | None]) -> SqlDataset | None:
+        if _is_other_word(reference, *names):
+            return None
         found = self._found(reference, names)
         # Other words in the statement may be the same as dataset names.
         if found is not None and reference.certain and self.transaction is not None:
             self.transaction.met(found)
         return found
 
-    def _found(self, reference: Reference, names: tuple[_Names, _Names]) -> SqlDataset | None:
+    def _found(self, reference: Reference, names: tuple[_Names, _Tables | None]) -> SqlDataset | None:
         registered, tables = names
         choices = [(reference.location, reference.choice)]
         suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
@@ -236,7 +265,8 @@ class Catalog:
                     return known if self.transaction is None else self.transaction.own(known)
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
             if known is None:
-                known = tables.get(location) or self._in_namespace(reference, location)
+                place = None if tables is None else tables.place(location)
+                known = self._in_namespace(reference, location) if place is None else self._location(place)
             if known is not None:
                 return self._open_choice(known, choice, suffixed=choice is not reference.choice)
         if not reference.quoted:
@@ -306,6 +336,18 @@ class Catalog:
             dataset = known.dataset
         self._opened[location, choice] = _Opened(dataset, options, seen)
         return dataset
+
+
+def _is_other_word(reference: Reference, registered: _Names, tables: _Tables | None) -> bool:
+    """Whether a word of a statement cannot be a dataset, as most words."""
+    if reference.certain or reference.quoted or reference.choice or "." in reference.location:
+        return False
+    # Without a directory, a service may know the name.
+    return (
+        tables is not None
+        and tables.get(reference.location) is None
+        and registered.get(reference.location) is None
+    )
 
 
 def _is_dataset_path(location: str, certain: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
 from lance_engine.io import open_store
+from lance_engine.table.seen_version import Identity, identity, settled
 
 #: The schema of table names without a schema.
 MAIN = "main"
@@ -56,12 +57,21 @@ class Namespace(Protocol):
         """Remove an empty schema."""
 
 
+class _Listed(NamedTuple):
+    """The folders in a folder, and what changes with them."""
+
+    identity: Identity
+    names: list[str]
+
+
 class DirectoryNamespace:
     """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``."""
 
     def __init__(self, directory: str, storage_options: Mapping[str, Any] | None = None) -> None:
         self.source = directory
         self._options = storage_options
+        #: by folder
+        self._listed: dict[str, _Listed] = {}
         if not is_remote(directory) and not os.path.isdir(directory):
             raise DatasetNotFoundError(
                 "The directory does not exist",
@@ -129,10 +139,20 @@ class DirectoryNamespace:
         """The names of the folders in a folder, sorted."""
         if is_remote(folder):
             return sorted(open_store(folder, self._options).names(""))
+        known = self._listed.get(folder)
         try:
-            return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+            if known is not None and identity(os.stat(folder)) == known.identity:
+                return known.names
+            before = settled(folder)
+            with os.scandir(folder) as scanned:
+                entries = list(scanned)
+            names = sorted(entry.name for entry in entries if entry.is_dir())
         except (FileNotFoundError, NotADirectoryError):
             return []
+        # The target of a link may come and go without a change of the folder.
+        if before is not None and not any(entry.is_symlink() for entry in entries):
+            self._listed[folder] = _Listed(before, names)
+        return names
 
 
 def _plain(schema: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import shutil
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from lance_engine.table import seen_version
 
 import lance_sql
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.engines import table as engine_table
 from lance_sql.engines.table import EngineTable
 from lance_sql.text import script
 from lance_sql.text.statement import Statement
@@ -51,6 +53,87 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def pause() -> None:
     """Until the clock of the file system shows another time."""
     time.sleep(0.05)
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that are listed."""
+    found: list[str] = []
+    original = os.scandir
+
+    def noted(path: Any = ".") -> Any:
+        found.append(str(path))
+        return original(path)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    return found
+
+
+def test_an_unchanged_directory_is_listed_once(directory: Path, listed: list[str]) -> None:
+    with lance_sql.connect(directory) as connection:
+        for _ in range(3):
+            assert connection.sql(QUERY).fetchall() == [(3, 6)]
+        assert listed == [str(directory)]
+        lance_sql.write(pa.table({"a": [7]}), directory / "new.lance")
+        assert connection.sql("SELECT a FROM NEW").fetchall() == [(7,)]
+        assert connection.tables() == ["new", "t"]
+        (directory / "new.lance").rename(directory / "old.lance")
+        assert connection.tables() == ["old", "t"]
+        assert connection.sql("SELECT a FROM old").fetchall() == [(7,)]
+        with pytest.raises(lance_sql.LanceError, match="new"):
+            connection.sql("SELECT a FROM new").fetchall()
+        connection.sql("DROP TABLE old")
+        assert connection.tables() == ["t"]
+
+
+def test_a_directory_that_has_just_changed_is_listed_again(tmp_path: Path, listed: list[str]) -> None:
+    lance_sql.write(pa.table({"a": [1, 2, 3]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as connection:
+        for number in range(3):
+            assert connection.sql(QUERY).fetchall() == [(3, 6)]
+            assert len(listed) == number + 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs links")
+def test_the_targets_of_links_may_come_and_go(directory: Path) -> None:
+    (directory / "linked.lance").symlink_to(directory / "elsewhere" / "data", target_is_directory=True)
+    pause()
+    with lance_sql.connect(directory) as connection:
+        assert connection.tables() == ["t"]
+        shutil.copytree(directory / "t.lance", directory / "elsewhere" / "data")
+        pause()
+        assert connection.tables() == ["linked", "t"]
+        assert connection.sql("SELECT count(*) FROM linked WHERE a > 1").fetchall() == [(2,)]
+        (directory / "elsewhere" / "data").rename(directory / "elsewhere" / "gone")
+        assert connection.tables() == ["t"]
+
+
+def test_relative_directories_follow_the_working_directory(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copytree(directory / "t.lance", tmp_path / name / "data" / f"{name}.lance")
+    pause()
+    monkeypatch.chdir(tmp_path / "one")
+    with lance_sql.connect("data") as connection:
+        for name in ("one", "two", "one"):
+            monkeypatch.chdir(tmp_path / name)
+            assert connection.tables() == [name]
+            assert connection.sql(f"SELECT count(*) FROM {name}").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("place", ["directory", "name in a directory", "name", "path"])
+def test_words_that_only_may_be_tables(directory: Path, place: str) -> None:
+    """Where a table is not certain, words that are no datasets are skipped, but not the others."""
+    where = directory if "directory" in place else None
+    table = {"directory": "t", "path": f"'{directory / 't.lance'}'"}.get(place, "Named")
+    with lance_sql.connect(where) as connection:
+        if table == "Named":
+            connection.register("named", lance_sql.open(directory / "t.lance"))
+        if place != "path":
+            assert connection.sql(f"WITH c AS (TABLE {table}) SELECT sum(a) FROM c").fetchall() == [(6,)]
+        assert connection.sql(f"SELECT 3 IN (FROM {table})").fetchall() == [(True,)]
 
 
 def test_an_unchanged_dataset_is_opened_once(directory: Path, opened: list[str], engine: str) -> None:
@@ -215,7 +298,10 @@ def test_scans_run_again_see_the_memory_limit(numbers: Path) -> None:
         cache.set_memory_limit(before)
 
 
-def test_scans_of_a_condition_are_kept_as_long_as_the_condition(numbers: Path) -> None:
+def test_scans_of_a_condition_are_kept_as_long_as_the_condition(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_table, "_KEPT_SCANS", 8)
     table = EngineTable(lance_sql.open(numbers / "t.lance"), "t")
     snapshot = table.dataset.snapshot
     plan = FilterPlan(parse_filter("a < 10", snapshot), snapshot)  # type: ignore[arg-type]
@@ -223,7 +309,7 @@ def test_scans_of_a_condition_are_kept_as_long_as_the_condition(numbers: Path) -
         assert table.scan(["a"], plan, run=None).count() == 10
         assert table.scan(["b"], plan, run=None).count() == 10
         assert table.scan(["a"], run=None).count() == 300_000
-        assert table.scan(["a"], plan, run=None, limit=3).count() == 3
+        assert table.scan(["a"], plan, run=None, batch_size=7).count() == 10
     assert len(table._filtered[plan]) == 2
     for names in itertools.permutations(["a", "b", "c"]):
         for count in range(1, 4):

@@ -304,3 +304,61 @@ def test_lists_of_values_are_known_again_without_their_text(large, monkeypatch):
     monkeypatch.setattr(nodes.Node, "fragment", None)
     assert _predicate_key(node(*range(20_000))) == _predicate_key(node(*range(20_000)))
     assert _predicate_key(node(1, 2)) != _predicate_key(node(1, 3))
+
+
+def test_conditions_are_known_again_without_their_text(monkeypatch):
+    import decimal
+
+    from duckdb._sources import nodes
+
+    from lance_sql.engines.duckdb.table import _predicate_key
+
+    def compared(op, value, name="key", kind="BIGINT"):
+        return nodes.Binary(op, nodes.Col((name,)), nodes.Lit(value, kind))
+
+    def both(op, *sides):
+        return nodes.Binary(op, *sides)
+
+    def made():
+        low, high = compared(">=", 1), compared("<", 9)
+        return [
+            low,
+            high,
+            compared("=", 1),
+            compared("=", 1, "s.key"),
+            nodes.Binary("=", nodes.Col(("s", "key")), nodes.Lit(1, "BIGINT")),
+            compared("=", "1", "other", "VARCHAR"),
+            compared("=", decimal.Decimal("1.5"), "price", "DECIMAL(9,2)"),
+            both("AND", low, high),
+            both("OR", low, high),
+            both("AND", high, low),
+            nodes.Postfix("IS NULL", nodes.Col(("key",))),
+            nodes.Postfix("IS NOT NULL", nodes.Col(("key",))),
+            both("AND", low, nodes.Postfix("IS NULL", nodes.Col(("key",)))),
+            nodes.In(nodes.Col(("key",)), [nodes.Lit(1, "BIGINT")]),
+        ]
+
+    def by_text():
+        low = compared(">=", 1)
+        return [
+            both("AND", low, both("OR", low, compared("=", 5))),
+            both("AND", low, both("OR", low, compared("=", 6))),
+            nodes.Unary("NOT", low),
+            compared("=", 0.0, "share", "DOUBLE"),
+            compared("=", -0.0, "share", "DOUBLE"),
+            compared("=", float("nan"), "share", "DOUBLE"),
+            both("AND", compared("=", -0.0, "share", "DOUBLE"), low),
+        ]
+
+    deep = compared(">=", 1)
+    for _ in range(5_000):
+        deep = both("AND", deep, deep.right if deep.op == "AND" else deep)
+    assert isinstance(_predicate_key(deep), str)
+    # Another object for each planning, but the same key.
+    keys = [_predicate_key(node) for node in by_text()]
+    assert keys == [_predicate_key(node) for node in by_text()]
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes.Node, "fragment", None)
+        keys += [_predicate_key(node) for node in made()]
+        assert keys[len(by_text()) :] == [_predicate_key(node) for node in made()]
+    assert len(set(keys)) == len(keys)

@@ -18,7 +18,7 @@ from lance_engine.table.snapshot import Snapshot
 #: The times of files are only this exact: what changed later than that may change again, unnoticed.
 _CLOCK_NS: Final = 5_000_000_000
 
-_Identity = tuple[int, int, int, int, int]
+Identity = tuple[int, int, int, int, int]
 
 
 @record
@@ -26,7 +26,7 @@ class SeenFolder:
     """The folder with the manifests of a dataset, before its newest version was looked up."""
 
     root: str
-    identity: _Identity
+    identity: Identity
 
     @classmethod
     def at(cls, location: str) -> SeenFolder | None:
@@ -34,8 +34,8 @@ class SeenFolder:
         if "://" in location:
             return None
         root = os.path.abspath(location)
-        identity = _settled(os.path.join(root, VERSIONS))
-        return None if identity is None else cls(root, identity)
+        found = settled(os.path.join(root, VERSIONS))
+        return None if found is None else cls(root, found)
 
     def with_version(self, snapshot: Snapshot) -> SeenVersion | None:
         """The version that was then found; None if others may come without a change of the folder."""
@@ -44,9 +44,9 @@ class SeenFolder:
             return None
         for scheme in (NamingScheme.V2, NamingScheme.V1):
             manifest = os.path.join(self.root, *scheme.path(snapshot.version).split("/"))
-            identity = _settled(manifest)
-            if identity is not None:
-                return SeenVersion(self, manifest, identity)
+            found = settled(manifest)
+            if found is not None:
+                return SeenVersion(self, manifest, found)
         return None
 
 
@@ -56,7 +56,7 @@ class SeenVersion:
 
     folder: SeenFolder
     manifest: str
-    identity: _Identity
+    identity: Identity
 
     def is_newest(self, location: str) -> bool:
         """Whether a location, which may be a relative path, still has this version as its newest one."""
@@ -64,14 +64,14 @@ class SeenVersion:
         try:
             return (
                 os.path.abspath(location) == root
-                and _identity(os.stat(os.path.join(root, VERSIONS))) == self.folder.identity
-                and _identity(os.stat(self.manifest)) == self.identity
+                and identity(os.stat(os.path.join(root, VERSIONS))) == self.folder.identity
+                and identity(os.stat(self.manifest)) == self.identity
             )
         except (OSError, ValueError):
             return False
 
 
-def _settled(path: str) -> _Identity | None:
+def settled(path: str) -> Identity | None:
     """What changes with a file or folder; None if it is missing, or was changed so recently that the next
     change may go unnoticed.
     """
@@ -80,8 +80,9 @@ def _settled(path: str) -> _Identity | None:
         found = os.stat(path)
     except (OSError, ValueError):
         return None
-    return _identity(found) if max(found.st_mtime_ns, found.st_ctime_ns) + _CLOCK_NS < now else None
+    return identity(found) if max(found.st_mtime_ns, found.st_ctime_ns) + _CLOCK_NS < now else None
 
 
-def _identity(found: os.stat_result) -> _Identity:
+def identity(found: os.stat_result) -> Identity:
+    """What changes with a file, or with the names in a folder."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -8,11 +8,13 @@ stream. This module is private to DuckDB, so it may be missing: a dataset is the
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -223,18 +225,40 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return plans[-1].joined(tuple(plans[:-1]), join)
 
 
+#: Types of constants that are equal only if they mean the same, in a column of one type.
+_PLAIN: Final = frozenset({bool, int, str, datetime.date, decimal.Decimal})
+
+
 def _predicate_key(predicate: Any) -> Hashable:
     """A key that is unique per predicate over a table; constants have the types of their columns.
 
-    Usually its text; formatting thousands of values would take longer than looking them up.
+    Usually its parts, because formatting them as a text takes longer.
     """
-    if type(predicate).__name__ == "In" and type(predicate.operand).__name__ == "Col":
-        with suppress(AttributeError, TypeError):  # not only plain constants
-            values = (predicate.operand.parts, tuple(value.value for value in predicate.values))
-            hash(values)
-            return values
+    with suppress(AttributeError, TypeError):  # not only plain constants
+        key = _parts_of(predicate, 2)
+        if key is not None:
+            hash(key)
+            return key
     text: str = predicate.fragment()
     return text
+
+
+def _parts_of(predicate: Any, depth: int) -> Hashable:
+    """The parts of a predicate; None if it is more than a condition, or two, of a column and constants."""
+    kind = type(predicate).__name__
+    if kind == "In" and type(predicate.operand).__name__ == "Col":
+        return predicate.operand.parts, tuple(value.value for value in predicate.values)
+    if kind == "Postfix":
+        return predicate.op, predicate.operand.parts
+    if kind != "Binary":
+        return None
+    op, left, right = predicate.op, predicate.left, predicate.right
+    if type(left).__name__ == "Col":
+        return (op, left.parts, right.value) if type(right.value) in _PLAIN else None
+    if depth == 1:
+        return None
+    sides = _parts_of(left, depth - 1), _parts_of(right, depth - 1)
+    return None if None in sides else (op, *sides)
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
