@@ -13,6 +13,8 @@ namespace lance {
 
 namespace {
 
+constexpr uint64_t kQuickShare = 3;
+
 bool is_bare_zstd_frame(Span input) {
   return input.size < 8 || (load<uint32_t>(input.data) == 0xFD2FB528u && !(input.data[4] & 0x10));
 }
@@ -60,6 +62,8 @@ void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted, bool
   check(input.size <= kMostDecompressed && declared <= input.size * 255 + 64,
         "a compressed buffer claims more bytes than it can hold");
   wanted = std::min(wanted, declared);
+  // The quick way needs the whole block, and takes less time than the usual one for a third of it.
+  if (short_matches && wanted > declared / kQuickShare) wanted = declared;
   auto* from = reinterpret_cast<const char*>(input.data);
   uint8_t* bytes = out.extend(wanted);
   if (short_matches && declared != 0 && wanted == declared && expand_short_matches(input, bytes, declared))
