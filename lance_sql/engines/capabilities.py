@@ -17,7 +17,8 @@ class Capabilities:
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
     `groups_by_numbers`: it groups by numbers faster than by strings. `backslash_escapes`: after a backslash,
     a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
-    the number of rows asks for the first column.
+    the number of rows asks for the first column. `compares_map_keys`: it reads maps slowly, because it
+    compares the keys of each.
     `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 
@@ -32,4 +33,5 @@ class Capabilities:
     groups_by_numbers: bool
     backslash_escapes: bool
     reads_a_column_to_count: bool
+    compares_map_keys: bool
     unknown_column_remedy: str

@@ -159,6 +159,8 @@ class EngineTable:
             and field.name not in self.coded
             and field.type != own.field(field.name).type
         }
+        #: columns that come as structs of parts of maps; filters cannot refer to them
+        self.taken_apart = {part.name for part in self.parts.values() if part.members and not part.is_json}
         #: columns whose decimals are returned in 64 bits
         self.narrowed = frozenset(
             field.name

@@ -3,6 +3,7 @@
 Engines read whole columns. So if the text of a query uses only some fields of a struct, the engine gets the
 same dataset under another name, with just these fields in the struct: the others are never read. Likewise,
 JSON documents come with just the members that a query uses: the others need not become text and be parsed.
+Maps become structs of the values of the keys that a query names, for engines that compare all keys of a map.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
 from lance_sql.session.numbered_keys import KnownKeys, NumberedQuery
+from lance_sql.session.renamed_query import RenamedQuery
 from lance_sql.text.json_members import member_path
+from lance_sql.text.map_parts import MapCall, map_calls, map_part
 from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import table_positions
 from lance_sql.text.used_fields import FindPath, UsedFields, field_path, used_fields
 
 if TYPE_CHECKING:
@@ -30,11 +34,14 @@ if TYPE_CHECKING:
 
     from lance_sql.catalog.binding import Bound
     from lance_sql.engines.base import Engine, Parameters, PlannedQuery
+    from lance_sql.text.tokens import Token
 
 #: Smaller savings are not worth planning a query again.
 _LEAST_BYTES: Final = 256 << 10
-#: What is usually saved of a JSON document.
-_DOCUMENT_BYTES: Final = 64
+#: Logical types of columns of which queries may use parts.
+_WITH_PARTS: Final = ("struct", "json", "map")
+#: What reading only parts of a JSON document or a map is worth.
+_SAVED_BYTES: Final = 64
 #: Number of unused tables that are kept for later statements.
 _KEPT_TABLES: Final = 8
 
@@ -106,8 +113,13 @@ class PartTables:
             name: self._table(datasets[name], Parts(name, found), statement.system_columns)
             for name, found in parts.items()
         }
-        text = _text(read.original, used, names)
+        calls = _calls(read.tokens, [field for found in parts.values() for field in found])
+        if calls is None:
+            return None
+        text = _text(read.original, used, names, calls)
         query = self._planned(text, parameters)
+        if query is not None and calls and _types(query) == _types(planned()):
+            query = RenamedQuery(query, planned())
         if query is None or query.columns() != planned().columns():
             return None
         return QueryOfParts(text, query, list(names.values()))
@@ -118,8 +130,13 @@ class PartTables:
         for dataset in datasets:
             for field in dataset.snapshot.schema.fields:
                 kinds.setdefault(field.name.lower(), set()).add(field.logical_type)
-        members = partial(member_path, functions=self._engine.functions_are_standard())
-        finders: dict[str, FindPath] = {"struct": field_path, "json": members}
+        standard = self._engine.functions_are_standard()
+        finders: dict[str, FindPath] = {
+            "struct": field_path,
+            "json": partial(member_path, functions=standard),
+        }
+        if self._engine.capabilities.compares_map_keys and self._engine.compares_bytes():
+            finders["map"] = partial(map_part, functions=standard)
         return {
             name: finders[kind]
             for name, found in kinds.items()
@@ -182,7 +199,7 @@ class PartTables:
 
 
 def _has_parts(dataset: DatasetVersion) -> bool:
-    return any(field.logical_type in ("struct", "json") for field in dataset.snapshot.schema.fields)
+    return any(field.logical_type in _WITH_PARTS for field in dataset.snapshot.schema.fields)
 
 
 def _parts(dataset: DatasetVersion, used: UsedFields) -> tuple[Field, ...]:
@@ -196,26 +213,52 @@ def _saving(dataset: DatasetVersion, used: UsedFields) -> Iterator[Field]:
         paths = used.paths.get(field.name.lower())
         if paths is None or names.count(field.name.lower()) > 1:
             continue
-        if field.logical_type not in ("struct", "json"):
+        if field.logical_type not in _WITH_PARTS:
             continue
         part = with_fields(field, paths)
-        if part is None:
+        if part is None or not _are_distinct(part):
             continue
-        saved = _DOCUMENT_BYTES if field.is_json else _width(field) - _width(part)
+        saved = _SAVED_BYTES if part.members else _width(field) - _width(part)
         if dataset.count_rows() * saved >= _LEAST_BYTES:
             yield part
+
+
+def _are_distinct(part: Field) -> bool:
+    """Whether engines distinguish the parts of a map, as fields of a struct; keys of maps are."""
+    if part.logical_type != "map":
+        return True
+    names = [name for name, *_ in part.members]
+    keys = pa.types.is_string(part.whole.arrow_type.key_type)
+    return keys and len({name.lower() for name in names}) == len(names)
+
+
+def _calls(tokens: list[Token], parts: list[Field]) -> list[MapCall] | None:
+    """The calls of functions of maps, which become fields; None if some may be of other maps."""
+    maps = {part.name.lower() for part in parts if part.logical_type == "map"}
+    calls = list(map_calls(tokens, maps)) if maps else []
+    # Other tables may have columns of these names.
+    tables = [place for place in table_positions(tokens) if tokens[place].upper != "SELECT"]
+    return None if calls and len(tables) > 1 else calls
+
+
+def _types(query: PlannedQuery) -> list[str]:
+    return [kind for _, kind in query.columns()]
 
 
 def _width(field: Field) -> float:
     return estimated_row_bytes(pa.schema([field.to_arrow()]))
 
 
-def _text(text: str, used: UsedFields, names: Mapping[str, str]) -> str:
-    """The text with some tables replaced by others, which get the original names as aliases."""
+def _text(text: str, used: UsedFields, names: Mapping[str, str], calls: Iterable[MapCall]) -> str:
+    """The text with some calls replaced, and tables by others, which get the original names as aliases."""
+    replaced = [
+        (place.start, place.end, place.instead(names[table]))
+        for table, places in used.places.items()
+        if table in names
+        for place in places
+    ]
     pieces, last = [], 0
-    for place, name in sorted(
-        (place, names[table]) for table, places in used.places.items() if table in names for place in places
-    ):
-        pieces += [text[last : place.start], place.instead(name)]
-        last = place.end
+    for start, end, instead in sorted([*replaced, *calls]):
+        pieces += [text[last:start], instead]
+        last = end
     return "".join([*pieces, text[last:]])

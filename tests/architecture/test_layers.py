@@ -62,7 +62,7 @@ FLOORS = {
         blob_type
         schema_tree
         logical_types
-        cache
+        cache  map_parts
         arrow_compute
         interrupts
         kernels  owned  tasks

@@ -132,12 +132,14 @@ def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, .
 
 
 def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
-    """A struct or JSON documents with only what is on some paths; None if a field does not exist.
+    """A struct, maps or JSON documents with only what is on some paths; None if a field does not exist.
 
     Names of fields are case-insensitive, unless several fields differ only in case.
     """
     if field.is_json:
         return replace(field, members=tuple(sorted(map(tuple, paths))))
+    if field.logical_type == "map":
+        return replace(field, members=tuple((part,) for part in sorted({path[0] for path in paths})))
     ids: set[int] = set()
     for path in paths:
         reached = field

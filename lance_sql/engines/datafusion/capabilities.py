@@ -16,5 +16,6 @@ CAPABILITIES = Capabilities(
     groups_by_numbers=True,
     backslash_escapes=True,
     reads_a_column_to_count=False,
+    compares_map_keys=False,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

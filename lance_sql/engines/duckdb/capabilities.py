@@ -16,5 +16,6 @@ CAPABILITIES = Capabilities(
     groups_by_numbers=True,
     backslash_escapes=False,
     reads_a_column_to_count=True,
+    compares_map_keys=True,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

@@ -168,7 +168,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         except InvalidFilterError:
             reason = "this condition is not supported by scans"
             return _Offered(None, Decision(predicate.fragment(), False, reason))
-        changed = self.table.converted.union(self.table.added)
+        changed = self.table.converted.union(self.table.added, self.table.taken_apart)
         widened = sorted(changed.intersection(columns_of(tree)))
         if widened:
             reason = f"{', '.join(widened)} is stored with a different type"
