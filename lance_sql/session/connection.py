@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.owned import LiveObjects
-from lance_engine.spelling import nearest
 
 from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
@@ -22,13 +21,12 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
-from lance_sql.engines.errors import point
 from lance_sql.engines.start import start
-from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.counted_rows import CountedRowsQuery, counted_tables
+from lance_sql.session.hints import hints
 from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import scan_metrics
@@ -197,13 +195,13 @@ class Connection:
         self._check_open()
         check_parameters(params)
         self._finish_streams()
-        with self._explained(statement):
+        with hints(statement, self.catalog):
             statement = self._prepared_searches.statement(statement)
             kept = self._prepared_searches.keeps(statement)
             rows = done() if kept else answer(self, statement, params)
         asked = explained_query(statement) if rows is None else None
         if asked is not None:
-            with self._explained(statement):
+            with hints(statement, self.catalog):
                 rows = self.explain(asked.query, params, analyze=asked.analyze).table()
         if rows is None:
             return self.select(statement, params, progress=progress)
@@ -248,7 +246,7 @@ class Connection:
         statement = Statement.of(text)
         if shown_within(statement):
             statement = with_shown(statement, names_query(self.table_names()), ALL_TABLES)
-        with self._explained(statement):
+        with hints(statement, self.catalog):
             searches = Searches(self.searching, statement, params)
             if searches.runs_at_once:
                 searches.prepare()
@@ -256,7 +254,7 @@ class Connection:
         if plain is not None:
             self._check_open()
             return self._result(plain, statement, params, progress)
-        with self._explained(statement), self._engine.lock:
+        with hints(statement, self.catalog), self._engine.lock:
             bound = self._prepare(searches.statement, searches.tables)
             query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
             parts = None
@@ -481,45 +479,6 @@ class Connection:
         if not self.capabilities.runs_statements_side_by_side:
             for stream in self._streams:
                 stream.read_ahead()
-
-    @contextmanager
-    def _explained(self, statement: Statement) -> Iterator[None]:
-        """Add hints to errors of `statement`: the position, and existing names."""
-        try:
-            yield
-        except TableNotFoundError as error:
-            self._suggest_tables(error)
-            raise
-        except SqlError as error:
-            point(error, statement.original)
-            raise
-        except RecursionError:
-            raise SqlError(
-                "the statement is nested too deeply",
-                remedy="Use fewer parentheses, operators and types within one another",
-            ) from None
-
-    def _suggest_tables(self, error: TableNotFoundError) -> None:
-        """Add the names of existing tables, and the one most similar to the missing one."""
-        import glob  # only for errors
-
-        inside = sorted(glob.glob("*.lance", root_dir=error.name)) if os.path.isdir(error.name) else []
-        if inside:
-            error.remedy = (
-                f"It is a directory of datasets: {', '.join(inside[:10])}. Pass it to lance_sql.connect() or "
-                f"name a dataset by its path: FROM '{os.path.join(error.name, inside[0])}'"
-            )
-            return
-        known = self.catalog.names()
-        if known:
-            error.remedy = f"Available tables: {', '.join(known)}"
-        paths = [entry for entry in os.listdir() if entry.endswith(".lance")]
-        choices = {name.lower(): name for name in known} | {
-            path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
-        }
-        near = nearest(error.name.lower(), choices)
-        if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
-            error.remedy = f"Did you mean {choices[near]}? {error.remedy}"
 
     def _check_open(self) -> None:
         if self._closed:

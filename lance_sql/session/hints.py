@@ -1,0 +1,58 @@
+"""Hints in the errors of statements: the position, and the names of existing tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lance_engine.spelling import nearest
+
+from lance_sql.engines.errors import point
+from lance_sql.errors import SqlError, TableNotFoundError
+
+if TYPE_CHECKING:
+    from lance_sql.catalog.catalog import Catalog
+    from lance_sql.text.statement import Statement
+
+
+@contextmanager
+def hints(statement: Statement, catalog: Catalog) -> Iterator[None]:
+    """Add hints to errors that `statement` raises in this block."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        _suggest_tables(error, catalog)
+        raise
+    except SqlError as error:
+        point(error, statement.original)
+        raise
+    except RecursionError:
+        raise SqlError(
+            "the statement is nested too deeply",
+            remedy="Use fewer parentheses, operators and types within one another",
+        ) from None
+
+
+def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
+    """Add the names of existing tables, and the one most similar to the missing one."""
+    import glob  # only for errors
+
+    inside = sorted(glob.glob("*.lance", root_dir=error.name)) if os.path.isdir(error.name) else []
+    if inside:
+        error.remedy = (
+            f"It is a directory of datasets: {', '.join(inside[:10])}. Pass it to lance_sql.connect() or "
+            f"name a dataset by its path: FROM '{os.path.join(error.name, inside[0])}'"
+        )
+        return
+    known = catalog.names()
+    if known:
+        error.remedy = f"Available tables: {', '.join(known)}"
+    paths = [entry for entry in os.listdir() if entry.endswith(".lance")]
+    choices = {name.lower(): name for name in known} | {
+        path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
+    }
+    near = nearest(error.name.lower(), choices)
+    if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
+        error.remedy = f"Did you mean {choices[near]}? {error.remedy}"
