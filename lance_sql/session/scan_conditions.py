@@ -10,11 +10,16 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lance_engine.errors import LanceError
+
+from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import Condition, decide, is_small
+from lance_sql.engines.sampling import percent, sampled_share
 from lance_sql.session.wrapped_query import WrappedQuery
 from lance_sql.text.statement import Statement
 from lance_sql.text.table_conditions import Filtered, table_conditions
@@ -24,12 +29,14 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Column
 
-    from lance_sql.engines.base import Decision, Engine, Query, ScanReport
+    from lance_sql.engines.base import Engine, Query, ScanReport
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.tokens import Token
 
 #: Number of texts whose conditions are kept, with the results of indices and samples.
 _KEPT_TEXTS = 16
+#: Number of places where a condition is tried first, and the share of rows there with which it is given up.
+_FIRST_PLACES, _MOST_PASS = 2, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +149,22 @@ def _conditions(
             if len(tested) == 1 and not is_offered:
                 table = filtered.tables[tested.pop()]
                 condition = Condition(datasets[table], node)
-                decision = decide(condition)
+                decision = _decide(condition)
                 if not decision.pushed:
                     condition.forget_plan()
                 found.append(ScanCondition(table, condition, decision))
     return found
+
+
+def _decide(condition: Condition) -> Decision:
+    """Whether it pays to test a condition; a few places tell that most rows pass, which costs less."""
+    dataset = condition.dataset
+    if dataset.snapshot.is_local and not is_small(dataset):
+        with suppress(LanceError, OSError):  # the scan itself will fail and report it
+            share = sampled_share(dataset, condition.plan, _FIRST_PLACES)
+            if share > _MOST_PASS:
+                return Decision(str(condition), False, f"{percent(share)} of sampled rows pass", share)
+    return decide(condition)
 
 
 def _column(

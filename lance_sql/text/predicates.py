@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
 from lance_engine.expr.patterns import matching
@@ -151,7 +152,7 @@ class _Reader:
     def _constant(self, column: Column) -> Literal:
         """A constant of the type of the column: a whole number or a string."""
         if is_text(column.type):
-            return Literal(pa.scalar(self._string()))
+            return Literal(scalar(self._string()))
         negated = self._takes("-")
         token = self._peek()
         if not at.is_integer(column.type) or token is None or not token.text.isdecimal():
@@ -159,7 +160,7 @@ class _Reader:
         if token.kind != "number" or int(token.text) > _MOST_INTEGER:
             raise _NotUnderstoodError
         self._position += 1
-        return Literal(pa.scalar(-int(token.text) if negated else int(token.text), pa.int64()))
+        return Literal(scalar(-int(token.text) if negated else int(token.text), pa.int64()))
 
     def _string(self) -> str:
         token = self._peek()

@@ -64,6 +64,13 @@ QUERIES = {
         query = f"SELECT word FROM '{path}' WHERE text LIKE '%77%' AND word NOT LIKE 'w1%'"
         rows = lance_sql.sql(query).fetchall()
     """,
+    "patterns of a large table": """
+        import lance_sql
+        from lance_sql.engines import pushdown
+        pushdown._SMALL_BYTES = 0
+        query = f"SELECT word FROM '{path}' WHERE (text LIKE '%77%' OR number = -3) AND word NOT LIKE 'w1%'"
+        rows = lance_sql.sql(query).fetchall()
+    """,
     "lists of values": """
         import lance_sql
         numbers = ", ".join(map(str, range(0, 4000, 13)))

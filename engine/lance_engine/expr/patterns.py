@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
 from lance_engine.expr.tree import Literal, Match, Node
@@ -25,7 +24,7 @@ def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
     wild = [special for special, _ in characters]
     text = "".join(character for _, character in characters)
     if kind == "like" and not any(wild):
-        return build.compare("=", operand, Literal(pa.scalar(text)))
+        return build.compare("=", operand, Literal(scalar(text)))
     if kind == "like" and "_" not in (c for special, c in characters if special) and not any(wild[1:-1]):
         if not wild[0]:
             return Match("starts_with", operand, text[:-1])
