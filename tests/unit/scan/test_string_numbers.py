@@ -228,7 +228,7 @@ def test_dictionaries_are_forgotten_and_met_again(tmp_path: Path) -> None:
         return length(texts)
 
     dataset = write(table(300), tmp_path, max_rows_per_file=1_500)
-    mapped = MappedEntries(lengths, INT32, 0, large=False)
+    mapped = MappedEntries(lengths, INT32, 400, large=False)  # those of one dictionary
     columns = [EntryColumn("n", "text", mapped), "text"]
     for _ in range(2):
         found = dataset.scan(columns, "id % 3 <> 0", batch_size=100).to_table()
