@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lance_sql.text.statement import is_alias
 from lance_sql.text.tokens import Token, arguments
-from lance_sql.text.used_fields import WITH_FROM, TablePlace, selects_by_name
+from lance_sql.text.used_fields import TablePlace, selects_by_name
 
 #: Words of queries that are more than one plain SELECT, and others that use columns without naming them.
 _OTHERS: Final = frozenset(
@@ -23,6 +23,8 @@ _OTHERS: Final = frozenset(
         "UNPIVOT", "USING", "VALUES", "WINDOW", "WITH",
     }
 )  # fmt: skip
+#: A comparison, and the order of an aggregate.
+_NO_CLAUSES: Final = {("DISTINCT", "FROM"), ("WITHIN", "GROUP")}
 _CLAUSES: Final = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 #: What may follow a column in ORDER BY.
 _ORDERS: Final = (
@@ -90,28 +92,18 @@ def grouped_keys(
 
 
 def _clauses(tokens: list[Token], words: list[str]) -> dict[str, list[Token]] | None:
-    """The tokens of each clause of a SELECT; None if there are others, or a query within it."""
+    """The tokens of each clause of a SELECT; None if there are others."""
     starts: dict[str, int] = {}
-    brackets: list[str] = []  # the word before each open bracket
+    depth = 0
     for position, token in enumerate(tokens):
         word = words[position]
-        if token.text in ("(", "[", "{"):
-            brackets.append(words[position - 1])
-        elif token.text in (")", "]", "}"):
-            brackets = brackets[:-1]
-        elif word == "FROM" and words[position - 1] == "DISTINCT":  # IS DISTINCT FROM a value
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        before = words[position - 1]
+        if depth or word not in _CLAUSES or (before, word) in _NO_CLAUSES:
             continue
-        elif word == "FROM" and brackets:
-            if brackets[-1] not in WITH_FROM:
-                return None
-        elif word in _CLAUSES and not brackets:
-            if word in ("GROUP", "ORDER") and words[position + 1 : position + 2] != ["BY"]:
-                if words[position - 1] == "WITHIN":
-                    continue
-                return None
-            if word in starts:
-                return None
-            starts[word] = position
+        if word in starts or (word in ("GROUP", "ORDER") and words[position + 1 : position + 2] != ["BY"]):
+            return None
+        starts[word] = position
     if list(starts) != [word for word in _CLAUSES if word in starts] or "FROM" not in starts:
         return None
     ends = [*list(starts.values())[1:], len(tokens)]

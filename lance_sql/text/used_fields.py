@@ -27,7 +27,7 @@ _OTHERS: Final = frozenset(
     }
 )  # fmt: skip
 #: Functions whose arguments may contain FROM.
-WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
+_WITH_FROM: Final = frozenset({"EXTRACT", "OVERLAY", "SUBSTRING", "TRIM"})
 #: Tokens around ``*`` where it is not a multiplication.
 _BEFORE_STAR: Final = frozenset({"(", ",", ".", "ALL", "BY", "DISTINCT", "SELECT"})
 _BEHIND_STAR: Final = frozenset(
@@ -158,7 +158,7 @@ def selects_by_name(tokens: list[Token], words: list[str]) -> bool:
     for position, (token, word) in enumerate(zip(tokens, words, strict=True)):
         before = words[position - 1] if position else ""
         if token.text in ("(", "[", "{"):
-            selecting.append(before in WITH_FROM)
+            selecting.append(before in _WITH_FROM)
         elif token.text in (")", "]", "}"):
             selecting = selecting[:-1] or [False]
         elif word == "SELECT":
