@@ -182,6 +182,11 @@ class EngineTable:
         return tuple(dict.fromkeys(lasting))
 
     @property
+    def computed(self) -> tuple[str, ...]:
+        """The columns that have what functions make of strings."""
+        return tuple(name for name, column in self.added.items() if not column.entries.is_lasting)
+
+    @property
     def num_rows(self) -> int:
         """Number of rows without deleted ones, from metadata."""
         return self.dataset.count_rows()

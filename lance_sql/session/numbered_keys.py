@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.string_numbers import StringNumbers
+from lance_engine.scan.stored_entries import entries_of, stored_entries
+from lance_engine.scan.string_numbers import MOST_BYTES, StringNumbers
 
+from lance_sql.engines.table import Parts
+from lance_sql.text.entry_calls import FUNCTIONS, STRING, longest
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import Convert, PlannedQuery
+    from lance_sql.engines.base import Convert, EntryFunction, PlannedQuery
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.text.grouped_keys import GroupedKeys, Uses
+    from lance_sql.text.entry_calls import Call
+    from lance_sql.text.grouped_keys import CallKind, GroupedKeys, Uses
     from lance_sql.text.statement import Statement
 
 #: Fewer rows are grouped in the time that planning a query again takes.
@@ -29,25 +33,39 @@ _KEPT_TEXTS: Final = 32
 
 
 class NumberedColumn(NamedTuple):
-    """A column of strings, of whose numbers the table has a column `extra`, and what a query does with it."""
+    """A column `extra` of the table, made of the strings of the column `name`, and what a query does with it.
+
+    It has `numbers` of the strings, or of those that `function` returns; without numbers, its values.
+    """
 
     name: str
     extra: str
-    numbers: StringNumbers
     uses: Uses
+    numbers: StringNumbers | None
+    function: EntryFunction | None = None
 
 
 class NumberedKeys(NamedTuple):
-    """The columns of which a statement only compares values, and that have numbers."""
+    """The columns of which a statement only compares values, or has functions computed by the scan."""
 
     original: str
     keys: GroupedKeys
     columns: tuple[NumberedColumn, ...]
 
     @property
-    def coded(self) -> tuple[tuple[str, str], ...]:
-        """The additional columns of the table, and those for whose strings they have numbers."""
-        return tuple((column.extra, column.name) for column in self.columns)
+    def calls_functions(self) -> bool:
+        """Whether scans compute functions."""
+        return any(column.function is not None for column in self.columns)
+
+    def parts(self, table: str) -> Parts:
+        """The additional columns of the table, which statements call so."""
+        coded, mapped = [], []
+        for name, extra, _, numbers, function in self.columns:
+            if function is None:
+                coded.append((extra, name))
+            else:
+                mapped.append((extra, name, function.run, function.kind if numbers is None else numbers))
+        return Parts(table, coded=tuple(coded), mapped=tuple(mapped))
 
     def text(self, table: str, names: Sequence[str]) -> str | None:
         """The statement over another table, whose result has columns of these names; None if uncertain."""
@@ -81,9 +99,18 @@ class NumberedKeys(NamedTuple):
         )
 
 
+#: Queries without any of these words need all strings.
+_COMPARING: Final = {"GROUP", "DISTINCT", *map(str.upper, FUNCTIONS)}
 #: The names that engines have for the types of numbers and strings.
 _NUMBERS: Final = ("INTEGER", "UTINYINT", "int32", "uint8")
 _STRINGS: Final = ("VARCHAR", "string", "large_string")
+
+
+class Functions(NamedTuple):
+    """The functions of a session for a statement, and how many rows its conditions leave, as far as known."""
+
+    entry_function: Callable[[str], EntryFunction | None]
+    rows_left: Callable[[], float]
 
 
 class KnownKeys:
@@ -92,35 +119,42 @@ class KnownKeys:
     def __init__(self) -> None:
         self._known: OwnedValues[DatasetVersion, dict[tuple[str, str], NumberedKeys | None]] = OwnedValues()
 
-    def of(self, statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:
+    def of(
+        self, statement: Statement, table: str, dataset: DatasetVersion, functions: Functions
+    ) -> NumberedKeys | None:
         """The keys of a statement over a table, if numbers pay; None if not."""
         known = self._known.setdefault(dataset, {})
         place = statement.original, table
         if place not in known:
             if len(known) >= _KEPT_TEXTS:
                 known.clear()
-            known[place] = numbered_keys(statement, table, dataset)
+            known[place] = numbered_keys(statement, table, dataset, functions)
         return known[place]
 
     def refuse(self, statement: Statement, table: str, dataset: DatasetVersion) -> None:
-        """The statement cannot be changed, although its text looked like it."""
-        self._known.setdefault(dataset, {})[statement.original, table] = None
+        """The statement cannot be changed so, although its text looked like it."""
+        known = self._known.setdefault(dataset, {})
+        place = statement.original, table
+        refused = known.get(place)
+        # Perhaps it can without functions.
+        again = refused is not None and refused.calls_functions
+        known[place] = numbered_keys(statement, table, dataset, None) if again else None
 
 
 class NumberedQuery:
-    """A query over numbers whose result has strings; if different strings are equal by then, `plain` runs."""
+    """A query over numbers whose result has strings; unless it `is_valid` when it runs, `plain` runs."""
 
     def __init__(
         self,
         numbered: PlannedQuery,
         plain: PlannedQuery,
         keys: NumberedKeys,
-        compares_bytes: Callable[[], bool],
+        is_valid: Callable[[], bool],
     ) -> None:
         self._numbered = numbered
         self._plain = plain
         self._keys = keys
-        self._compares_bytes = compares_bytes
+        self._is_valid = is_valid
 
     @property
     def scans(self) -> Mapping[str, int]:
@@ -156,7 +190,7 @@ class NumberedQuery:
 
     def _strings(self) -> _Strings | None:
         """What the strings of the result are made of; None if the plain query has to run."""
-        if not self._compares_bytes():
+        if not self._is_valid():
             return None
         # A setting may have changed the type since.
         kinds = self.schema().types
@@ -164,6 +198,7 @@ class NumberedQuery:
             position: (column.numbers, kinds[position])
             for column in self._keys.columns
             for position in column.uses.shown
+            if column.numbers is not None
         }
 
 
@@ -192,10 +227,12 @@ def _as_strings(array: pa.Array, numbers: StringNumbers, kind: pa.DataType) -> p
     return found if found.type == kind else found.cast(kind)
 
 
-def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> NumberedKeys | None:
+def numbered_keys(
+    statement: Statement, table: str, dataset: DatasetVersion, functions: Functions | None
+) -> NumberedKeys | None:
     """The strings that a statement over a table only compares, if numbers pay; None if not."""
     words = {token.upper for token in statement.tokens}
-    if words.isdisjoint(("GROUP", "DISTINCT")) or dataset.count_rows() < _LEAST_ROWS:
+    if words.isdisjoint(_COMPARING) or dataset.count_rows() < _LEAST_ROWS:
         return None
     schema = dataset.storage_schema
     names = {name.lower(): name for name in schema.names}
@@ -204,15 +241,38 @@ def numbered_keys(statement: Statement, table: str, dataset: DatasetVersion) -> 
     strings = [name for name, own in names.items() if _is_string(schema.field(own).type)]
     from lance_sql.text.grouped_keys import grouped_keys
 
-    keys = grouped_keys(statement.tokens, table, names, strings)
+    def kind(call: Call) -> CallKind:
+        function = None if functions is None else functions.entry_function(call.written)
+        stored = None if function is None else stored_entries(dataset.snapshot, names[call.column])
+        if function is None or stored is None:
+            return None
+        if not pa.types.is_string(function.kind):
+            return (
+                "anywhere"
+                if pa.types.is_integer(function.kind) or pa.types.is_boolean(function.kind)
+                else None
+            )
+        return "compared" if longest(stored.entries, stored.bytes) <= MOST_BYTES else None
+
+    keys = grouped_keys(statement.tokens, table, names, strings, kind)
     if keys is None:
         return None
+    if keys.calls and functions is not None and keys.is_filtered:
+        sources = {names[call.column] for call in keys.calls}
+        if functions.rows_left() < sum(entries_of(dataset.snapshot, name) or 0 for name in sources):
+            return numbered_keys(statement, table, dataset, None)
     columns = []
     for key, uses in keys.columns.items():
         numbers = StringNumbers.of(dataset.snapshot, names[key])
         # Numbers of strings that are all known ascend with these.
         if numbers is not None and not (uses.orders and numbers.known is None):
-            columns.append(NumberedColumn(names[key], _unused(key, names), numbers, uses))
+            columns.append(NumberedColumn(names[key], _unused(f"number of {key}", names), uses, numbers))
+    for call, uses in keys.calls.items():
+        function = functions and functions.entry_function(call.written)
+        if function:
+            numbers = StringNumbers.empty() if pa.types.is_string(function.kind) else None
+            extra = _unused(call.written.replace(STRING, call.column), names)
+            columns.append(NumberedColumn(names[call.column], extra, uses, numbers, function))
     return NumberedKeys(statement.original, keys, tuple(columns)) if columns else None
 
 
@@ -220,9 +280,8 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _unused(key: str, names: Collection[str]) -> str:
+def _unused(name: str, names: Collection[str]) -> str:
     """A name that no column has."""
-    name = f"number of {key}"
     while name in names:
         name += "_"
     return name

@@ -9,6 +9,7 @@ Maps become structs of the values of the keys that a query names, for engines th
 from __future__ import annotations
 
 import itertools
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -20,7 +21,7 @@ from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.table import Parts
-from lance_sql.session.numbered_keys import KnownKeys, NumberedQuery
+from lance_sql.session.numbered_keys import Functions, KnownKeys, NumberedKeys, NumberedQuery
 from lance_sql.session.renamed_query import RenamedQuery
 from lance_sql.text.json_members import member_path
 from lance_sql.text.map_parts import MapCall, map_calls, map_part
@@ -152,17 +153,36 @@ class PartTables:
             return None
         read = statement if bound.text == statement.original else Statement(bound.text)
         ((name, dataset),) = bound.datasets.items()
-        keys = self._known_keys.of(read, name, dataset)
-        # Views and other names may hide which tables are scanned.
-        if keys is None or planned().scans != {name: 1} or not self._engine.compares_bytes():
-            return None
-        table = self._table(dataset, Parts(name, coded=keys.coded), statement.system_columns)
-        text = keys.text(table, [name for name, _ in planned().columns()])
-        query = None if text is None else self._planned(text, parameters)
-        if text is None or query is None or not keys.fits(query, planned()):
+        functions = Functions(
+            self._engine.entry_function, partial(self._rows_left, read.original, parameters)
+        )
+        while (keys := self._known_keys.of(read, name, dataset, functions)) is not None:
+            is_valid = partial(self._means_the_same, keys)
+            # Views and other names may hide which tables are scanned.
+            if planned().scans != {name: 1} or not is_valid():
+                return None
+            table = self._table(dataset, keys.parts(name), statement.system_columns)
+            text = keys.text(table, [name for name, _ in planned().columns()])
+            query = None if text is None else self._planned(text, parameters)
+            if text is not None and query is not None and keys.fits(query, planned()):
+                return QueryOfParts(text, NumberedQuery(query, planned(), keys, is_valid), [table])
             self._known_keys.refuse(read, name, dataset)
-            return None
-        return QueryOfParts(text, NumberedQuery(query, planned(), keys, self._engine.compares_bytes), [table])
+        return None
+
+    def _means_the_same(self, keys: NumberedKeys) -> bool:
+        """Whether settings and functions of the session do not matter to a statement over numbers."""
+        engine = self._engine
+        return engine.compares_bytes() and (not keys.calls_functions or engine.functions_are_standard())
+
+    def _rows_left(self, text: str, parameters: Parameters) -> float:
+        """The estimated number of rows that the scan of a statement over one table leaves."""
+        plan = self._engine.explain(text, parameters, self._engine.begin(), analyze=False)
+        left = 0.0
+        for scan in plan.scans:
+            share = math.prod(decision.share for decision in scan.decisions if decision.pushed)
+            rows = 0 if scan.scanner is None else scan.scanner.look_ahead().rows_left
+            left += min(rows, scan.dataset.count_rows() * share)
+        return left
 
     def _planned(self, text: str, parameters: Parameters) -> PlannedQuery | None:
         """The query of a text over other tables, None if it needs the columns unchanged."""

@@ -7,9 +7,11 @@ values, which are needed once for each row of the result. Only queries of a plai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple
 
+from lance_sql.text.entry_calls import Call, with_calls
 from lance_sql.text.statement import is_alias
 from lance_sql.text.tokens import Token, arguments
 from lance_sql.text.used_fields import TablePlace, selects_by_name
@@ -23,6 +25,8 @@ _OTHERS: Final = frozenset(
         "UNPIVOT", "USING", "VALUES", "WINDOW", "WITH",
     }
 )  # fmt: skip
+#: Those in which calls may be columns: conditions keep theirs.
+_CALLING: Final = {"SELECT", "GROUP", "HAVING", "ORDER"}
 #: A comparison, and the order of an aggregate.
 _NO_CLAUSES: Final = {("DISTINCT", "FROM"), ("WITHIN", "GROUP")}
 _CLAUSES: Final = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
@@ -32,6 +36,9 @@ _ORDERS: Final = (
     *([*order, "NULLS", place] for order in ([], ["ASC"], ["DESC"]) for place in ("FIRST", "LAST")),
 )  # fmt: skip
 _NAMES: Final = ("word", "quoted")
+_AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "STDDEV", "SUM"})
+#: How a call can be a column: wherever it is, or where the query only compares its values; None: not at all.
+CallKind = Literal["anywhere", "compared"] | None
 
 
 class Item(NamedTuple):
@@ -60,20 +67,28 @@ class GroupedKeys(NamedTuple):
     """A query over `table` that only compares values of some columns, by lower-case name.
 
     `keys` is the number of items in GROUP BY, or those of SELECT DISTINCT; 0 for one group of all rows.
+    `calls` are calls of functions, which may be columns, too. `is_filtered`: the query has a WHERE.
     """
 
     table: TablePlace
     items: tuple[Item, ...]
     columns: dict[str, Uses]
     keys: int
+    calls: dict[Call, Uses]
+    is_filtered: bool
 
 
 def grouped_keys(
-    tokens: Sequence[Token], table: str, columns: Collection[str], wanted: Collection[str]
+    tokens: Sequence[Token],
+    table: str,
+    columns: Collection[str],
+    wanted: Collection[str],
+    calls: Callable[[Call], CallKind] = lambda _: None,
 ) -> GroupedKeys | None:
     """What a query over a table with such `columns`, by lower-case name, does with those `wanted`.
 
-    None if it is of another shape, or if it has to know the values of each of them.
+    None if it is of another shape, or if it has to know the values of each of them. `calls` says how a call
+    of a function can be a column.
     """
     tokens = list(tokens)
     while tokens and tokens[-1].text == ";":
@@ -88,7 +103,55 @@ def grouped_keys(
     if source is None:
         return None
     place, qualifiers = source
-    return _Query(clauses, place, qualifiers, columns).found(wanted)
+    visible = set(wanted).difference(_hidden(clauses["SELECT"])) if _aggregates(clauses) else set()
+    kinds: dict[str, CallKind] = {}
+    while True:
+        found: dict[str, Call] = {}
+        is_column = partial(_is_column, found, kinds, calls)
+        read = {
+            word: with_calls(clause, qualifiers, visible, is_column) if word in _CALLING else clause
+            for word, clause in clauses.items()
+        }
+        query = _Query(read, place, qualifiers, columns)
+        uses = {
+            call: query.uses(name) if kinds[name] == "compared" else query.places(name)
+            for name, call in found.items()
+        }
+        # Numbers that stand for values of functions do not ascend with these.
+        needed = [call.value for call, use in uses.items() if use is None or use.orders]
+        if not needed:
+            return query.found(wanted, {call: use for call, use in uses.items() if use is not None})
+        kinds.update(dict.fromkeys(needed, None))
+
+
+def _is_column(
+    found: dict[str, Call], kinds: dict[str, CallKind], kind: Callable[[Call], CallKind], call: Call
+) -> bool:
+    """Whether a call can be a column; it is then among those that are `found`."""
+    if call.value not in kinds:
+        kinds[call.value] = kind(call)
+    if kinds[call.value] is not None:
+        found[call.value] = call
+    return call.value in found
+
+
+def _aggregates(clauses: Mapping[str, list[Token]]) -> bool:
+    """Whether the rows of the result are certainly groups of rows."""
+    if "GROUP" in clauses:
+        return True
+    items = arguments(clauses["SELECT"])
+    return all(
+        [token.upper for token in item[1:2]] == ["("] and item[0].upper in _AGGREGATES for item in items
+    )
+
+
+def _hidden(selected: list[Token]) -> Iterator[str]:
+    """The names of items, which may hide columns in other clauses."""
+    for item in arguments(selected):
+        if len(item) > 2 and item[1].text == ":" and item[2].text != ":":  # name: value
+            yield item[0].value.lower()
+        if len(item) > 1 and item[-2].text != "." and item[0].value.lower() != item[-1].value.lower():
+            yield item[-1].value.lower()
 
 
 def _clauses(tokens: list[Token], words: list[str]) -> dict[str, list[Token]] | None:
@@ -149,7 +212,8 @@ class _Query:
         self._grouped = arguments(clauses["GROUP"]) if "GROUP" in clauses else []
         self._ordered = arguments(clauses["ORDER"]) if "ORDER" in clauses else []
 
-    def found(self, wanted: Collection[str]) -> GroupedKeys | None:
+    def found(self, wanted: Collection[str], calls: dict[Call, Uses]) -> GroupedKeys | None:
+        """What the query does with columns and calls."""
         every = [token for clause in self._clauses.values() for token in clause]
         alls = sum(token.upper == "ALL" for token in every)
         groups_by_all = [[token.upper for token in item] for item in self._grouped] == [["ALL"]]
@@ -160,11 +224,12 @@ class _Query:
         if self._uses_rows() or any(map(_may_be_a_position, self._ordered)):
             return None
         mentioned = {token.value.lower() for token in every}
-        found = {column: self._uses(column) for column in wanted if column in mentioned}
+        found = {column: self.uses(column) for column in wanted if column in mentioned}
         uses = {column: use for column, use in found.items() if use is not None}
         keys = len(self._selected) if self._is_distinct or groups_by_all else len(self._grouped)
         items = tuple(Item(item[-1].end, _is_named(item)) for item in self._selected)
-        return GroupedKeys(self._place, items, uses, keys) if uses else None
+        is_filtered = "WHERE" in self._clauses
+        return GroupedKeys(self._place, items, uses, keys, calls, is_filtered) if uses or calls else None
 
     def _uses_rows(self) -> bool:
         """Whether the query may use whole rows, under the name of the table."""
@@ -177,7 +242,17 @@ class _Query:
                     return True
         return False
 
-    def _uses(self, column: str) -> Uses | None:
+    def places(self, call: str) -> Uses:
+        """Where the query has a call."""
+        places = [
+            (token.start, token.end)
+            for clause in self._clauses.values()
+            for token in clause
+            if token.value == call
+        ]
+        return Uses(tuple(places), (), self._changed(places), False, False)
+
+    def uses(self, column: str) -> Uses | None:
         """What the query does with a column; None if more than comparing values."""
         if column in self._qualifiers:
             return None
@@ -223,14 +298,17 @@ class _Query:
             elif not (_is_position(item) and int(item[0].text) - 1 in shown):
                 continue
             orders = True
-        if any(token.start not in understood for token in self._called(column, names)):
+        if not places or any(token.start not in understood for token in self._called(column, names)):
             return None
-        changed = tuple(
+        return Uses(tuple(sorted(places)), tuple(shown), self._changed(places), bool(counts), orders)
+
+    def _changed(self, places: list[tuple[int, int]]) -> tuple[int, ...]:
+        """The items of the SELECT list with one of these places."""
+        return tuple(
             number
             for number, item in enumerate(self._selected)
             if any(item[0].start <= start <= item[-1].start for start, _ in places)
         )
-        return Uses(tuple(sorted(places)), tuple(shown), changed, bool(counts), orders)
 
     def _column(self, item: list[Token], column: str) -> tuple[list[Token], list[Token]]:
         """The tokens of a column at the beginning of an item, and those behind it; nothing without it."""

@@ -93,6 +93,7 @@ def test_order(text: str, orders: bool) -> None:
     "text",
     [
         "SELECT a FROM t",
+        "SELECT n FROM t WHERE a > 'b' GROUP BY n",
         "SELECT a FROM t ORDER BY a",
         "SELECT a, min(a) FROM t GROUP BY a",
         "SELECT upper(a) FROM t GROUP BY a",
@@ -177,3 +178,105 @@ def test_items_get_the_names_that_they_lack() -> None:
     assert [item.is_named for item in keys.items] == [False, True, False, True, False]
     assert (keys.columns["a"].shown, keys.columns["a"].changed) == ((0,), (0,))
     assert (keys.columns["b"].shown, keys.columns["b"].changed) == ((1,), (1, 2, 3))
+
+
+def with_calls(text: str, *strings: str) -> tuple[str, list[str]]:
+    """The text with @ for calls that can be columns and # for columns, and these calls.
+
+    Those of functions among `strings` return strings.
+    """
+    keys = grouped_keys(
+        tokenize(text),
+        "t",
+        COLUMNS,
+        ["a", "b", "s"],
+        lambda call: "compared" if call.written.split("(")[0] in strings else "anywhere",
+    )
+    if keys is None:
+        return text, []
+    places = [(place, "@") for uses in keys.calls.values() for place in uses.places]
+    places += [(place, "#") for uses in keys.columns.values() for place in uses.places]
+    for (start, end), sign in sorted(places, reverse=True):
+        text = f"{text[:start]}{sign}{text[end:]}"
+    return text, sorted(call.written for call in keys.calls)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT avg(length(a)) FROM t", "SELECT avg(@) FROM t"),
+        ("SELECT n, avg(LENGTH(t.a)) FROM t GROUP BY n", "SELECT n, avg(@) FROM t GROUP BY n"),
+        ("SELECT a, max(length(a)) FROM t GROUP BY a", "SELECT #, max(@) FROM t GROUP BY #"),
+        (
+            "SELECT length( a ) + 1, count(*) FROM t WHERE length(a) > 1 GROUP BY length(A) "
+            "HAVING length(a) > 2 ORDER BY length(a)",
+            "SELECT @ + 1, count(*) FROM t WHERE length(a) > 1 GROUP BY @ HAVING @ > 2 ORDER BY @",
+        ),
+        (
+            "SELECT sum(strpos(a, 'X')), sum(strpos(a, 'x')), sum(strpos(b, 'x')) FROM t",
+            "SELECT sum(@), sum(@), sum(@) FROM t",
+        ),
+    ],
+)
+def test_values_of_functions(text: str, expected: str) -> None:
+    assert with_calls(text)[0] == expected
+
+
+def test_constants_keep_their_case() -> None:
+    calls = with_calls("SELECT max(strpos(a, 'X')), max(strpos(a, 'x')), max(STRPOS(A, 'x')) FROM t")[1]
+    assert calls == ["strpos(\"string\", 'X')", "strpos(\"string\", 'x')"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "SELECT regexp_replace(a, 'x(.)', '\\1') AS k, count(*) FROM t GROUP BY k",
+            "SELECT @ AS k, count(*) FROM t GROUP BY k",
+        ),
+        ("SELECT upper(a), min(a) FROM t GROUP BY upper(a)", "SELECT @, min(a) FROM t GROUP BY @"),
+        (
+            "SELECT n, count(DISTINCT left(a, 3)) FROM t GROUP BY 1",
+            "SELECT n, count(DISTINCT @) FROM t GROUP BY 1",
+        ),
+        ("SELECT DISTINCT substr(a, -2, 1) FROM t GROUP BY ALL", "SELECT DISTINCT @ FROM t GROUP BY ALL"),
+        # Engines refuse this: the call is no longer one of the grouped column.
+        ("SELECT a, upper(a) FROM t GROUP BY a", "SELECT #, @ FROM t GROUP BY #"),
+        ("SELECT upper(a) || 'x' FROM t GROUP BY upper(a)", None),
+        ("SELECT upper(a) AS k FROM t GROUP BY k ORDER BY k", None),
+        ("SELECT upper(a) AS k FROM t GROUP BY k HAVING k > 'X'", None),
+        ("SELECT upper(a) AS k FROM t WHERE k > 'X' GROUP BY k", None),
+        ("SELECT min(upper(a)) FROM t GROUP BY n", None),
+        ("SELECT upper(a) AS n FROM t GROUP BY n", None),
+    ],
+)
+def test_strings_of_functions(text: str, expected: str | None) -> None:
+    found, calls = with_calls(text, "regexp_replace", "upper", "left", "substr")
+    assert (found if calls else None) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT length(a) FROM t",  # a limit may need few of them
+        "SELECT length(a) FROM t LIMIT 3",
+        "SELECT avg(length(a || 'x')) FROM t",
+        "SELECT avg(length(n)) FROM t",
+        "SELECT avg(strpos(a, b)) FROM t",
+        "SELECT avg(strpos('x', a)) FROM t",
+        "SELECT avg(strpos(a, ?)) FROM t",
+        "SELECT avg(strpos(a, E'x')) FROM t",
+        "SELECT avg(strpos(a, 'x', 'y')) FROM t",
+        "SELECT avg(x.length(a)) FROM t",
+        "SELECT avg(length(x.a)) FROM t",
+        "SELECT avg(hash(a)) FROM t",
+        "SELECT b AS a, sum(n) FROM t GROUP BY b ORDER BY max(length(a))",
+        "SELECT b 'a', sum(n) FROM t GROUP BY b ORDER BY max(length(a))",
+        "SELECT a: b, sum(n) FROM t GROUP BY b ORDER BY max(length(a))",
+        f"SELECT regexp_replace(a, 'x', '{'y' * 70}') AS k FROM t GROUP BY k",
+        "SELECT avg(length(a)) FROM t, u",
+        "SELECT avg(length(a)) OVER () FROM t GROUP BY a",
+    ],
+)
+def test_other_calls_stay(text: str) -> None:
+    assert with_calls(text, "regexp_replace")[1] == []

@@ -16,7 +16,14 @@ from datafusion import SessionContext
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.display.plan_trees import tree_of_lines
-from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
+from lance_sql.engines.base import (
+    Convert,
+    EngineData,
+    EnginePlan,
+    EntryFunction,
+    Parameters,
+    ScanReport,
+)
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import (
     Planned,
@@ -119,6 +126,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def likes_are_standard(self) -> bool:
         return True  # LIKE is an operator; conditions for scans use no functions here
+
+    def entry_function(self, call: str) -> EntryFunction | None:
+        return None
 
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)

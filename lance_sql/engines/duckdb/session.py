@@ -13,7 +13,14 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 
-from lance_sql.engines.base import Convert, EngineData, EnginePlan, Parameters, ScanReport
+from lance_sql.engines.base import (
+    Convert,
+    EngineData,
+    EnginePlan,
+    EntryFunction,
+    Parameters,
+    ScanReport,
+)
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
@@ -139,6 +146,13 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def likes_are_standard(self) -> bool:
         return self.functions_are_standard()
 
+    def entry_function(self, call: str) -> EntryFunction | None:
+        if not (self.functions_are_standard() and self.compares_bytes()):
+            return None
+        from lance_sql.engines.duckdb.entry_functions import entry_function  # few statements call any
+
+        return entry_function(call)
+
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)
@@ -244,6 +258,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     decisions,
                     scanner=scanner,
                     numbered=table.sources_of_numbers,
+                    computed=table.computed,
                 )
                 return
 

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 import duckdb
 
+from lance_sql.text.entry_calls import FUNCTIONS
+
 T = TypeVar("T")
 
 #: Statements that change neither settings nor functions.
@@ -25,7 +27,7 @@ _AT_ONCE: Final = re.compile(
 )
 
 #: Functions and operators of which sessions make something else than calls, if nobody replaced them.
-_STANDARD: Final = frozenset(
+_STANDARD: Final = FUNCTIONS.keys() | frozenset(
     {
         "!~~", "->", "->>", "cardinality", "contains", "ends_with", "json_array_length", "json_exists",
         "json_extract", "json_extract_path", "json_extract_path_text", "json_extract_string", "json_keys",
