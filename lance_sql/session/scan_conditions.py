@@ -146,8 +146,8 @@ def _conditions(
         for node in () if tree is None else conjuncts(tree):
             tested = {owners[part] for part in walk(node) if isinstance(part, Column)}
             is_offered = len(columns_of(node)) < 2 and not any(isinstance(part, Match) for part in walk(node))
-            if len(tested) == 1 and not is_offered:
-                table = filtered.tables[tested.pop()]
+            table = filtered.tables[next(iter(tested))] if len(tested) == 1 else None
+            if table in filtered.once and not is_offered:
                 condition = Condition(datasets[table], node)
                 decision = _decide(condition)
                 if not decision.pushed:

@@ -32,10 +32,12 @@ _AFTER_WHERE: Final = _SETS | {"FETCH", "GROUP", "HAVING", "LIMIT", "OFFSET", "O
 
 class Filtered(NamedTuple):
     """A SELECT with a condition. `tables` are all tables in FROM, by the lower-case names of their columns'
-    qualifiers; `conditions` are the tokens of conditions that must all be true.
+    qualifiers; the statement names those of `once` nowhere else. `conditions` are the tokens of conditions
+    that must all be true.
     """
 
     tables: Mapping[str, str]
+    once: frozenset[str]
     conditions: Sequence[Sequence[Token]]
 
 
@@ -54,13 +56,16 @@ def table_conditions(statement: Statement) -> Sequence[Filtered]:
         if token.kind in ("word", "quoted", "string") and after != "."
     )
     depths = _depths(tokens)
+    has_names = "WITH" in words
     found = []
     for where, word in enumerate(words):
         if word == "WHERE":
             tables = _tables(tokens, words, depths, where)
             conditions = [part for part in _conditions(tokens, words, depths, where) if _may_be_left(part)]
-            if tables and conditions and all(named[name.lower()] == 1 for name in tables.values()):
-                found.append(Filtered(tables, conditions))
+            once = frozenset(name for name in (tables or {}).values() if named[name.lower()] == 1)
+            # WITH gives names to queries: only one that occurs nowhere else is certainly that of a table.
+            if tables and conditions and (once.issuperset(tables.values()) if has_names else once):
+                found.append(Filtered(tables, once, conditions))
     return found
 
 

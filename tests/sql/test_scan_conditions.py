@@ -82,6 +82,7 @@ def conditions_on_parts(connection, text):
             "SELECT amount FROM sold WHERE part IN (SELECT id FROM parts WHERE name LIKE '%green%')",
             GREEN,
         ),
+        ("SELECT a.amount AS sold FROM sold AS a, parts WHERE id = part AND name LIKE '%green%'", GREEN),
         ("SELECT count(*) FILTER (WHERE size > 5) AS c FROM parts WHERE name LIKE '%green%'", GREEN),
         (
             "SELECT id FROM parts WHERE name LIKE '%green%' AND CASE WHEN size > 5 AND id > 9 THEN 1 END = 1",
@@ -114,6 +115,8 @@ def test_the_scan_drops_rows_that_do_not_match(connection, text, condition):
         # The names are not those of the columns.
         "SELECT x FROM parts AS p(x, y, z, w, name) WHERE name LIKE '%green%'",
         "SELECT id FROM (SELECT id, note AS name FROM parts) AS q WHERE name LIKE '%green%'",
+        "WITH sold AS (SELECT name AS k, 'greens' AS name FROM parts) "
+        "SELECT k FROM sold WHERE name LIKE 'greens%'",
         "WITH parts AS (SELECT 1 AS id, 'greens' AS name) SELECT id FROM parts WHERE name LIKE '%green%'",
         # Expressions that are not understood.
         "SELECT id FROM parts WHERE name || kind LIKE '%greens%'",
