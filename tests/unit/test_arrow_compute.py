@@ -41,6 +41,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("fill_null", (NUMBERS, 7), {}),
     ("fill_null", (NUMBERS, pa.scalar(7)), {}),
     ("fill_null", (FLAGS, False), {}),
+    ("fill_null", (pa.array([True, None, False] * 50).slice(5, 131), False), {}),
+    ("fill_null", (pa.array([None] * 9, pa.bool_()), False), {}),
     ("index", (FLAGS, False), {}),
     ("index", (NUMBERS, pa.scalar(2)), {}),
     ("indices_nonzero", (FLAGS,), {}),
