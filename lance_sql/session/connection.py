@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
@@ -19,28 +19,25 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, Bound
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query, check_parameters
+from lance_sql.engines.base import Engine, Parameters, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.start import start
 from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
-from lance_sql.session.counted_rows import CountedRowsQuery, counted_tables
 from lance_sql.session.hints import hints
-from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
+from lance_sql.session.less_reading import LessReading
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import scan_metrics
 from lance_sql.session.result import QueryResult, Stream
-from lance_sql.session.scan_conditions import NarrowedQuery, ScanConditions, require, with_conditions
+from lance_sql.session.scan_conditions import require, with_conditions
 from lance_sql.session.searching import PreparedQuery, SessionSearches
-from lance_sql.session.struct_parts import PartTables, QueryOfParts
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished, done
 from lance_sql.statements.session import LENT
 from lance_sql.statements.whole_table import whole_table_aggregates
 from lance_sql.text.explained import explained_query
-from lance_sql.text.limits import first_rows, limited
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
@@ -49,9 +46,7 @@ if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanPicture
     from lance_engine.progress import ProgressOption
 
-    from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.session.explanation import Explanation
-    from lance_sql.session.join_filters import JoinedQuery, JoinFilters
 
 #: Numbers the names of temporary registrations: several threads may use them at once.
 _lent = itertools.count()
@@ -101,14 +96,10 @@ class Connection:
         self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
-        #: created for the first statement that joins datasets
-        self._join_filters: JoinFilters | None = None
-        self._scan_conditions = ScanConditions(engine)
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         self._metadata = MetadataAnswers(catalog, engine)
-        #: datasets without the struct fields that statements do not use
-        self._parts = PartTables(engine)
+        self._less_reading = LessReading(engine)
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
 
     def cursor(self) -> Connection:
@@ -226,7 +217,7 @@ class Connection:
 
     def known_to_engine(self) -> set[str]:
         """The names under which datasets and their metadata are registered with the engine."""
-        return self._binding.registered() | self._parts.names()
+        return self._binding.registered() | self._less_reading.parts.names()
 
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""
@@ -262,79 +253,18 @@ class Connection:
                 planned = self._engine.query(bound.text, searches.parameters)
                 query = self._metadata.of(searches.statement, bound, planned)
                 if query is None:
-                    parts, query = self._reading_little(searches, bound, planned)
+                    parts, query = self._less_reading.instead(
+                        searches.statement, searches.parameters, bound, planned
+                    )
         if searches.tables:
             query = PreparedQuery(query, searches)
         result = self._result(query, statement, params, progress)
         self._results.add(result)
         if parts is not None:
-            weakref.finalize(result, self._parts.release, parts.tables)
+            weakref.finalize(result, self._less_reading.parts.release, parts.tables)
         if searches.tables and not searches.is_view:
             weakref.finalize(result, self._unused.extend, list(searches.tables))
         return result
-
-    def _reading_little(
-        self, searches: Searches, bound: Bound, planned: PlannedQuery
-    ) -> tuple[QueryOfParts | None, Query]:
-        """A query with the result of the planned one whose scans read less, and what replaces its tables."""
-        statement, parts = searches.statement, None
-        query: Query | None = self._of_first_rows(statement, bound, planned)
-        if query is None:
-            parts = self._parts.instead(statement, bound, lambda: planned, searches.parameters)
-            chosen = planned if parts is None else parts.query
-            query = self._of_any_rows(statement, bound, chosen) or self._of_joins(bound, chosen) or chosen
-        if self.capabilities.reads_a_column_to_count and bound.text == statement.original:
-            counted = counted_tables(statement, bound.datasets, planned)
-            query = CountedRowsQuery(query, counted) if counted else query
-        conditions = self._scan_conditions.of(statement, bound.text, bound.datasets, lambda: planned.scans)
-        return parts, NarrowedQuery(query, conditions, self._engine) if conditions else query
-
-    def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
-        """A query that reads few rows if only the first rows in the order of a column are needed."""
-        wanted = first_rows(statement)
-        if wanted is None or bound.text != statement.original:
-            return None
-        name = next((reference.name for reference in statement.references if reference.certain), "")
-        dataset = bound.datasets.get(name)
-        field = None if dataset is None else column_in_order(dataset, wanted)
-        if field is None:
-            return None
-        nulls_first = wanted.nulls_first
-        if nulls_first is None:
-            nulls_first = not self._engine.nulls_are_last(wanted.descending)
-        last_key = self._engine.query(wanted.last_key(nulls_first), None)
-        return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
-
-    def _of_any_rows(self, statement: Statement, bound: Bound, query: Query) -> LimitedQuery | None:
-        """A query that reads few rows if any rows will do."""
-        wanted = limited(statement)
-        if wanted is None:
-            return None
-        name = next((reference.name for reference in statement.references if reference.certain), "")
-        dataset = bound.datasets.get(name)
-        if dataset is None or not pays_to_limit(dataset, wanted):
-            return None
-        return LimitedQuery(query, name, wanted)
-
-    def _of_joins(self, bound: Bound, planned: PlannedQuery) -> JoinedQuery | None:
-        """A query whose scans of a join exchange keys."""
-        begin = self._join_keys(bound, lambda: planned.scans)
-        if begin is None:
-            return None
-        from lance_sql.session.join_filters import JoinedQuery
-
-        return JoinedQuery(planned, begin)
-
-    def _join_keys(
-        self, bound: Bound, scans: Callable[[], Mapping[str, int]]
-    ) -> Callable[[], JoinKeys] | None:
-        if len(bound.datasets) < 2:
-            return None
-        if self._join_filters is None:
-            from lance_sql.session.join_filters import JoinFilters  # slow to import
-
-            self._join_filters = JoinFilters(self.capabilities.filters_joins)
-        return self._join_filters.keys(bound.text, bound.datasets, scans)
 
     def computing(self) -> Connection:
         """A DuckDB session over the same datasets: this one, or a separate one."""
@@ -409,19 +339,19 @@ class Connection:
             run = self._engine.begin()
             # Plan only if necessary: planning runs statements that are not queries.
             planned = functools.cache(lambda: self._engine.query(bound.text, params))
-            parts = self._parts.instead(statement, bound, planned, params)
+            parts = self._less_reading.parts.instead(statement, bound, planned, params)
             try:
-                begin = self._join_keys(bound, lambda: (planned() if parts is None else parts.query).scans)
-                run.join_keys = None if begin is None else begin()
-                conditions = self._scan_conditions.of(
-                    statement, bound.text, bound.datasets, lambda: planned().scans
+                begin = self._less_reading.join_keys(
+                    bound, lambda: (planned() if parts is None else parts.query).scans
                 )
+                run.join_keys = None if begin is None else begin()
+                conditions = self._less_reading.conditions(statement, bound, lambda: planned().scans)
                 require(conditions, run, self._engine)
                 text = bound.text if parts is None else parts.text
                 plan = self._engine.explain(text, params, run, analyze=analyze)
             finally:
                 if parts is not None:
-                    self._parts.release(parts.tables)
+                    self._less_reading.parts.release(parts.tables)
         return Explanation(
             self.capabilities.name,
             plan.text,
