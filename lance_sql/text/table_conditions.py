@@ -32,7 +32,7 @@ _AFTER_WHERE: Final = _SETS | {"FETCH", "GROUP", "HAVING", "LIMIT", "OFFSET", "O
 
 class Filtered(NamedTuple):
     """A SELECT with a condition. `tables` are all tables in FROM, by the lower-case names of their columns'
-    qualifiers; the statement names those of `once` nowhere else. `conditions` are the tokens of conditions
+    qualifiers; the statement names those of `once` only there. `conditions` are the tokens of conditions
     that must all be true.
     """
 
@@ -63,7 +63,7 @@ def table_conditions(statement: Statement) -> Sequence[Filtered]:
             tables = _tables(tokens, words, depths, where)
             conditions = [part for part in _conditions(tokens, words, depths, where) if _may_be_left(part)]
             once = frozenset(name for name in (tables or {}).values() if named[name.lower()] == 1)
-            # WITH gives names to queries: only one that occurs nowhere else is certainly that of a table.
+            # WITH gives names to queries: one is certainly that of a table only if it occurs once.
             if tables and conditions and (once.issuperset(tables.values()) if has_names else once):
                 found.append(Filtered(tables, once, conditions))
     return found
