@@ -15,7 +15,8 @@ class Capabilities:
     `computes_statements`: it supports the SQL dialect in which statements compute values, describe queries
     and copy files; for other engines, a separate session does this. `has_procedures`: it has procedures of
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
-    `groups_by_numbers`: it groups by numbers faster than by strings. `backslash_escapes`: after a backslash,
+    `groups_by_numbers`: it groups by numbers faster than by strings. `groups_by_codes`: but not faster than
+    by one column of strings with a small dictionary. `backslash_escapes`: after a backslash,
     a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
     the number of rows asks for the first column. `compares_map_keys`: it reads maps slowly, because it
     compares the keys of each.
@@ -31,6 +32,7 @@ class Capabilities:
     has_procedures: bool
     filters_joins: bool
     groups_by_numbers: bool
+    groups_by_codes: bool
     backslash_escapes: bool
     reads_a_column_to_count: bool
     compares_map_keys: bool

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Fewer rows are grouped in the time that planning a query again takes.
 _LEAST_ROWS: Final = 100_000
+#: The same of tables with a condition, which leaves fewer.
+_LEAST_FILTERED_ROWS: Final = 400_000
 #: Number of texts over a dataset of which the keys are kept.
 _KEPT_TEXTS: Final = 32
 
@@ -114,9 +116,13 @@ class Functions(NamedTuple):
 
 
 class KnownKeys:
-    """The keys of statements, kept with the dataset for statements that run again."""
+    """The keys of statements, kept with the dataset for statements that run again.
 
-    def __init__(self) -> None:
+    `groups_by_codes`: see `Capabilities`.
+    """
+
+    def __init__(self, groups_by_codes: bool) -> None:
+        self._groups_by_codes = groups_by_codes
         self._known: OwnedValues[DatasetVersion, dict[tuple[str, str], NumberedKeys | None]] = OwnedValues()
 
     def of(
@@ -128,7 +134,7 @@ class KnownKeys:
         if place not in known:
             if len(known) >= _KEPT_TEXTS:
                 known.clear()
-            known[place] = numbered_keys(statement, table, dataset, functions)
+            known[place] = self._found(statement, table, dataset, functions)
         return known[place]
 
     def refuse(self, statement: Statement, table: str, dataset: DatasetVersion) -> None:
@@ -138,7 +144,12 @@ class KnownKeys:
         refused = known.get(place)
         # Perhaps it can without functions.
         again = refused is not None and refused.calls_functions
-        known[place] = numbered_keys(statement, table, dataset, None) if again else None
+        known[place] = self._found(statement, table, dataset, None) if again else None
+
+    def _found(
+        self, statement: Statement, table: str, dataset: DatasetVersion, functions: Functions | None
+    ) -> NumberedKeys | None:
+        return numbered_keys(statement, table, dataset, functions, self._groups_by_codes)
 
 
 class NumberedQuery:
@@ -228,7 +239,11 @@ def _as_strings(array: pa.Array, numbers: StringNumbers, kind: pa.DataType) -> p
 
 
 def numbered_keys(
-    statement: Statement, table: str, dataset: DatasetVersion, functions: Functions | None
+    statement: Statement,
+    table: str,
+    dataset: DatasetVersion,
+    functions: Functions | None,
+    groups_by_codes: bool,
 ) -> NumberedKeys | None:
     """The strings that a statement over a table only compares, if numbers pay; None if not."""
     words = {token.upper for token in statement.tokens}
@@ -257,15 +272,19 @@ def numbered_keys(
     keys = grouped_keys(statement.tokens, table, names, strings, kind)
     if keys is None:
         return None
+    if keys.is_filtered and not keys.calls and dataset.count_rows() < _LEAST_FILTERED_ROWS:
+        return None
     if keys.calls and functions is not None and keys.is_filtered:
         sources = {names[call.column] for call in keys.calls}
         if functions.rows_left() < sum(entries_of(dataset.snapshot, name) or 0 for name in sources):
-            return numbered_keys(statement, table, dataset, None)
+            return numbered_keys(statement, table, dataset, None, groups_by_codes)
     columns = []
     for key, uses in keys.columns.items():
         numbers = StringNumbers.of(dataset.snapshot, names[key])
+        if numbers is None or (groups_by_codes and _is_one_dictionary(numbers, keys, uses)):
+            continue
         # Numbers of strings that are all known ascend with these.
-        if numbers is not None and not (uses.orders and numbers.known is None):
+        if numbers.known is not None or not uses.orders:
             columns.append(NumberedColumn(names[key], _unused(f"number of {key}", names), uses, numbers))
     for call, uses in keys.calls.items():
         function = functions and functions.entry_function(call.written)
@@ -274,6 +293,11 @@ def numbered_keys(
             extra = _unused(call.written.replace(STRING, call.column), names)
             columns.append(NumberedColumn(names[call.column], extra, uses, numbers, function))
     return NumberedKeys(statement.original, keys, tuple(columns)) if columns else None
+
+
+def _is_one_dictionary(numbers: StringNumbers, keys: GroupedKeys, uses: Uses) -> bool:
+    """Whether a query only compares the few strings of a column with one another."""
+    return numbers.known is not None and (keys.keys < 2 or (uses.counted and not uses.shown))
 
 
 def _is_string(kind: pa.DataType) -> bool:

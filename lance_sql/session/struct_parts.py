@@ -64,7 +64,7 @@ class PartTables:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known_keys = KnownKeys()
+        self._known_keys = KnownKeys(engine.capabilities.groups_by_codes)
         #: the newest last; a dataset is kept so that its id stays unique
         self._tables: OrderedDict[_Key, tuple[str, DatasetVersion]] = OrderedDict()
         #: number of results that may still scan a table, by its name

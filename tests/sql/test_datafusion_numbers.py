@@ -17,6 +17,11 @@ from lance_sql.session import numbered_keys
 ROWS = 150_000
 
 
+@pytest.fixture(autouse=True)
+def of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbered_keys, "_LEAST_FILTERED_ROWS", 1)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("numbers")

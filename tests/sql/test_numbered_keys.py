@@ -28,6 +28,7 @@ FLAGS = ["A", "", "it's", 'N"', "Zoë", "R", "a much longer string than fits in 
 @pytest.fixture(autouse=True)
 def of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbered_keys, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(numbered_keys, "_LEAST_FILTERED_ROWS", 1)
 
 
 def table(seed: int = 1, nulls: bool = True, rows: int = ROWS) -> pa.Table:
@@ -57,12 +58,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 NUMBERED = [
     'SELECT flag, "State", count(*) AS n, sum(price) FROM t GROUP BY flag, "State"',
-    "SELECT flag, count(*) FROM t GROUP BY flag",
     "SELECT name, count(*) AS c FROM t GROUP BY name ORDER BY c DESC, min(id) LIMIT 10",
     "SELECT x.flag AS f, count(*) FROM t x WHERE name LIKE '%7%' GROUP BY x.flag, x.state "
     "ORDER BY f, state NULLS FIRST",
     "SELECT FLAG, state, max(name) FROM t WHERE id > 9 GROUP BY flag, t.State ORDER BY flag DESC, state",
-    "SELECT flag f, count(*) FROM t WHERE flag <> 'A' GROUP BY f ORDER BY 1 DESC NULLS LAST",
+    "SELECT flag f, state, 1 FROM t WHERE flag <> 'A' GROUP BY f, state ORDER BY 1 DESC NULLS LAST, state",
     "SELECT count(*) FROM t GROUP BY state, flag ORDER BY flag, state NULLS FIRST",
     "SELECT flag, id % 5 AS five, flag AS again, state FROM t GROUP BY flag, state, id",
     "SELECT state, flag, avg(price) FILTER (WHERE id < 900) FROM t GROUP BY flag, state LIMIT 1000",
@@ -80,10 +80,12 @@ NUMBERED = [
     "SELECT count(DISTINCT name), count(DISTINCT state), count(*) FROM t",
     "SELECT id % 3, count(DISTINCT flag) d, count(DISTINCT name) * 2 FROM t WHERE state <> 'O' GROUP BY 1 "
     "HAVING count(DISTINCT flag) > 2 ORDER BY count(DISTINCT name) DESC, d, 1",
-    "SELECT flag, count(*) FROM t WHERE id < 0 GROUP BY flag",
+    "SELECT name, count(*) FROM t WHERE id < 0 GROUP BY name",
     "SELECT count(DISTINCT name) FROM t WHERE id < 0",
 ]
 AS_THEY_ARE = [
+    "SELECT flag, count(*) FROM t GROUP BY flag",  # DuckDB groups by the codes of one dictionary
+    "SELECT id, count(DISTINCT flag) FROM t GROUP BY id, price",
     "SELECT state, max(flag), min(state) FROM t GROUP BY state",
     "SELECT flag || '!', lower(state) FROM t GROUP BY flag, state",
     "SELECT flag, count(*) FROM t GROUP BY flag HAVING flag > 'A'",
@@ -249,11 +251,11 @@ def test_a_collation_may_change_before_the_query_runs(tmp_path: Path, first: str
 def test_strings_have_the_type_of_the_settings(place: Path, change: str, kind: pa.DataType) -> None:
     with lance_sql.connect(str(place)) as con:
         con.sql(change).fetchall()
-        result = con.sql("SELECT flag, count(*) AS n FROM t GROUP BY flag")
+        result = con.sql("SELECT name, count(*) AS n FROM t GROUP BY name")
         assert is_numbered(result)
         assert result.types == [kind, pa.int64()]
         assert result.reader().schema.types == [kind, pa.int64()]
-        assert con.sql("SELECT flag, count(*) AS n FROM t GROUP BY flag").reader().schema.types[0] == kind
+        assert con.sql("SELECT name, count(*) AS n FROM t GROUP BY name").reader().schema.types[0] == kind
 
 
 def test_all_ways_to_read_a_result(place: Path) -> None:
@@ -376,6 +378,23 @@ def test_a_function_is_called_with_few_strings(place: Path, monkeypatch: pytest.
         text = "SELECT state, sum(length(name)) FROM t GROUP BY state"
         con.sql(text).fetchall()
     assert 0 < sum(called) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("least", "filtered", "expected"), [(1, ROWS * 3, [1, 0, 1]), (ROWS * 3, 1, [0, 0, 0])]
+)
+def test_small_tables_keep_their_strings(
+    place: Path, monkeypatch: pytest.MonkeyPatch, least: int, filtered: int, expected: list[int]
+) -> None:
+    monkeypatch.setattr(numbered_keys, "_LEAST_ROWS", least)
+    monkeypatch.setattr(numbered_keys, "_LEAST_FILTERED_ROWS", filtered)
+    texts = [
+        "GROUP BY name",
+        "WHERE id > 7 GROUP BY name",
+        "WHERE id > 7 GROUP BY name HAVING max(length(name)) > 0",
+    ]
+    with lance_sql.connect(str(place)) as con:
+        assert [is_numbered(con.sql(f"SELECT name, max(id) FROM t {text}")) for text in texts] == expected
 
 
 def test_few_rows_are_not_worth_all_strings(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

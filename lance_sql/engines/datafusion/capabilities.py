@@ -14,6 +14,7 @@ CAPABILITIES = Capabilities(
     has_procedures=False,
     filters_joins=False,
     groups_by_numbers=True,
+    groups_by_codes=False,
     backslash_escapes=True,
     reads_a_column_to_count=False,
     compares_map_keys=False,

@@ -14,6 +14,7 @@ CAPABILITIES = Capabilities(
     has_procedures=True,
     filters_joins=True,
     groups_by_numbers=True,
+    groups_by_codes=True,
     backslash_escapes=False,
     reads_a_column_to_count=True,
     compares_map_keys=True,
