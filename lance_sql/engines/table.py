@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -140,6 +141,8 @@ class EngineTable:
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
         self.added = {} if parts is None else _added(dataset.snapshot, parts)
+        #: the run for which functions of strings have been called
+        self._called_for: weakref.ref[StatementRun] | None = None
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
         added = [column.to_arrow() for column in self.added.values()]
@@ -216,6 +219,7 @@ class EngineTable:
         if run is not None:
             if self.name in run.expected:
                 scan.scanner.expect(run.expected[self.name])
+            self._forget_others(run)
             scan.begin(run)
         return scan
 
@@ -223,6 +227,17 @@ class EngineTable:
         """Whether a run does not use the first column, so that a scan of nothing else only counts rows."""
         gives_keys = run.join_keys is not None and self.name in run.join_keys.givers
         return self.name in run.counted and not gives_keys
+
+    def _forget_others(self, run: StatementRun) -> None:
+        """Each run calls the functions of strings itself."""
+        if not self.computed or (self._called_for is not None and self._called_for() is run):
+            return
+        from lance_engine.scan.entry_columns import MappedEntries
+
+        self._called_for = weakref.ref(run)
+        for column in self.added.values():
+            if isinstance(column.entries, MappedEntries):
+                column.entries.forget()
 
     def _plan_of(self, filter: pc.Expression) -> FilterPlan:
         """The plan of an expression: an engine passes it when it plans, and again for each partition."""

@@ -151,7 +151,7 @@ def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> N
     assert not any(decision.pushed for decision in decided if "#" in decision.condition)
 
 
-def test_runs_share_what_was_found(dataset: DatasetVersion) -> None:
+def test_each_run_calls_functions_once_for_each_dictionary(dataset: DatasetVersion) -> None:
     calls: list[int] = []
 
     def counted(texts: pa.Array) -> pa.Array:
@@ -161,12 +161,14 @@ def test_runs_share_what_was_found(dataset: DatasetVersion) -> None:
     parts = Parts("t", mapped=(("length", "text", counted, pa.int32()),))
     table = EngineTable(dataset, "t", parts=parts)
     expected = pc.utf8_length(dataset.scan(["text"]).to_table()["text"])
-    for _ in range(3):
-        run = StatementRun()
-        found = pa.Table.from_batches(table.scan(["length"], run=run).batches())
-        assert found["length"].equals(expected)
-    fragments = len(dataset.snapshot.fragments)
-    assert fragments <= len(calls) <= 3 * fragments  # groups of small fragments have readers of their own
+    runs = [StatementRun() for _ in range(3)]
+    for run in runs:
+        calls.clear()
+        for _ in range(2):  # an engine may scan a table several times
+            found = pa.Table.from_batches(table.scan(["length"], run=run).batches())
+            assert found["length"].equals(expected)
+        fragments = len(dataset.snapshot.fragments)
+        assert fragments <= len(calls) <= 2 * fragments  # groups of small fragments have readers of their own
 
 
 def test_columns_without_numbers_are_refused(dataset: DatasetVersion) -> None:

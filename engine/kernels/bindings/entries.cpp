@@ -196,7 +196,8 @@ void bind_entries(nb::module_& m) {
            "An array of the strings of some numbers. IndexError for a number that no string has.");
   nb::class_<EntryFunction, EntryMap>(m, "EntryFunction", "Values that a function gives for the strings.")
       .def(nb::init<nb::object, unsigned, bool, uint64_t>(), "function"_a, "width"_a, "is_boolean"_a,
-           "most_remembered"_a);
+           "most_remembered"_a)
+      .def("forget", &EntryFunction::forget, "Drops the values that the function gave so far.");
 }
 
 }  // namespace lance

@@ -44,4 +44,10 @@ EntryValuesPtr EntryMap::once(const Dictionary& dictionary, const LeafType& type
   return found;
 }
 
+void EntryMap::forget() {
+  std::lock_guard lock(mutex_);
+  slots_.clear();
+  remembered_ = 0;
+}
+
 }  // namespace lance

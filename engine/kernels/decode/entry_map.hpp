@@ -36,6 +36,8 @@ class EntryMap {
   EntryValuesPtr of(const Dictionary& dictionary, const LeafType& type);
   // The same without remembering them.
   EntryValuesPtr once(const Dictionary& dictionary, const LeafType& type);
+  // Drops what was found out so far.
+  void forget();
 
  protected:
   // Called by one thread at a time for a dictionary, by several for different ones.

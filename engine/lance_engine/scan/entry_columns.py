@@ -50,7 +50,8 @@ class MappedEntries:
 
     For pages without a dictionary it is called with the strings of some rows, those of nulls among them.
     `function` gets an array of strings without nulls, and returns one of the same length. It is called by the
-    threads that decode, several at a time. What it gave is remembered for `most_entries` entries.
+    threads that decode, several at a time. What it gave is remembered for `most_entries` entries, until
+    `forget`.
     """
 
     is_lasting = False
@@ -63,9 +64,11 @@ class MappedEntries:
             raise InvalidArgumentError(f"The values of entries cannot be of type {kind}")
         self.type = kind
         call = partial(_called, function, kind, pa.large_string() if large else pa.string())
-        self.native: kernels.EntryMap = kernels.EntryFunction(
-            call, width, pa.types.is_boolean(kind), most_entries
-        )
+        self.native = kernels.EntryFunction(call, width, pa.types.is_boolean(kind), most_entries)
+
+    def forget(self) -> None:
+        """Drop what the function gave so far: it is called again."""
+        self.native.forget()
 
 
 def _called(
