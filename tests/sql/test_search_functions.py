@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from engine_versions import runs_lateral
 from lance_engine.errors import (
     DatasetNotFoundError,
     InvalidArgumentError,
@@ -38,6 +39,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(params=["duckdb", "datafusion"])
 def session(request: pytest.FixtureRequest) -> lance_sql.Connection:
     return lance_sql.connect(engine=request.param)
+
+
+@pytest.fixture
+def lateral(session: lance_sql.Connection) -> None:
+    if not runs_lateral(session.engine):
+        pytest.skip("DataFusion 53 plans no LATERAL join")
 
 
 def nearest(path: str, number: int, k: int, **options: Any) -> list[int]:
@@ -215,6 +222,7 @@ def test_row_ids_of_what_was_found(session: lance_sql.Connection, path: str) -> 
     assert counted.fetchall() == [(5,)]
 
 
+@pytest.mark.usefixtures("lateral")
 @pytest.mark.parametrize("join", [", LATERAL", ",", " LEFT JOIN LATERAL", " CROSS JOIN LATERAL"])
 def test_vectors_of_another_table_are_searched_in_one_pass(
     session: lance_sql.Connection, path: str, searched: list[str], join: str
@@ -233,6 +241,7 @@ def test_vectors_of_another_table_are_searched_in_one_pass(
     assert list(zip(rows["query"].to_pylist(), rows["id"].to_pylist(), strict=True)) == expected
 
 
+@pytest.mark.usefixtures("lateral")
 def test_vectors_of_named_queries_and_of_repeated_rows(session: lance_sql.Connection, path: str) -> None:
     found = session.sql(
         f"WITH q AS (SELECT id % 2 AS n, v FROM '{path}' WHERE id IN ($a, $b)), "
@@ -283,6 +292,7 @@ def _of_every_vector(path: str) -> str:
     return f"SELECT q.id, r.id AS found FROM '{path}' q, LATERAL {call} r WHERE q.id < 3"
 
 
+@pytest.mark.usefixtures("lateral")
 @pytest.mark.parametrize("before", ["EXPLAIN", "explain analyze", "/* of */ EXPLAIN ANALYZE"])
 def test_explained_searches_for_the_vectors_of_a_table(
     session: lance_sql.Connection, path: str, before: str
@@ -292,6 +302,7 @@ def test_explained_searches_for_the_vectors_of_a_table(
     assert "exact     500 rows" in plan
 
 
+@pytest.mark.usefixtures("lateral")
 def test_statements_that_run_at_once_search_for_the_vectors_of_a_table(
     session: lance_sql.Connection, path: str, tmp_path: Path
 ) -> None:
@@ -351,6 +362,7 @@ def test_flags_are_true_or_false(session: lance_sql.Connection, path: str, flag:
     assert session.sql(call.format("false")).fetchall() == [(row,) for row in nearest(path, 3, 2)]
 
 
+@pytest.mark.usefixtures("lateral")
 def test_prepared_searches(session: lance_sql.Connection, path: str) -> None:
     session.sql(f"PREPARE near AS SELECT id FROM lance_vector_search('{path}', 'v', $1, k := $2)")
     for number in (3, 8):
