@@ -34,8 +34,9 @@ def partitions(
     processors = os.cpu_count() or 1
     wanted = min(count or processors, -(-rows // _ROWS_PER_PARTITION))
     groups = _groups(table.dataset.splits(max(wanted, 1)), wanted)
-    # The threads of an engine that has one for each processor need no help.
-    helped = (count or processors) < processors
+    # Threads of an engine need no help if there is one for each processor. In a join they do: one would
+    # decode a partition to its end before another could begin with the next.
+    helped = run is None or not run.has_one_scan or (count or processors) < processors
     # A table without rows still needs a partition: a plan without partitions has no schema.
     return [Partition(table, group, run, helped) for group in groups or [[]]]
 

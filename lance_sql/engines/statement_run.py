@@ -44,6 +44,8 @@ class StatementRun:
         self.limits: dict[str, int] = {}
         #: by table name: the number of rows after which the statement probably has what it needs
         self.expected: dict[str, int] = {}
+        #: whether the statement certainly scans one table only, once
+        self.has_one_scan = False
         #: the keys that scans pass to one another
         self.join_keys: JoinKeys | None = None
         self._cancelled = False

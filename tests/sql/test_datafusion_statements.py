@@ -13,6 +13,7 @@ from lance_engine.scan.pool import num_threads
 import lance_sql
 from lance_sql.engines.datafusion.session import DataFusionEngine
 from lance_sql.engines.partitions import partitions
+from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
 ROWS = 300_000
@@ -107,8 +108,28 @@ def test_few_conditions_are_kept(numbers):
 def test_partitions_decode_on_the_threads_of_the_engine(numbers, monkeypatch, processors, threads):
     monkeypatch.setattr("os.cpu_count", lambda: processors)
     table = EngineTable(lance_sql.open(numbers / "t.lance"))
-    found = [part.scanner(columns=["x"]) for part in partitions(table, 4)]
+    run = StatementRun()
+    run.has_one_scan = True
+    found = [part.scanner(columns=["x"]) for part in partitions(table, 4, run)]
     assert len(found) == 4
     # With fewer partitions than processors, other threads decode ahead.
     assert {scan._scan.scanner.threads for scan in found} == {num_threads() if threads is None else threads}
     assert sum(batch.num_rows for scan in found for batch in scan.to_batches()) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("text", "helps"),
+    [
+        ("SELECT sum(x) FROM t", False),
+        ("SELECT sum(a.x) FROM t a JOIN t b ON a.x = b.x + 1", True),
+        ("SELECT x FROM t UNION ALL SELECT x FROM t", True),
+    ],
+)
+@pytest.mark.parametrize("streams", [False, True])
+def test_scans_of_joins_are_helped_by_other_threads(numbers, text, helps, streams):
+    """One thread of the engine would decode a partition to its end before another begins with the next."""
+    with lance_sql.connect(numbers, engine="datafusion", materialize_bytes=0) as connection:
+        result = connection.sql(text)
+        assert sum(batch.num_rows for batch in result) if streams else result.arrow().num_rows
+        threads = {scan.scanner.threads for scan in result._last_run.scans}
+        assert (0 in threads) is not helps  # 0 where the thread that takes a batch decodes it

@@ -298,7 +298,7 @@ class DataFusionQuery:
         if planned is None:
             return pa.table({})
         with self._engine.running(run):
-            return self._engine.call(run, lambda: self._ready(planned).to_arrow_table())
+            return self._engine.call(run, lambda: self._ready(planned, run).to_arrow_table())
 
     def converters(self) -> Sequence[Convert | None]:
         return ()
@@ -310,7 +310,7 @@ class DataFusionQuery:
         if planned is None:
             return pa.schema([]), iter(())
         with self._engine.running(run):
-            frame = self._engine.call(run, lambda: self._ready(planned))
+            frame = self._engine.call(run, lambda: self._ready(planned, run))
             with self._engine.elsewhere(run):
                 batches = frame.execute_stream()
             return frame.schema(), self._batches(batches, run)
@@ -323,6 +323,7 @@ class DataFusionQuery:
         except Exception as error:
             raise self._engine.translate(error, run) from None
 
-    def _ready(self, planned: Planned) -> Any:
+    def _ready(self, planned: Planned, run: StatementRun) -> Any:
+        run.has_one_scan = len(planned.scans) == 1
         improved = self._improved(planned)
         return planned.frame if improved is None else improved
