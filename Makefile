@@ -19,6 +19,10 @@ SANITIZED := build/sanitize
 BUILD_INPUTS := pyproject.toml $(shell find engine/kernels protos spark -type f)
 KERNELS := $(shell find engine/kernels -name '*.cpp' -o -name '*.hpp')
 
+# pip compiles what it copies, but not an editable install; where PYTHONDONTWRITEBYTECODE is set, as in many
+# containers, every process would compile it anew.
+COMPILE := $(BIN)/python -m compileall -q engine/lance_engine lance_sql demo
+
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
@@ -42,11 +46,13 @@ $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 $(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the demo needs (a few minutes the first time)"
 	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,demo,shell]'
+	@$(COMPILE)
 	@touch $@
 
 $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the tests need (a few minutes the first time)"
 	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,s3,demo,dev]'
+	@$(COMPILE)
 	@touch $(STAMPS)/demo $@
 
 # --- what to run ----------------------------------------------------------------------------------------------------
