@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
@@ -42,6 +42,11 @@ class OwnedValues(Generic[Owner, Value]):
     def setdefault(self, owner: Owner, value: Value) -> Value:
         """The value of `owner`, which becomes `value` if it had none."""
         return self._entries.setdefault(id(owner), self._entry(owner, value))[1]
+
+    def computed(self, owner: Owner, compute: Callable[[], Value]) -> Value:
+        """The value of `owner`; `compute` is called if it had none."""
+        entry = self._entries.get(id(owner))
+        return self.setdefault(owner, compute()) if entry is None else entry[1]
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanNode
     from lance_engine.scan.scanner import Scanner
 
-    from lance_sql.engines.table import Parts
+    from lance_sql.engines.parts import Parts
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 

@@ -2,93 +2,36 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.types as at
-from lance_engine.errors import LanceError, UnsupportedFeatureError
-from lance_engine.expr.total_order import in_total_order
+from lance_engine.errors import LanceError
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.stream import Convert, ScanStream
+from lance_engine.recent import Recent
 from lance_engine.scan.system import SYSTEM_FIELDS
 
-from lance_sql.engines.statement_run import StatementRun
+from lance_sql.engines.parts import Parts, added_columns
+from lance_sql.engines.table_scan import TableScan
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
     from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.plan import FilterPlan
-    from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
-    from lance_engine.scan.string_numbers import StringNumbers
     from lance_engine.schema_tree import Field
-    from lance_engine.table.snapshot import Snapshot
 
+    from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.engines.table_filters import TableFilters
 
 #: Number of scans of a table, and for each condition, that are kept for the next statement: of a few
 #: statements, with one for each partition.
-_KEPT_SCANS = 64
-#: Number of expressions of an engine whose plans are kept, with the index results in them.
-_KEPT_EXPRESSIONS = 8
+_KEPT_SCANS: Final = 64
 #: Engines receive strings as dictionaries where a batch has at least this many rows per entry: each batch has
 #: the whole dictionary of its page, which engines convert again and look values up in out of order.
-_ROWS_PER_ENTRY = 4
-
-
-class Parts(NamedTuple):
-    """What replaces columns of the table that statements call `of`.
-
-    `columns` lack some of their fields or members.
-
-    `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
-    strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
-    of a column of strings, a function as `MappedEntries` calls it, and the type of the array that it returns;
-    for strings a `StringNumbers`, which gives their numbers.
-    """
-
-    of: str
-    columns: tuple[Field, ...] = ()
-    coded: tuple[tuple[str, str], ...] = ()
-    mapped: tuple[tuple[str, str, Callable[[pa.Array], pa.Array], pa.DataType | StringNumbers], ...] = ()
-
-
-def _added(snapshot: Snapshot, parts: Parts) -> dict[str, EntryColumn]:
-    """The columns that `parts` add."""
-    if not (parts.coded or parts.mapped):
-        return {}
-    # Most statements need none of this.
-    from lance_engine.scan.entry_columns import EntryColumn, MappedEntries
-    from lance_engine.scan.stored_entries import entries_of
-    from lance_engine.scan.string_numbers import StringNumbers
-
-    found = {}
-    for name, source in parts.coded:
-        numbers = StringNumbers.of(snapshot, source)
-        if numbers is None:
-            raise UnsupportedFeatureError("The strings of a column have no numbers", column=source)
-        found[name] = EntryColumn(name, source, numbers)
-    for name, source, function, kind in parts.mapped:
-        entries = entries_of(snapshot, source)
-        if entries is None:
-            raise UnsupportedFeatureError("A column has too many distinct strings", column=source)
-        large = snapshot.schema.field(source).logical_type == "large_string"
-        if isinstance(kind, StringNumbers):
-            values = MappedEntries(partial(_numbers, function, kind), pa.int32(), 2 * entries, large=large)
-        else:
-            values = MappedEntries(function, kind, 2 * entries, large=large)
-        found[name] = EntryColumn(name, source, values)
-    return found
-
-
-def _numbers(function: Callable[[pa.Array], pa.Array], numbers: StringNumbers, strings: pa.Array) -> pa.Array:
-    return numbers.numbers(function(strings))
+_ROWS_PER_ENTRY: Final = 4
 
 
 class _ScanKey(NamedTuple):
@@ -121,11 +64,9 @@ class EngineTable:
         parts: Parts | None = None,
     ) -> None:
         self.dataset = dataset
-        self._scans: dict[_ScanKey, TableScan] = {}
+        self._scans: Recent[_ScanKey, TableScan] = Recent(_KEPT_SCANS)
         #: the same for each plan, as long as that exists
-        self._filtered: OwnedValues[FilterPlan, dict[_ScanKey, TableScan]] = OwnedValues()
-        #: the plans of expressions of an engine, by the pickled bytes of these; the newest last
-        self._plans: dict[bytes, FilterPlan] = {}
+        self._filtered: OwnedValues[FilterPlan, Recent[_ScanKey, TableScan]] = OwnedValues()
         self.name = (name or dataset.uri) if parts is None else parts.of
         self._batch_rows = batch_rows
         self._total_order = total_order
@@ -140,7 +81,7 @@ class EngineTable:
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
-        self.added = {} if parts is None else _added(dataset.snapshot, parts)
+        self.added = {} if parts is None else added_columns(dataset.snapshot, parts)
         #: the run for which functions of strings have been called
         self._called_for: weakref.ref[StatementRun] | None = None
         if declare is not None:
@@ -206,9 +147,9 @@ class EngineTable:
         """A scan of the declared columns, registered in `run` if given; of all rows or those of `splits`."""
         names = self.schema.names if columns is None else columns
         if self._total_order and filter is not None:
-            filter = self._plan_of(filter)
+            filter = self._filters.of_expression(filter)
         for plan in () if run is None else self._wanted(run):
-            filter = self._narrower(filter, plan)
+            filter = self._filters.both(filter, plan)
         key = _ScanKey(tuple(names), None if splits is None else tuple(splits))
         if run is not None and filter is None and self.name in run.limits:
             scan = self._new_scan(key, filter, batch_size, limit=run.limits[self.name])
@@ -228,6 +169,12 @@ class EngineTable:
         gives_keys = run.join_keys is not None and self.name in run.join_keys.givers
         return self.name in run.counted and not gives_keys
 
+    @cached_property
+    def _filters(self) -> TableFilters:
+        from lance_sql.engines.table_filters import TableFilters  # with the first filter
+
+        return TableFilters(self.dataset.snapshot, self.filter_schema)
+
     def _forget_others(self, run: StatementRun) -> None:
         """Each run calls the functions of strings itself."""
         if not self.computed or (self._called_for is not None and self._called_for() is run):
@@ -239,21 +186,6 @@ class EngineTable:
             if isinstance(column.entries, MappedEntries):
                 column.entries.forget()
 
-    def _plan_of(self, filter: pc.Expression) -> FilterPlan:
-        """The plan of an expression: an engine passes it when it plans, and again for each partition."""
-        # imported with the first filter
-        from lance_engine.expr.from_arrow import from_arrow, pickled
-
-        key = pickled(filter).to_pybytes()
-        found = self._plans.get(key)
-        if found is None:
-            from lance_engine.scan.plan import FilterPlan
-
-            found = FilterPlan(in_total_order(from_arrow(filter, self.filter_schema)), self.dataset.snapshot)
-            others = islice(self._plans.items(), max(0, len(self._plans) - _KEPT_EXPRESSIONS + 1), None)
-            self._plans = {**dict(others), key: found}
-        return found
-
     def _known_scan(self, key: _ScanKey, filter: Any) -> TableScan | None:
         """A scan of rows that pass a plan; None where nothing is kept."""
         if filter is None:
@@ -263,14 +195,8 @@ class EngineTable:
 
             if not isinstance(filter, FilterPlan):
                 return None
-            scans = self._filtered.setdefault(filter, {})
-        found = scans.get(key)
-        if found is None:
-            found = self._new_scan(key, filter)
-            if len(scans) >= _KEPT_SCANS:
-                scans.clear()
-            scans[key] = found
-        return found.again()
+            scans = self._filtered.computed(filter, partial(Recent, _KEPT_SCANS))
+        return scans.computed(key, partial(self._new_scan, key, filter)).again()
 
     def _new_scan(
         self, key: _ScanKey, filter: Any, batch_size: int | None = None, limit: int | None = None
@@ -290,138 +216,7 @@ class EngineTable:
         """The conditions for rows that a run needs."""
         found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
         only = run.only.get(self.name, ())
-        return found + [self._plan(condition) for condition in only]
-
-    def _plan(self, condition: Node | FilterPlan) -> FilterPlan:
-        from lance_engine.scan.plan import FilterPlan
-
-        if not isinstance(condition, FilterPlan):
-            return FilterPlan(condition, self.dataset.snapshot)
-        if condition.snapshot is self.dataset.snapshot:
-            return condition
-        return FilterPlan(condition.filter, self.dataset.snapshot)  # of another version
-
-    def _narrower(self, filter: Any, narrow: FilterPlan) -> FilterPlan:
-        """The conjunction of `filter`, of an engine, and `narrow`."""
-        from lance_engine.scan.plan import FilterPlan
-        from lance_engine.scan.scanner import parse_filter
-
-        snapshot = self.dataset.snapshot
-        if isinstance(filter, FilterPlan):
-            return narrow.joined((filter,), partial(_conjunction, snapshot, filter, narrow))
-        tree = parse_filter(filter, snapshot)
-        return narrow if tree is None else _conjunction(snapshot, FilterPlan(tree, snapshot), narrow)
-
-
-def _conjunction(snapshot: Snapshot, filter: FilterPlan, narrow: FilterPlan) -> FilterPlan:
-    from lance_engine.expr.build import conjunction
-    from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, conjuncts
-    from lance_engine.scan.plan import FilterPlan
-
-    # Rows that pass a comparison of a column with a constant are not null there; kernels test this once.
-    compared = {
-        child
-        for node in conjuncts(narrow.filter)
-        if isinstance(node, Comparison | In)
-        and all(isinstance(child, Column | Literal) for child in node.children)
-        for child in node.children
-        if isinstance(child, Column)
-    }
-    others = [
-        node
-        for node in conjuncts(filter.filter)
-        if not (isinstance(node, IsNull) and node.negated and node.operand in compared)
-    ]
-    if not others:
-        return narrow
-    return FilterPlan(conjunction([*others, narrow.filter]), snapshot, parts=[filter, narrow])
-
-
-class TableScan:
-    """A scan of a table in the declared types; its errors are reported to `run`."""
-
-    def __init__(
-        self,
-        table: EngineTable,
-        scanner: Scanner,
-        splits: Sequence[ScanSplit] | None = None,
-    ) -> None:
-        self.scanner = scanner
-        self._table = table
-        self._name = table.name
-        self._splits = splits
-        self._run: StatementRun | None = None
-        #: whether each batch is one column of nulls
-        self._nulls = False
-        self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
-        self._cast = not table.converted.isdisjoint(self.schema.names)
-        self._narrowed = table.narrowed.intersection(self.schema.names)
-
-    def again(self) -> TableScan:
-        """The same scan with metrics of its own, for another run."""
-        from lance_engine.scan.scanner import repeated
-
-        found = copy.copy(self)
-        found.scanner = repeated(self.scanner)
-        return found
-
-    def counting(self, name: str) -> TableScan:
-        """The same scan of no columns, with nulls in place of the column `name`."""
-        found = copy.copy(self)
-        found.schema = pa.schema([self._table.schema.field(name).with_nullable(True)])
-        found._nulls = True
-        return found
-
-    def begin(self, run: StatementRun) -> None:
-        """The scan belongs to `run`."""
-        self._run = run
-        run.began(self._name, self.scanner)
-
-    def stream(self) -> ScanStream:
-        """The rows; each call reads them again."""
-        schema, run = self.schema, self._run
-        convert: Convert | None = (lambda batch: batch.cast(schema)) if self._cast else None
-        if self._nulls:
-            convert = partial(_nulls, schema)
-        failed = None if run is None else run.failed
-        keys = None if run is None or run.join_keys is None else run.join_keys
-        collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
-        if collector is not None:
-            from lance_sql.engines.join_keys import CollectingStream
-
-            return CollectingStream(collector, self.scanner, schema, convert, failed)
-        narrowed = () if self._cast else self._narrowed
-        return ScanStream(self.scanner, schema, convert, failed, narrowed)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, until the run is cancelled."""
-        for batch in self.stream().batches():
-            if self._run is not None:
-                self._run.check()
-            yield from_the_start(batch)
-
-    def count(self) -> int:
-        return self.scanner.count()
-
-
-def _nulls(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """As many nulls as a batch has rows."""
-    return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, schema.field(0).type)], schema=schema)
-
-
-def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`batch` without sliced structs of structs, which DataFusion cannot import."""
-    if not any(_is_struct_of_structs(kind) for kind in batch.schema.types):
-        return batch
-    arrays = [
-        pa.concat_arrays([array, array.slice(0, 0)]) if array.offset and at.is_struct(array.type) else array
-        for array in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
-
-
-def _is_struct_of_structs(kind: pa.DataType) -> bool:
-    return bool(at.is_struct(kind) and any(at.is_struct(field.type) for field in kind))
+        return found + [self._filters.of_condition(condition) for condition in only]
 
 
 def _fits_64_bits(kind: pa.DataType) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.types as at
+from lance_engine.recent import Recent
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.join_keys import JoinKeys
@@ -65,8 +65,8 @@ class JoinFilters:
 
     def __init__(self, filters_joins: bool) -> None:
         self._filters_joins = filters_joins
-        #: by text, the newest last
-        self._known: OrderedDict[str, _Joins] = OrderedDict()
+        #: by text
+        self._known: Recent[str, _Joins] = Recent(_KEPT_TEXTS)
 
     def keys(
         self,
@@ -79,13 +79,9 @@ class JoinFilters:
         `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
         engine scans each of them, which is more often than the text names it if a view does so too.
         """
-        # Other threads of the session do the same meanwhile: each of these calls works on its own.
-        joins = self._known.pop(text, None)
+        joins = self._known.get(text)
         if joins is None or not joins.are_of(datasets):
-            joins = _joins(text, datasets)
-        self._known[text] = joins
-        if len(self._known) > _KEPT_TEXTS:
-            self._known.popitem(last=False)
+            joins = self._known[text] = _joins(text, datasets)
         if not joins.useful:
             return None
         known = scans()

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow.types as at
+from lance_engine.recent import Recent
 
 from lance_sql.statements.outcome import Finished
 from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
@@ -37,7 +38,7 @@ class MetadataAnswers:
     def __init__(self, catalog: Catalog, engine: Engine) -> None:
         self._catalog = catalog
         self._engine = engine
-        self._kept: dict[str, _Kept] = {}
+        self._kept: Recent[str, _Kept] = Recent(_KEPT_TEXTS)
 
     def known(self, statement: Statement, bound: Bound, parameters: Parameters) -> Finished | None:
         """The answer to `statement` that was given before; None if it has to be planned."""
@@ -73,8 +74,6 @@ class MetadataAnswers:
 
         def answered(rows: pa.Table) -> None:
             if state is not None:  # as planned: after a change, the answer is not used
-                if len(self._kept) >= _KEPT_TEXTS:
-                    self._kept.clear()
                 self._kept[bound.text] = _Kept(version, state, rows)
 
         return MetadataQuery(planned, dataset, values, holds, answered)

@@ -6,14 +6,16 @@ They group by numbers and count these, and the rows of the result get their stri
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.owned import OwnedValues
+from lance_engine.recent import Recent
 from lance_engine.scan.stored_entries import entries_of, stored_entries
 from lance_engine.scan.string_numbers import MOST_BYTES, StringNumbers
 
-from lance_sql.engines.table import Parts
+from lance_sql.engines.parts import Parts
 from lance_sql.text.entry_calls import FUNCTIONS, STRING, longest
 from lance_sql.text.tokens import quote
 
@@ -123,23 +125,19 @@ class KnownKeys:
 
     def __init__(self, groups_by_codes: bool) -> None:
         self._groups_by_codes = groups_by_codes
-        self._known: OwnedValues[DatasetVersion, dict[tuple[str, str], NumberedKeys | None]] = OwnedValues()
+        self._known: OwnedValues[DatasetVersion, Recent[tuple[str, str], NumberedKeys | None]] = OwnedValues()
 
     def of(
         self, statement: Statement, table: str, dataset: DatasetVersion, functions: Functions
     ) -> NumberedKeys | None:
         """The keys of a statement over a table, if numbers pay; None if not."""
-        known = self._known.setdefault(dataset, {})
-        place = statement.original, table
-        if place not in known:
-            if len(known) >= _KEPT_TEXTS:
-                known.clear()
-            known[place] = self._found(statement, table, dataset, functions)
-        return known[place]
+        known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
+        found = partial(self._found, statement, table, dataset, functions)
+        return known.computed((statement.original, table), found)
 
     def refuse(self, statement: Statement, table: str, dataset: DatasetVersion) -> None:
         """The statement cannot be changed so, although its text looked like it."""
-        known = self._known.setdefault(dataset, {})
+        known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
         place = statement.original, table
         refused = known.get(place)
         # Perhaps it can without functions.

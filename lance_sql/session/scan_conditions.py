@@ -8,7 +8,6 @@ the rows that it drops.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lance_engine.errors import LanceError
+from lance_engine.recent import Recent
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import Condition, decide, is_small
@@ -83,10 +83,10 @@ class ScanConditions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: by text, the newest last: the datasets, and their conditions
-        self._known: OrderedDict[
+        #: by text: the datasets, and their conditions
+        self._known: Recent[
             str, tuple[Mapping[str, weakref.ref[DatasetVersion]], Sequence[ScanCondition]]
-        ] = OrderedDict()
+        ] = Recent(_KEPT_TEXTS)
 
     def of(
         self,
@@ -112,7 +112,7 @@ class ScanConditions:
     def _kept(
         self, text: str, datasets: Mapping[str, DatasetVersion], filtered: Sequence[Filtered]
     ) -> Sequence[ScanCondition]:
-        known = self._known.pop(text, None)
+        known = self._known.get(text)
         if (
             known is None
             or known[0].keys() != datasets.keys()
@@ -121,9 +121,7 @@ class ScanConditions:
             references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
             escapes = self._engine.capabilities.backslash_escapes
             known = references, [part for one in filtered for part in _conditions(one, datasets, escapes)]
-        self._known[text] = known
-        if len(self._known) > _KEPT_TEXTS:
-            self._known.popitem(last=False)
+            self._known[text] = known
         return known[1]
 
 

@@ -20,7 +20,7 @@ from lance_engine.errors import LanceError
 from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
-from lance_sql.engines.table import Parts
+from lance_sql.engines.parts import Parts
 from lance_sql.session.numbered_keys import Functions, KnownKeys, NumberedKeys, NumberedQuery
 from lance_sql.session.renamed_query import RenamedQuery
 from lance_sql.text.json_members import member_path

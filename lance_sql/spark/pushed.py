@@ -17,7 +17,7 @@ from lance_engine.errors import InvalidFilterError, LanceError
 from lance_engine.expr import build
 from lance_engine.expr.from_spark import SparkFilter, from_spark
 from lance_engine.expr.tree import Node
-from lance_engine.scan.scanner import parse_filter
+from lance_engine.scan.filters import parse_filter
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.table.snapshot import Snapshot
 

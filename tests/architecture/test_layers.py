@@ -65,7 +65,7 @@ FLOORS = {
         cache  map_parts
         arrow_compute
         interrupts
-        kernels  owned  tasks
+        kernels  owned  recent  tasks
         machine
         plan_picture
         errors  arrow_values

@@ -15,8 +15,9 @@ from lance_engine.scan.string_numbers import StringNumbers
 
 import lance_sql
 from lance_sql.engines.duckdb.table import DuckDBTable, source
+from lance_sql.engines.parts import Parts
 from lance_sql.engines.statement_run import StatementRun
-from lance_sql.engines.table import EngineTable, Parts
+from lance_sql.engines.table import EngineTable
 
 ROWS = 8_000
 

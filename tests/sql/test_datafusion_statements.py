@@ -101,7 +101,7 @@ def test_few_conditions_are_kept(numbers):
     table = EngineTable(lance_sql.open(numbers / "t.lance"), total_order=True)
     for bound in range(50):
         assert table.scan(["x"], pc.field("x") < pc.scalar(bound), run=None).count() == bound
-    assert len(table._plans) == 8
+    assert len(table._filters._plans) == 8
 
 
 @pytest.mark.parametrize(("processors", "threads"), [(2, 0), (4, 0), (8, None)])

@@ -17,7 +17,7 @@ from lance_engine.scan.paths import with_fields
 import lance_sql
 from lance_sql.engines import pushdown
 from lance_sql.engines.duckdb.table import source
-from lance_sql.engines.table import Parts
+from lance_sql.engines.parts import Parts
 from lance_sql.session import struct_parts
 from lance_sql.text.map_parts import map_part
 from lance_sql.text.tokens import tokenize

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from lance_engine import cache
+from lance_engine.scan.filters import parse_filter
 from lance_engine.scan.plan import FilterPlan
-from lance_engine.scan.scanner import Scanner, parse_filter, repeated
+from lance_engine.scan.scanner import Scanner, repeated
 from lance_engine.table import seen_version
 
 import lance_sql

@@ -27,6 +27,9 @@ def test_values_last_as_long_as_their_owners() -> None:
     assert second in values
     assert values.get(Owner()) is None
     assert values.get(Owner(), 5) == 5
+    assert values.computed(second, lambda: "e") == "d"
+    third = Owner()
+    assert values.computed(third, lambda: "f") == values.get(third) == "f"
 
 
 def test_no_python_code_runs_when_an_owner_goes() -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.statistics import ColumnStatistics, consulted_columns, match_zones
 from lance_engine.expr.tree import Node
+from lance_engine.recent import Recent
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Pruner:
         addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
         self._addresses = columns & addresses
         #: results by fragment and range of rows, for the next scan with the same plan
-        self._known: dict[tuple[int, int, int, int], Pruned] = {}
+        self._known: Recent[tuple[int, int, int, int], Pruned] = Recent(_KEPT_RESULTS)
 
     @property
     def is_of_use(self) -> bool:
@@ -71,8 +72,6 @@ class Pruner:
         if found is None:
             found = self._pruned(reader, begin, end, least)
             if len(found.ranges) <= _FEW_RANGES:
-                if len(self._known) >= _KEPT_RESULTS:
-                    self._known.clear()
                 self._known[place] = found
         return found
 

@@ -13,32 +13,23 @@ import pyarrow as pa
 
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import read_ahead_bytes
-from lance_engine.errors import InvalidArgumentError, InvalidFilterError, UnsupportedTypeError
-from lance_engine.expr.value_types import is_text
-from lance_engine.fetch import MOST_AHEAD, ReadAhead, ordered_ahead
+from lance_engine.errors import InvalidArgumentError
+from lance_engine.fetch import ReadAhead
 from lance_engine.legible import legible_line, without_secrets
-from lance_engine.metrics import ScanMetrics, counting
-from lance_engine.owned import OwnedValues
+from lance_engine.metrics import ScanMetrics
 from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.execute import PieceReader
-from lance_engine.scan.fetching import (
-    FragmentBuffers,
-    Planned,
-    fetched_ahead,
-    first_rows,
-    group_fetched_ahead,
-)
+from lance_engine.scan.filters import parse_filter
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
-from lance_engine.scan.paths import arrow_field, column_names, field_path, paths_below
-from lance_engine.scan.plan import FilterPlan, Part, Piece, ScanPlan, pieces
+from lance_engine.scan.fragment_group import FragmentGrouping
+from lance_engine.scan.paths import column_names, paths_below
+from lance_engine.scan.pieces import Columns, PieceRows, ScanPieces
+from lance_engine.scan.plan import FilterPlan, Piece, ScanPlan
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
-from lance_engine.scan.projection import Projection
-from lance_engine.scan.reader import RowsReader
-from lance_engine.scan.selection import Selection
+from lance_engine.scan.selected_columns import projected_schema, selected_columns
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.stream import ScanStream, native_stream
-from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
+from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.schema_tree import Field
 from lance_engine.table.snapshot import Snapshot
@@ -51,7 +42,6 @@ if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanPicture
     from lance_engine.scan.explain import ScanText
     from lance_engine.scan.layout import Names
-    from lance_engine.schema_tree import Schema
 
 # Rows of a batch unless the caller says otherwise, which suit DuckDB; fewer where rows are wide.
 DEFAULT_BATCH_ROWS = 122_880
@@ -62,11 +52,6 @@ _TESTED_ROWS = 1 << 19
 _EVALUATED_ROWS = 1 << 16
 # Threads for filtered scans of files that are not local.
 _WAITING_THREADS = 4
-# Number of parsed filters and column selections that are cached per schema, which versions usually share.
-_KEPT_FILTERS = 64
-_KEPT_SELECTIONS = 64
-_parsed: OwnedValues[Schema, dict[str, Node]] = OwnedValues()
-_selected: OwnedValues[Schema, dict[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
 
 
 class Scanner:
@@ -101,8 +86,8 @@ class Scanner:
         self._reader_for = reader_for
         names = column_names(snapshot.schema, columns)
         self._names: Names = names
-        self._coded = frozenset(dictionaries)
-        self.schema, self.row_bytes = _selection(snapshot, names, self._coded)
+        coded = frozenset(dictionaries)
+        self.schema, self.row_bytes = selected_columns(snapshot, names, coded)
         if isinstance(filter, FilterPlan):
             planned: FilterPlan | None = filter
         else:
@@ -117,27 +102,34 @@ class Scanner:
         self._asked_ahead = read_ahead
         self._limit_memory()
         self._splits = splits
-        self._batch_bytes = batch_bytes
         most_bytes = min(TARGET_BATCH_BYTES, batch_bytes or TARGET_BATCH_BYTES)
         most_rows = max(1 if batch_bytes else 1024, min(DEFAULT_BATCH_ROWS, most_bytes // self.row_bytes))
         self.batch_rows = (
             min(batch_size, most_rows) if batch_size and batch_bytes else batch_size or most_rows
         )
         used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
-        self._grouping = FragmentGrouping(snapshot, used, self.batch_rows, few=limit is not None)
+        grouping = FragmentGrouping(snapshot, used, self.batch_rows, few=limit is not None)
         self._plan = ScanPlan(
             snapshot,
             reader_for,
             planned,
             splits,
-            read_together=self._grouping.takes,
+            read_together=grouping.takes,
         )
         self._steps = None if planned is None else planned.steps
-        self.reader = PieceReader(self.schema, names, self._coded, self._steps, self.batch_rows, batch_bytes)
+        self.reader = PieceReader(self.schema, names, coded, self._steps, self.batch_rows, batch_bytes)
         # Threads read many rows at a time of the data fetched for them, and return them in batches.
         few = self._is_local or limit is not None
-        self._decoded_rows = self.batch_rows if few else max(self.batch_rows, most_rows)
-        self._tested_rows = self.batch_rows if limit is not None else max(self.batch_rows, self._many_rows())
+        decoded_rows = self.batch_rows if few else max(self.batch_rows, most_rows)
+        tested_rows = self.batch_rows if limit is not None else max(self.batch_rows, self._many_rows())
+        self._pieces = ScanPieces(
+            self._plan,
+            grouping,
+            reader_for,
+            Columns(names, coded, () if self._steps is None else self._steps.names),
+            PieceRows(self.batch_rows, decoded_rows, tested_rows),
+            limits_bytes=batch_bytes is not None,
+        )
         self._plan_seconds = time.perf_counter() - begin
         self._metrics: ScanMetrics | None = None
         self._fetching: ReadAhead | None = None
@@ -345,117 +337,21 @@ class Scanner:
         return metrics
 
     def pieces(self, metrics: ScanMetrics, counted: bool = False) -> Iterator[Piece]:
-        """What to read, in row order: in pieces of a batch, but as large as can be where rows only need
-        to be counted or decoded.
-        """
-        # Rows that need no test are counted without reading them, however few.
-        first = MOST_AHEAD if self.limit is None and self._expected is None else 1
-        plan = self._plan.fragments(1 if counted else self.batch_rows // 4, metrics, first)
-        limit = None if self.limit is None else self.offset + self.limit
-        coming = self._timed(together(plan, self._grouping, self._reader_for, limit), metrics)
+        """What to read, in row order; in large pieces where rows are only `counted`."""
         if not self._is_local:
-            if limit is not None:
-                coming = first_rows(coming, limit)
-            elif self._expected is not None:
-                coming = first_rows(coming, self._expected, is_certain=False)
-            yield from self._fetched_pieces(coming, metrics, counted)
-            return
-        for reader, parts in coming:
-            try:
-                yield from self._cut(reader, parts, counted)
-            except GroupUnreadableError:
-                self._grouping.give_up()
-                assert isinstance(reader, FragmentGroup)
-                for alone, rows in reader.apart(Selection.of_range(0, reader.rows)):
-                    yield from self._cut(alone, [Part(rows.ranges, parts[0].tested)], counted)
-
-    @staticmethod
-    def _timed(coming: Iterator[Planned], metrics: ScanMetrics) -> Iterator[Planned]:
-        while True:
-            with metrics.phase("plan"), counting(metrics):
-                found = next(coming, None)
-                if found is not None and isinstance(found[0], FragmentGroup):
-                    found[0].fetch_deletions()
-            if found is None:
-                return
-            yield found
-
-    def _fetched_pieces(
-        self, coming: Iterator[Planned], metrics: ScanMetrics, counted: bool
-    ) -> Iterator[Piece]:
-        """Like `pieces`, but files are opened, and planned data is fetched, in advance."""
-        read_ahead = self._fetching = ReadAhead(self._fetch_ahead, metrics)
-
-        def prepare(task: tuple[int, Planned]) -> FragmentBuffers | None:
-            turn, (reader, parts) = task
-            with counting(metrics):
-                if isinstance(reader, FragmentGroup):
-                    return group_fetched_ahead(read_ahead, turn, reader, self._group_names(parts, counted))
-                reader.deleted()
-                wanted = list(self._wanted(reader, parts, counted))
-                return fetched_ahead(read_ahead, turn, wanted, few=few)
-
-        few = self.limit is not None
-        first = 1 if few or self._expected is not None else MOST_AHEAD
-        for (_, (reader, parts)), buffers in ordered_ahead(prepare, enumerate(coming), first):
-            for piece in self._cut(reader, parts, counted):
-                if buffers is not None:
-                    rows = piece.selection
-                    piece = piece._replace(ticket=buffers.begin(rows.begin, rows.end, rows.count))
-                yield piece
-            if buffers is not None:
-                buffers.end()
-
-    def _group_names(self, parts: Sequence[Part], counted: bool) -> Names:
-        """The columns that are read for all rows of a group."""
-        if parts[0].tested:
-            assert self._steps is not None
-            return self._steps.names
-        return () if counted else self._names
-
-    def _wanted(
-        self, reader: RowsReader, parts: Sequence[Part], counted: bool
-    ) -> Iterator[tuple[Projection, Part]]:
-        """The columns that are read for all rows of parts."""
-        for part in parts:
-            if part.tested:
-                assert self._steps is not None
-                yield reader.projection(self._steps.names), part
-            elif not counted:
-                yield reader.projection(self._names, self._coded), part
+            self._fetching = ReadAhead(self._fetch_ahead, metrics)
+        return self._pieces.of_run(
+            metrics,
+            counted=counted,
+            limit=None if self.limit is None else self.offset + self.limit,
+            expected=self._expected,
+            fetching=self._fetching,
+        )
 
     def stop_fetching(self) -> None:
         """Stop reading ahead: no more rows of the run are needed."""
         if self._fetching is not None:
             self._fetching.close()
-
-    def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
-        """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
-        names = self._names
-        is_fetched = isinstance(reader, FragmentGroup) and not reader.is_local
-        for part in parts:
-            if part.tested:
-                yield from pieces(reader, part, self._tested_rows, None)
-            elif counted:
-                yield from pieces(reader, part, 1 << 32, None)
-            elif is_fetched:  # the decoding thread waits for the files
-                yield from pieces(reader, part, self.batch_rows, None)
-            else:
-                projection = reader.projection(names, self._coded)
-                rows = 1 << 32 if self._only_decodes(projection, reader, part) else self._decoded_rows
-                for piece in pieces(reader, part, rows, projection.borders):
-                    native = self._only_decodes(projection, reader, piece)
-                    yield piece._replace(projection=projection) if native else piece
-
-    def _only_decodes(self, projection: Projection, reader: RowsReader, rows: Part | Piece) -> bool:
-        """Whether the decoders return rows in the types of the scan."""
-        ranges = rows.ranges if isinstance(rows, Part) else rows.selection.ranges
-        return (
-            projection.native is not None
-            and self._batch_bytes is None
-            and len(ranges) == 1
-            and not reader.any_deleted(int(ranges[0, 0]), int(ranges[0, 1]))
-        )
 
 
 def repeated(scanner: Scanner) -> Scanner:
@@ -468,81 +364,7 @@ def repeated(scanner: Scanner) -> Scanner:
     return found
 
 
-def projected_schema(
-    snapshot: Snapshot, names: Sequence[str | Field | EntryColumn], coded: Collection[str] = ()
-) -> pa.Schema:
-    """The Arrow schema of some columns, including system columns; ColumnNotFoundError for unknown ones.
-
-    Columns in `coded`, which must be strings, get a dictionary type.
-    """
-    fields = [
-        arrow_field(snapshot.schema, name) if isinstance(name, str) else name.to_arrow() for name in names
-    ]
-    for index, field in enumerate(fields):
-        if field.name in coded:
-            path = field_path(snapshot.schema, field.name)
-            if len(path) > 1 or not is_text(field.type) or path[-1].is_json:
-                raise UnsupportedTypeError(
-                    "Only strings at the top level can be read as dictionaries", column=field.name
-                )
-            fields[index] = field.with_type(pa.dictionary(pa.int32(), field.type))
-    return pa.schema(fields)
-
-
-def _selection(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
-    """The schema of some columns, and the approximate size of a row in bytes."""
-    for name in names:
-        if not isinstance(name, (str, Field, EntryColumn)):
-            raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
-    if any(isinstance(name, EntryColumn) for name in names):
-        # Versions share their schema, but not what stands for strings.
-        schema = projected_schema(snapshot, names, coded)
-        return schema, max(1, estimated_row_bytes(schema))
-    kept = _selected.setdefault(snapshot.schema, {})
-    found = kept.get((names, coded))
-    if found is None:
-        schema = projected_schema(snapshot, names, coded)
-        if len(kept) >= _KEPT_SELECTIONS:
-            kept.clear()
-        found = kept[names, coded] = schema, max(1, estimated_row_bytes(schema))
-    return found
-
-
 def _columns_of(filter: Node) -> Collection[str]:
     from lance_engine.expr.tree import columns_of
 
     return columns_of(filter)
-
-
-def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
-    """The filter tree for any kind of filter over the columns of a snapshot and the system columns."""
-    if filter is None:
-        return None
-    from lance_engine.expr.from_arrow import from_arrow
-    from lance_engine.expr.from_sql import parse_sql
-    from lance_engine.expr.operations import with_official_casts
-    from lance_engine.expr.total_order import in_total_order
-    from lance_engine.expr.tree import Node
-
-    if isinstance(filter, Node):
-        return filter
-    kept = _parsed.setdefault(snapshot.schema, {})
-    if isinstance(filter, str) and filter in kept:
-        return kept[filter]
-    schema = snapshot.schema.to_arrow()
-    for field in SYSTEM_FIELDS.values():
-        schema = schema.append(field)
-    if not isinstance(filter, str):
-        import pyarrow.compute as pc
-
-        if not isinstance(filter, pc.Expression):
-            raise InvalidFilterError(
-                f"A filter is SQL text or a pyarrow expression, not {filter!r}",
-                remedy='Write a condition as in WHERE, for example filter="price > 10"',
-            )
-        return from_arrow(filter, schema)
-    found = in_total_order(with_official_casts(parse_sql(filter, schema)))
-    if len(kept) >= _KEPT_FILTERS:
-        kept.clear()
-    kept[filter] = found
-    return found

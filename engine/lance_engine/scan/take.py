@@ -18,6 +18,7 @@ from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.metrics import ScanMetrics, counting, current_metrics
 from lance_engine.owned import OwnedValues
+from lance_engine.recent import Recent
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.layout import Names
@@ -44,7 +45,7 @@ class _Columns(NamedTuple):
     """Whether the metadata of fields name extension types."""
 
 
-_columns: OwnedValues[Snapshot, dict[tuple[str, ...], _Columns]] = OwnedValues()
+_columns: OwnedValues[Snapshot, Recent[tuple[str, ...], _Columns]] = OwnedValues()
 
 
 def take(
@@ -150,16 +151,8 @@ def _batches(
 
 
 def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
-    kept = _columns.get(snapshot)
-    if kept is None:
-        kept = _columns.setdefault(snapshot, {})
-    found = kept.get(names)
-    if found is None:
-        found = _selected(snapshot.schema, names)
-        if len(kept) >= _KEPT_COLUMNS:
-            kept.clear()
-        kept[names] = found
-    return found
+    kept = _columns.computed(snapshot, partial(Recent, _KEPT_COLUMNS))
+    return kept.computed(names, partial(_selected, snapshot.schema, names))
 
 
 def _selected(schema: Schema, names: tuple[str, ...]) -> _Columns:

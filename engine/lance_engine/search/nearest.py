@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
-from lance_engine.scan.scanner import parse_filter
+from lance_engine.scan.filters import parse_filter
 from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly

@@ -26,7 +26,7 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
-from lance_sql.engines.table import from_the_start
+from lance_sql.engines.table_scan import from_the_start
 from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
 

@@ -36,8 +36,9 @@ from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.settings import nulls_are_last, session_config
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.interrupt import Interruptible
+from lance_sql.engines.parts import Parts
 from lance_sql.engines.statement_run import Runs, StatementRun
-from lance_sql.engines.table import EngineTable, Parts
+from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_session import TableSession
 from lance_sql.text.tokens import quote, spellings, tokenize
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.recent import Recent
 
 from lance_sql.engines.base import (
     Convert,
@@ -35,7 +36,7 @@ from lance_sql.engines.table_session import TableSession
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.table import Parts
+    from lance_sql.engines.parts import Parts
 
 
 #: Number of statements whose estimates are kept, so that they are planned only once when they run again.
@@ -67,7 +68,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._opened = opening() if connection is None else lambda: connection
         #: statement, parameters and whether scans give one another keys
         #: -> the tables of a join, and the rows that its scans leave of them
-        self._counted: dict[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = {}
+        self._counted: Recent[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = (
+            Recent(_KEPT_COUNTS)
+        )
         #: other data by name
         self._others: dict[str, Any] = {}
         #: what its plans request from tables, and the row counts that they expect
@@ -181,8 +184,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             rows = expected_rows(explained)
         except duckdb.Error:  # not a statement that can be explained
             rows = {}
-        if len(self._counted) >= _KEPT_COUNTS:
-            self._counted.clear()
         self._counted[key] = (set(planned), rows)
         return rows
 

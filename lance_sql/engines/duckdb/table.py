@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.recent import Recent
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.duckdb.planning import Planning
+from lance_sql.engines.parts import Parts
 from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
-from lance_sql.engines.table import EngineTable, Parts, TableScan
+from lance_sql.engines.table import EngineTable
+from lance_sql.engines.table_scan import TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -87,7 +90,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self._planning = planning or Planning()
         self._runs = runs or Runs()
         #: by the key of the predicate, and the role of the scan; statements are planned more than once
-        self._offered: dict[tuple[Hashable, Role], _Offered] = {}
+        self._offered: Recent[tuple[Hashable, Role], _Offered] = Recent(_KEPT_DECISIONS)
         self._leaves_few = False
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -129,8 +132,6 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         key = _predicate_key(predicate), role
         offered = self._offered.get(key)
         if offered is None:
-            if len(self._offered) >= _KEPT_DECISIONS:
-                self._offered.clear()
             offered = self._offered[key] = self._judge(predicate, role)
             if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
                 self._keep_plan(offered.condition)

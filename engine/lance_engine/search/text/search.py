@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lance_engine.errors import InvalidSearchError
-from lance_engine.scan.scanner import parse_filter
+from lance_engine.scan.filters import parse_filter
 from lance_engine.search.answer import answer_names, answer_table, computed_column
 from lance_engine.search.options import AskedRows, SearchOptions, positive
 from lance_engine.search.text.column import text_column

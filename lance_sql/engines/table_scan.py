@@ -1,0 +1,106 @@
+"""A scan of a table as engines see it: in the declared types, for one run of a statement."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.scan.stream import Convert, ScanStream
+
+if TYPE_CHECKING:
+    from lance_engine.scan.scanner import Scanner
+    from lance_engine.scan.splits import ScanSplit
+
+    from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.engines.table import EngineTable
+
+
+class TableScan:
+    """A scan of a table in the declared types; its errors are reported to `run`."""
+
+    def __init__(
+        self,
+        table: EngineTable,
+        scanner: Scanner,
+        splits: Sequence[ScanSplit] | None = None,
+    ) -> None:
+        self.scanner = scanner
+        self._table = table
+        self._name = table.name
+        self._splits = splits
+        self._run: StatementRun | None = None
+        #: whether each batch is one column of nulls
+        self._nulls = False
+        self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
+        self._cast = not table.converted.isdisjoint(self.schema.names)
+        self._narrowed = table.narrowed.intersection(self.schema.names)
+
+    def again(self) -> TableScan:
+        """The same scan with metrics of its own, for another run."""
+        from lance_engine.scan.scanner import repeated
+
+        found = copy.copy(self)
+        found.scanner = repeated(self.scanner)
+        return found
+
+    def counting(self, name: str) -> TableScan:
+        """The same scan of no columns, with nulls in place of the column `name`."""
+        found = copy.copy(self)
+        found.schema = pa.schema([self._table.schema.field(name).with_nullable(True)])
+        found._nulls = True
+        return found
+
+    def begin(self, run: StatementRun) -> None:
+        """The scan belongs to `run`."""
+        self._run = run
+        run.began(self._name, self.scanner)
+
+    def stream(self) -> ScanStream:
+        """The rows; each call reads them again."""
+        schema, run = self.schema, self._run
+        convert: Convert | None = (lambda batch: batch.cast(schema)) if self._cast else None
+        if self._nulls:
+            convert = partial(_nulls, schema)
+        failed = None if run is None else run.failed
+        keys = None if run is None or run.join_keys is None else run.join_keys
+        collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
+        if collector is not None:
+            from lance_sql.engines.join_keys import CollectingStream
+
+            return CollectingStream(collector, self.scanner, schema, convert, failed)
+        narrowed = () if self._cast else self._narrowed
+        return ScanStream(self.scanner, schema, convert, failed, narrowed)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, until the run is cancelled."""
+        for batch in self.stream().batches():
+            if self._run is not None:
+                self._run.check()
+            yield from_the_start(batch)
+
+    def count(self) -> int:
+        return self.scanner.count()
+
+
+def _nulls(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """As many nulls as a batch has rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, schema.field(0).type)], schema=schema)
+
+
+def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`batch` without sliced structs of structs, which DataFusion cannot import."""
+    if not any(_is_struct_of_structs(kind) for kind in batch.schema.types):
+        return batch
+    arrays = [
+        pa.concat_arrays([array, array.slice(0, 0)]) if array.offset and at.is_struct(array.type) else array
+        for array in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _is_struct_of_structs(kind: pa.DataType) -> bool:
+    return bool(at.is_struct(kind) and any(at.is_struct(field.type) for field in kind))
