@@ -9,7 +9,7 @@ scan reads all rows as usual.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -271,9 +271,10 @@ class CollectingStream(ScanStream):
         schema: pa.Schema,
         convert: Callable[[pa.RecordBatch], pa.RecordBatch] | None,
         failed: Callable[[Exception], None] | None,
+        narrowed: Collection[str],
     ) -> None:
         # All batches pass through a function that converts batches.
-        super().__init__(scanner, schema, convert or _same, failed)
+        super().__init__(scanner, schema, convert or _same, failed, narrowed)
         self._collector = collector
         self._lock = threading.Lock()
         self._asked = self._taken = self._tested = self._passed = 0

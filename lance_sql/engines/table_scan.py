@@ -68,11 +68,11 @@ class TableScan:
         failed = None if run is None else run.failed
         keys = None if run is None or run.join_keys is None else run.join_keys
         collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
+        narrowed = () if self._cast else self._narrowed
         if collector is not None:
             from lance_sql.engines.join_keys import CollectingStream
 
-            return CollectingStream(collector, self.scanner, schema, convert, failed)
-        narrowed = () if self._cast else self._narrowed
+            return CollectingStream(collector, self.scanner, schema, convert, failed, narrowed)
         return ScanStream(self.scanner, schema, convert, failed, narrowed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

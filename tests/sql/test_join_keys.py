@@ -122,6 +122,34 @@ def test_the_large_side_reads_what_has_keys(shop, engine):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("digits", [9, 19])
+def test_values_of_tables_that_give_keys(shop, tmp_path, engine, digits):
+    values = pa.array(range(5, 4005)).cast(pa.decimal128(38, 0)).cast(pa.decimal128(digits, 0))
+    costs = {
+        "id": range(4000),
+        "kind": np.arange(4000) % 50,
+        "cost": values,
+        "day": pa.array(range(4000)).cast("int32"),
+    }
+    costs["day"] = costs["day"].cast(pa.date32())
+    costs["label"] = pa.array([f"label {i % 9}" if i % 5 else None for i in range(4000)])
+    lance_sql.write(pa.table(costs), tmp_path / "parts.lance")
+    shutil.copytree(shop / "sales.lance", tmp_path / "sales.lance")
+    text = (
+        "SELECT count(*), sum(cost), min(cost), max(cost), min(day), max(day), max(label), count(label) "
+        "FROM sales JOIN parts ON part = id WHERE kind = 7"
+    )
+    own = duckdb.connect()
+    for name in ("parts", "sales"):
+        own.register(name, lance_sql.open(tmp_path / f"{name}.lance").to_table())
+    with lance_sql.connect(tmp_path, engine=engine) as connection:
+        result = connection.sql(text)
+        assert result.fetchall() == own.sql(text).fetchall()
+        sales = next(scan for scan in result.metrics["scans"] if scan["table"] == "sales")
+        assert "80 keys of parts.id" in sales["filter"]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_a_second_run_samples_nothing_and_sees_changes(tmp_path, shop, engine, monkeypatch):
     samples = []
     sampled_share = key_conditions.sampled_share
