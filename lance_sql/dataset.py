@@ -22,6 +22,7 @@ from lance_engine.errors import (
 )
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.logical_types import with_extensions
+from lance_engine.python_values import python_rows
 from lance_engine.scan.paths import column_names
 from pyarrow.fs import LocalFileSystem
 
@@ -188,13 +189,12 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
                 path=self.uri,
                 version=self.version,
             )
-        rows: list[dict[str, Any]] = self.take_positions([position % len(self)]).to_pylist()
-        return rows[0]
+        return python_rows(self.take_positions([position % len(self)]))[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries, in the order of positions."""
         for batch in self.scan().to_batches():
-            yield from batch.to_pylist()
+            yield from python_rows(batch)
 
     def __arrow_c_schema__(self) -> object:
         return with_extensions(self.storage_schema).__arrow_c_schema__()

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.io.local_files import LocalErrors
 from lance_engine.legible import legible, legible_line
+from lance_engine.python_values import python_rows, python_values
 
 from lance_sql.display.amounts import interval_text
 
@@ -132,7 +133,7 @@ def _write_ndjson(reader: pa.RecordBatchReader, target: Any) -> None:
 
 def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
     for batch in reader:
-        for row in batch.to_pylist():
+        for row in python_rows(batch):
             yield _json(row)
 
 
@@ -153,7 +154,7 @@ def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
     # Files get values unchanged; a terminal would interpret control characters.
     cell = _csv_shown if shown else _csv_value
     for batch in reader:
-        writer.writerows(zip(*(map(cell, column.to_pylist()) for column in batch.columns), strict=True))
+        writer.writerows(zip(*(map(cell, python_values(column)) for column in batch.columns), strict=True))
 
 
 def _csv_shown(value: Any) -> Any:
@@ -189,7 +190,7 @@ def _markdown(table: pa.Table, max_rows: int) -> str:
     head = "| " + " | ".join(map(cell, table.schema.names)) + " |"
     numbers = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in table.schema.types]
     rule = "|" + "|".join("---:" if number else "---" for number in numbers) + "|"
-    columns = [column.to_pylist() for column in table.slice(0, max_rows).columns]
+    columns = [python_values(column) for column in table.slice(0, max_rows).columns]
     rows = ["| " + " | ".join(map(cell, row)) + " |" for row in zip(*columns, strict=True)]
     more = (
         [] if table.num_rows <= max_rows else ["", f"{table.num_rows:,} rows, the first {max_rows:,} shown"]

@@ -187,6 +187,9 @@ class Engine(Protocol):
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
+    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
+        """As `Query.converters`, for rows that a statement returns."""
+
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
         """The engine's plan, and the scans of Lance tables in it.
 

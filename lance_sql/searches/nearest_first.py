@@ -239,6 +239,8 @@ def _is_vector(dataset: SqlDataset, column: str) -> bool:
 def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
     """An equivalent condition for a scan, None if that is not certain."""
     from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr.tree import walk
+    from lance_engine.expr.value_types import has_zone
     from sqlglot import exp
 
     certain = (
@@ -250,7 +252,10 @@ def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> s
         return None
     found = as_condition(tree, value)
     try:
-        _parsed: Node | None = None if found is None else parse_sql(found, dataset.storage_schema)
+        parsed: Node | None = None if found is None else parse_sql(found, dataset.storage_schema)
     except LanceError:
+        return None
+    # Engines compare zoned timestamps in the time zone of the session.
+    if parsed is None or any(has_zone(node.type) for node in walk(parsed)):
         return None
     return found

@@ -196,7 +196,7 @@ class Connection:
                 rows = self.explain(asked.query, params, analyze=asked.analyze).table()
         if rows is None:
             return self.select(statement, params, progress=progress)
-        return self._result(Finished(rows), statement, params)
+        return self._result(Finished(rows, self._engine.converters(rows)), statement, params)
 
     def _result(
         self, query: Query, statement: Statement, params: Parameters, progress: ProgressOption = None
@@ -273,6 +273,7 @@ class Connection:
         if self._beside is None:
             self._beside = Connection(engine="duckdb")
             self._beside._set_up(self.catalog, self._beside._engine)
+            self._beside.sql("SET TimeZone = 'UTC'")  # as in DataFusion
         return self._beside
 
     @contextmanager

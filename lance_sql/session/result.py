@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
+from lance_engine.python_values import python_values
 
 from lance_sql.engines.base import Convert, Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
@@ -152,7 +153,7 @@ class QueryResult:
         table = self.arrow().slice(start, count)
         if table.num_columns == 0:
             return []
-        columns = [column.to_pylist() for column in table.columns]
+        columns = [python_values(column) for column in table.columns]
         for number, convert in enumerate(self._converters):
             if convert is not None:
                 columns[number] = list(map(convert, columns[number]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
+from lance_engine.expr.value_types import has_zone
 from lance_engine.operations.change_rows import RowChanges, change_rows
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
@@ -24,6 +26,7 @@ from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         session.catalog.looked_for(dataset, _any_row)
         session.catalog.renew(dataset.truncate())
         return counted(count) if rows is None else returned(session, returning, rows, name_of(table))
-    if not using and returning is None and is_simple(where.this):
+    if not using and returning is None and is_simple(where.this, dataset.storage_schema):
         before = dataset.count_rows()
         try:
             condition = own_filter(dataset, own_text(where.this, name_of(table)))
@@ -94,9 +97,11 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     returning = statement.args.get("returning")
     check_returning(session, returning, schema.empty_table(), name_of(table))
     types = dict(zip(schema.names, duckdb_types(schema), strict=True))
-    simple = all(is_simple(value) for value in values.values()) and (where is None or is_simple(where.this))
-    from_text = any(types[name] == "UUID" for name in values)  # which filters interpret as bytes
-    if others is None and returning is None and simple and not from_text:
+    computed_by_row = [*values.values()] if where is None else [*values.values(), where.this]
+    simple = all(is_simple(expression, schema) for expression in computed_by_row)
+    # Filters interpret UUIDs as bytes, and times without a zone as UTC.
+    odd = any(types[name] == "UUID" or has_zone(schema.field(name).type) for name in values)
+    if others is None and returning is None and simple and not odd:
         try:
             return _update_in_place(session, dataset, values, where, name_of(table))
         except InvalidFilterError:  # not supported by filters: DuckDB computes the rows
@@ -185,17 +190,41 @@ _SHARED_FUNCTIONS = frozenset(
 )
 
 
-def is_simple(expression: exp.Expression) -> bool:
+def is_simple(expression: exp.Expression, schema: pa.Schema) -> bool:
     """Whether the dataset may evaluate it: it only needs the row, and means the same in filters."""
     from sqlglot import exp
 
     if any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter)):
+        return False
+    names = {name.name.lower() for name in expression.find_all(exp.Identifier)}
+    if not names.isdisjoint(SYSTEM_FIELDS) or _uses_zones(expression, names, schema):
+        return False
+    # Dividing by zero is an error in DuckDB.
+    divisors = (
+        division.expression.unnest() for division in expression.find_all(exp.Div, exp.IntDiv, exp.Mod)
+    )
+    if not all(divisor.is_number and float(divisor.name) for divisor in divisors):
         return False
     # DuckDB formats numbers and times differently, and rounds where filters truncate.
     if any(not isinstance(cast.this, exp.Literal) for cast in expression.find_all(exp.Cast)):
         return False
     calls = expression.find_all(exp.Func, exp.DPipe, exp.Bracket, exp.Array)
     return all(type(call).__name__ in _SHARED_FUNCTIONS for call in calls)
+
+
+#: The end of a time with an offset, which DuckDB ignores where the column has no time zone.
+_OFFSET = re.compile(r":\d\d(\.\d+)?\s*([+-]\d|[A-Za-z])")
+
+
+def _uses_zones(expression: exp.Expression, names: set[str], schema: pa.Schema) -> bool:
+    """Whether time zones matter: DuckDB uses that of the session, filters use UTC or that of the column."""
+    from sqlglot import exp
+
+    return (
+        any(field.name.lower() in names and has_zone(field.type) for field in schema)
+        or any(kind.is_type("timestamptz", "timestampltz") for kind in expression.find_all(exp.DataType))
+        or any(text.is_string and _OFFSET.search(text.name) for text in expression.find_all(exp.Literal))
+    )
 
 
 def own_text(expression: exp.Expression, name: str) -> str:
@@ -242,7 +271,7 @@ def _select(statement: exp.Expression, columns: list[str], sources: list[exp.Exp
 def computed(session: Session, target: SqlDataset, text: str, params: Parameters) -> pa.Table:
     """The rows of a query over `target`, which is temporarily registered with row addresses."""
     computing = session.computing()
-    with computing.lend(target, (ROW_ADDRESS,)) as lent:
+    with computing.lend(target, Statement(text).system_columns) as lent:
         return computing.select(text.replace(LENT, lent), params).arrow()
 
 

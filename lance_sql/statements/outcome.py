@@ -29,8 +29,9 @@ def done() -> pa.Table:
 class Finished:
     """The result of a completed statement, as an engine query."""
 
-    def __init__(self, answer: pa.Table) -> None:
+    def __init__(self, answer: pa.Table, converters: Sequence[Convert | None] = ()) -> None:
         self._answer = answer
+        self._converters = converters
 
     def schema(self) -> pa.Schema:
         return self._answer.schema
@@ -39,7 +40,7 @@ class Finished:
         return self._answer
 
     def converters(self) -> Sequence[Convert | None]:
-        return ()
+        return self._converters
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return self._answer.schema, iter(self._answer.to_batches())

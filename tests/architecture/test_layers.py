@@ -68,7 +68,7 @@ FLOORS = {
         kernels  owned  recent  tasks
         machine
         plan_picture
-        errors  arrow_values
+        errors  arrow_values  python_values
         legible  records  spelling
         __init__
     """,

@@ -144,3 +144,16 @@ def test_an_index_is_used_where_it_is_allowed(tmp_path: Path) -> None:
     assert "index     " not in str(session.explain(text, query))
     with pytest.raises(lance_sql.LanceError, match="auto or off"):
         session.sql("SET lance_vector_index = 'sometimes'")
+
+
+def test_a_condition_on_zoned_times_means_what_the_engine_makes_of_it(tmp_path: Path) -> None:
+    hours = pa.array([3_600_000_000 * hour for hour in range(24)], pa.int64())
+    values = pa.array([[float(hour), 0.0] for hour in range(24)], pa.list_(pa.float32(), 2))
+    table = pa.table({"moment": hours.cast(pa.timestamp("us", "UTC")), "v": values})
+    lance_sql.write(table, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("SET TimeZone = 'America/New_York'")
+        text = "FROM {} WHERE moment >= '1970-01-01' ORDER BY array_distance(v, [0, 0]::FLOAT[2]) LIMIT 1"
+        session.register("memory_table", table)
+        expected = session.sql(f"SELECT v {text.format('memory_table')}").fetchall()
+        assert session.sql(f"SELECT v {text.format('t')}").fetchall() == expected == [([5.0, 0.0],)]

@@ -130,6 +130,7 @@ def test_queries_that_begin_with_from(folder: Path, engine: str) -> None:
     "text",
     [
         "SELECT trim(FROM x), extract(year FROM d) FROM t WHERE (a IS DISTINCT FROM b)",
+        'SELECT substring("x" FROM 2), (\'x\' IS DISTINCT FROM y), trim(BOTH FROM "x") FROM t',
         "DELETE FROM t",
         "FROM t SELECT id",
         "SELECT substring(s FROM 2 FOR 3) FROM t",

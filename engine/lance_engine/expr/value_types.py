@@ -43,6 +43,12 @@ def is_zoned(kind: pa.DataType) -> bool:
     return bool(at.is_timestamp(kind)) and kind.tz is not None
 
 
+def has_zone(kind: pa.DataType) -> bool:
+    """Whether values are, or contain, timestamps with a time zone."""
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return is_zoned(kind) or any(map(has_zone, inner))
+
+
 def is_comparable(kind: pa.DataType) -> bool:
     """Whether values of this (value) type have an order that filters can use."""
     return bool(

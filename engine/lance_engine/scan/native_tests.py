@@ -231,7 +231,8 @@ def _next(number: float, towards: float, single: bool) -> float:
         return math.nextafter(number, towards)
     import numpy as np
 
-    return float(np.nextafter(np.float32(number), np.float32(towards)))
+    with np.errstate(over="ignore"):  # infinity comes after the largest number
+        return float(np.nextafter(np.float32(number), np.float32(towards)))
 
 
 def _comparison_test(op: str, kind: pa.DataType, value: pa.Scalar) -> kernels.ValueTest | None:

@@ -131,6 +131,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def entry_function(self, call: str) -> EntryFunction | None:
         return None
 
+    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
+        return ()
+
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 

@@ -73,6 +73,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         )
         #: other data by name
         self._others: dict[str, Any] = {}
+        #: names to unregister at the end of the transaction
+        self._left: list[str] = []
         #: what its plans request from tables, and the row counts that they expect
         self._planning = Planning()
         self._runs = Runs()
@@ -107,13 +109,18 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     def unregister(self, name: str) -> None:
         self._counted.clear()
-        self.connection.unregister(name)
+        try:
+            self.connection.unregister(name)
+        except duckdb.TransactionException:  # after an error, a transaction can only be rolled back
+            self._left.append(name)
         self._tables.pop(name, None)
         self._others.pop(name, None)
 
     def register_other(self, name: str, data: Any) -> None:
         if isinstance(data, EngineData):
             data = data.within(declared_type, self._runs)
+        elif isinstance(data, pa.Table):
+            data = data.cast(pa.schema([field.with_type(declared_type(field.type)) for field in data.schema]))
         with self.running(self.begin()):
             self.connection.register(name, data)
         self._tables.pop(name, None)
@@ -166,6 +173,12 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         for scanned, noted in planned.items():
             scans[scanned.table.name] += noted.scans
         return DuckDBQuery(self, relation, expected, scans)
+
+    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
+        if not any(map(pa.types.is_nested, rows.schema.types)):
+            return ()
+        with self.running(self.begin()):
+            return converters(self.connection.from_arrow(rows.schema.empty_table()).types)
 
     def _expected(
         self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
@@ -267,6 +280,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         with self._changes.during(statement), self.running(self.begin()):
             self.connection.execute(statement)
         self._counted.clear()
+        while self._left:
+            self.connection.unregister(self._left.pop())
 
     def check_transaction(self) -> None:
         with self.running(self.begin()):

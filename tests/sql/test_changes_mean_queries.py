@@ -1,0 +1,171 @@
+"""DELETE and UPDATE find the rows that a query with the same condition finds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from lance_engine.errors import LanceError
+
+import lance_sql
+
+HOURS = [0, 1, 4, 5, 23, 24, 29]
+ZONED = [
+    "zoned = '1970-01-01 00:00:00'",
+    "zoned >= '1970-01-01 01:00:00'",
+    "zoned < DATE '1970-01-02'",
+    "zoned BETWEEN TIMESTAMP '1970-01-01' AND '1970-01-01 04:00:00'",
+    "zoned IN ('1970-01-01 00:00:00', '1970-01-01 05:00:00')",
+    "hour(zoned) = 0",
+    "day(zoned) = 1 OR zoned IS NULL",
+    "holder.moment > '1970-01-01 03:00:00'",
+    "naive < TIMESTAMPTZ '1970-01-01 00:00:00+00'",
+    "naive > '1970-01-01 05:00:00+05'",
+    "naive >= '1970-01-01 05:00:00Z'",
+    "year(zoned) = year(naive)",
+]
+
+
+@pytest.fixture
+def moments(tmp_path: Path) -> Path:
+    start = datetime.datetime(1970, 1, 1)
+    naive = pa.array([start + datetime.timedelta(hours=hour) for hour in HOURS], pa.timestamp("us"))
+    zoned = naive.cast(pa.timestamp("us", "Europe/Berlin"))
+    holder = pa.StructArray.from_arrays([zoned], ["moment"])
+    table = pa.table({"id": range(len(HOURS)), "naive": naive, "zoned": zoned, "holder": holder})
+    lance_sql.write(table, tmp_path / "t.lance")
+    return tmp_path
+
+
+def test_changes_use_the_time_zone_of_the_session(moments: Path) -> None:
+    with lance_sql.connect(moments) as session:
+        session.sql("SET TimeZone = 'America/New_York'")
+        for condition in ZONED:
+            found = session.sql(f"SELECT id FROM t WHERE {condition} ORDER BY id").fetchall()
+            session.begin()
+            changed = session.sql(f"UPDATE t SET id = id + 100 WHERE {condition}").fetchall()
+            updated = session.sql("SELECT id - 100 FROM t WHERE id >= 100 ORDER BY id").fetchall()
+            session.rollback()
+            session.begin()
+            deleted = session.sql(f"DELETE FROM t WHERE {condition}").fetchall()
+            left = session.sql("SELECT id FROM t").fetchall()
+            session.rollback()
+            assert updated == found, condition
+            assert changed == deleted == [(len(found),)], condition
+            assert sorted([*found, *left]) == [(number,) for number in range(len(HOURS))], condition
+
+
+def test_values_are_in_the_time_zone_of_the_session(moments: Path) -> None:
+    with lance_sql.connect(moments) as session:
+        session.sql("SET TimeZone = 'America/New_York'")
+        session.sql("UPDATE t SET zoned = TIMESTAMP '2020-01-01 00:00:00' WHERE id = 0")
+        session.sql("UPDATE t SET zoned = '2020-01-01 00:00:00' WHERE id = 1")
+        assert session.sql("SELECT DISTINCT epoch(zoned) FROM t WHERE id < 2").fetchall() == [(1577854800.0,)]
+
+
+def test_changes_through_datafusion_do_not_use_the_time_zone_of_the_machine(
+    moments: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    with lance_sql.connect(moments, engine="datafusion") as session:
+        session.sql("DELETE FROM t WHERE zoned >= '1970-01-01 05:00:00'")
+        assert session.sql("SELECT id FROM t ORDER BY id").fetchall() == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("condition", ["id % 0 IS NULL", "id // 0 IS NULL", "id % (id - id) IS NULL"])
+def test_division_by_zero_is_an_error_as_in_queries(moments: Path, condition: str) -> None:
+    with lance_sql.connect(moments) as session:
+        for text in (f"SELECT * FROM t WHERE {condition}", f"DELETE FROM t WHERE {condition}"):
+            with pytest.raises(LanceError, match=r"Division by zero"):
+                session.sql(text).fetchall()
+        assert session.sql("DELETE FROM t WHERE id % 2 = 1").fetchall() == [(3,)]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, engine: str) -> Iterator[lance_sql.Connection]:
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.sql("CREATE TABLE t AS SELECT * FROM (VALUES (0, 'a'), (1, 'b'), (2, 'c'), (3, 'd')) v(i, s)")
+        session.sql("CREATE TABLE o AS SELECT * FROM (VALUES (1, 10), (2, 20)) v(k, v)")
+        yield session
+
+
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("DELETE FROM t WHERE _rowid = 1", [0, 2, 3]),
+        ("DELETE FROM t WHERE _rowid IN (SELECT k FROM o)", [0, 3]),
+        ("DELETE FROM t USING o WHERE t._rowid = o.k AND o._rowid = 0", [0, 2, 3]),
+        ("DELETE FROM t WHERE _rowaddr > 1 RETURNING *", [0, 1]),
+        ("UPDATE t SET i = i + 100 WHERE _rowid % 3 = 0", [1, 2, 100, 103]),
+        ("UPDATE t SET i = 10 * _rowid WHERE s > 'b'", [0, 1, 20, 30]),
+        ("UPDATE t SET i = v FROM o WHERE t._rowid = o.k", [0, 3, 10, 20]),
+        ("MERGE INTO t USING o ON t._rowid = o.k WHEN MATCHED THEN UPDATE SET i = o.v", [0, 3, 10, 20]),
+        (
+            "MERGE INTO t USING (SELECT _rowid AS r FROM t) q ON t._rowid = q.r "
+            "WHEN MATCHED AND r = 1 THEN DELETE",
+            [0, 2, 3],
+        ),
+    ],
+)
+def test_changes_find_rows_by_their_ids(rows: lance_sql.Connection, statement: str, left: list[int]) -> None:
+    rows.sql(statement)
+    assert rows.sql("SELECT i FROM t ORDER BY i").fetchall() == [(number,) for number in left]
+
+
+def test_rows_are_deleted_by_an_id_that_is_a_parameter(rows: lance_sql.Connection) -> None:
+    rows.sql("DELETE FROM t WHERE _rowid = ?", [2])
+    assert rows.sql("SELECT i FROM t ORDER BY i").fetchall() == [(0,), (1,), (3,)]
+
+
+def test_an_error_in_a_transaction_says_what_failed(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("CREATE TABLE t AS SELECT 1 AS i, 'word' AS s")
+        for failing in ("UPDATE t SET i = s::INT", "DELETE FROM t WHERE s::INT = 1 RETURNING *"):
+            session.begin()
+            with pytest.raises(LanceError, match="Could not convert string 'word'"):
+                session.sql(failing)
+            session.rollback()
+        assert session.sql("SELECT * FROM t").fetchall() == [(1, "word")]
+        names = session.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        assert not [name for (name,) in names if "lance_sql" in name]
+
+
+def test_returning_has_the_values_of_queries(tmp_path: Path) -> None:
+    maps = pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32()))
+    halves = pa.array([2.5], pa.float16())
+    lance_sql.write(pa.table({"m": maps, "h": halves, "i": [1]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        found = session.sql("SELECT * FROM t").fetchall()
+        assert found == [({"k": 1}, 2.5, 1)]
+        assert session.sql("UPDATE t SET i = 1 RETURNING *").fetchall() == found
+        assert session.sql("DELETE FROM t RETURNING *").fetchall() == found
+        session.register("halves", pa.table({"h": halves}))
+        assert session.sql("SELECT * FROM halves").fetchall() == [(2.5,)]
+
+
+FAR = """
+    SELECT DATE '9999-12-31' + 1 AS day, TIMESTAMP '9999-12-31 23:00:00' + INTERVAL 2 HOUR AS moment,
+        [DATE '9999-12-31' + 1, DATE '2000-01-01', NULL] AS days,
+        {'day': DATE '9999-12-31' + 1, 'n': 1} AS holder, MAP {'k': DATE '9999-12-31' + 1} AS named,
+        DATE '2000-01-01' AS near, NULL::DATE AS nothing
+"""
+
+
+def test_dates_that_python_cannot_hold_are_text(tmp_path: Path) -> None:
+    near = datetime.date(2000, 1, 1)
+    with lance_sql.connect(tmp_path) as session:
+        result = session.sql(FAR)
+        [(day, moment, days, holder, named, *others)] = result.fetchall()
+        assert day == duckdb.sql(FAR).fetchall()[0][0] == "10000-01-01"
+        assert moment.startswith("10000-01-01 01:00:00")
+        assert others == [near, None]
+        assert (days, holder, named) == ([day, near, None], {"day": day, "n": 1}, {"k": day})
+        assert day in str(result)
+        session.sql("CREATE TABLE t AS SELECT DATE '9999-12-31' + 1 AS day, 5 AS n")
+    dataset = lance_sql.open(tmp_path / "t.lance")
+    assert dataset[0] == {"day": day, "n": 5}
+    assert list(dataset) == [dataset[0]]
