@@ -114,6 +114,19 @@ void LeafValues::keep(uint64_t before, uint64_t bytes_before, RowMask mask) {
   length_ = before + kept;
 }
 
+void LeafOutput::Sieve::drop_nulls(Validity& validity, uint64_t before) {
+  if (validity.null_count()) {
+    Bits both;
+    both.reserve(passing.length());
+    const RowMask valid{validity.bits().data(), before};
+    valid.words(passing.length(), [&](uint64_t word, uint64_t first, uint64_t size) {
+      both.append_word(word & load_bits(passing.data(), first, size), size);
+    });
+    passing = std::move(both);
+  }
+  wanted = {passing.data(), 0};
+}
+
 LeafOutput::Mark LeafOutput::mark() const {
   return {layers.front().validity.length(),
           values.length(),
@@ -128,6 +141,7 @@ void LeafOutput::keep(const Mark& before, RowMask mask, uint64_t rows, bool has_
     check(layer.validity.length() - before.rows == rows, "a page has another number of levels than rows");
     layer.validity.keep(before.rows, mask);
   }
+  if (sieve && has_dictionary) return;  // only what is wanted was looked up
   if (map) {
     const uint64_t first = before.mapped / map->width();
     check(mapped.size() == (first + rows) * map->width(), "a page has another number of values than rows");

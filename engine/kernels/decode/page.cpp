@@ -81,7 +81,7 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
   out.narrow_values();
   out.map_values();
-  if (type_.variable() && !out.test && !out.map) {
+  if (type_.variable() && !out.test && !out.map && !out.sieve) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
   }

@@ -46,6 +46,15 @@ struct LeafOutput {
   void as_mapped(EntryMap& by) { map = &by; }
   // Turns the values so far, which are those of a page without a dictionary, into what stands for them.
   void map_values();
+  // Which rows of a run are dropped before their codes are looked up in a dictionary: those that `wanted`
+  // leaves out, or whose values are null or do not pass `test`. Then `wanted` is about those of `passing`.
+  struct Sieve {
+    RowMask wanted;
+    const ValueTest* test = nullptr;
+    Bits passing;
+    // Clears the bits of the `passing` values, of the rows from `before` on, that are null.
+    void drop_nulls(Validity& validity, uint64_t before);
+  };
   // How much there is of everything.
   struct Mark {
     uint64_t rows, values, bytes, codes, narrowed, mapped;
@@ -60,6 +69,7 @@ struct LeafOutput {
 
   LeafValues values;
   std::vector<LayerValues> layers;  // leaf first
+  Sieve* sieve = nullptr;
   bool coded = false;
   Bytes codes;                          // int32 each
   const void* dictionary_of = nullptr;  // the page whose dictionary joined the values last

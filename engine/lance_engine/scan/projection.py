@@ -193,6 +193,20 @@ class Projection:
         with self._reader.placed():
             return self._import(self._decoders.columns.decode_wanted(begin, end, bits, mask.offset))
 
+    def keeps(self, test: kernels.ValueTest) -> bool:
+        """Whether `read_passing` can be called."""
+        found = self._decoders
+        return self.takes_masks and not found.required and found.columns.keep(test)
+
+    def read_passing(
+        self, begin: int, end: int, test: kernels.ValueTest
+    ) -> tuple[pa.RecordBatch, pa.BooleanArray]:
+        """The rows of [begin, end) whose only column passes a test, and which rows these are."""
+        note_pages(partial(self.page_map.touched, Selection.of_range(begin, end)))
+        with self._reader.placed():
+            kept, passing = self._decoders.columns.decode_passing(begin, end, test)
+            return self._import(kept), pa.Array._import_from_c(passing.address, pa.bool_())
+
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():
