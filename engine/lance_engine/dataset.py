@@ -17,6 +17,7 @@ from lance_engine.blob_type import with_blob_types
 from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_engine.logical_types import with_extensions
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
+from lance_engine.scan.fragment_readers import FragmentReaders
 from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from lance_engine.progress import ProgressOption
     from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.extremes import Extremes, Known
-    from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
     from lance_engine.scan.splits import ScanSplit
@@ -55,7 +55,7 @@ class DatasetVersion:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._schema: pa.Schema | None = None
-        self._readers: dict[int, FragmentReader] = {}
+        self._reader = FragmentReaders(snapshot)
 
     @classmethod
     def open(
@@ -387,11 +387,7 @@ class DatasetVersion:
 
         With `max_entries`, only those where no page has more entries than this in its dictionary.
         """
-        if not self.snapshot.fragments:
-            return []
-        reader = self._reader(self.snapshot.fragments[0].id)
-        fields = self.snapshot.schema.fields
-        return [field.name for field in fields if reader.is_dictionary_coded(field.name, max_entries)]
+        return self._reader.dictionary_columns(max_entries)
 
     def splits(self, count: int) -> list[ScanSplit]:
         """Split the dataset into up to about `count` ranges of rows of similar size."""
@@ -671,12 +667,3 @@ class DatasetVersion:
 
     def _at(self, snapshot: Snapshot) -> Self:
         return type(self)(snapshot)
-
-    def _reader(self, fragment_id: int) -> FragmentReader:
-        found = self._readers.get(fragment_id)
-        if found is None:
-            from lance_engine.scan.fragment import FragmentReader
-
-            reader = FragmentReader(self.snapshot, self.snapshot.fragment(fragment_id))
-            found = self._readers.setdefault(fragment_id, reader)
-        return found

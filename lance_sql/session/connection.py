@@ -16,7 +16,7 @@ from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.owned import LiveObjects
 
 from lance_sql.catalog.attached import LISTED
-from lance_sql.catalog.binding import Binding, Bound
+from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Engine, Parameters, Query, check_parameters
@@ -26,17 +26,13 @@ from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.hints import hints
-from lance_sql.session.less_reading import LessReading
-from lance_sql.session.metadata_answers import MetadataAnswers
-from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.planner import Planner
 from lance_sql.session.result import QueryResult, Stream
-from lance_sql.session.scan_conditions import require, with_conditions
-from lance_sql.session.searching import PreparedQuery, SessionSearches
+from lance_sql.session.searching import SessionSearches
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import Finished, done
 from lance_sql.statements.session import LENT
-from lance_sql.statements.whole_table import whole_table_aggregates
 from lance_sql.text.explained import explained_query
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
@@ -92,14 +88,11 @@ class Connection:
         #: what searches need from this session, and their settings
         self.searching = SessionSearches(self, engine)
         self._prepared_searches = PreparedSearches()
-        #: tables of searches whose results have been released
-        self._unused: list[str] = []
         self._closed = False
         self._beside: Connection | None = None
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
-        self._metadata = MetadataAnswers(catalog, engine)
-        self._less_reading = LessReading(engine)
+        self._planner = Planner(engine, catalog, self._binding)
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
 
     def cursor(self) -> Connection:
@@ -217,7 +210,7 @@ class Connection:
 
     def known_to_engine(self) -> set[str]:
         """The names under which datasets and their metadata are registered with the engine."""
-        return self._binding.registered() | self._less_reading.parts.names()
+        return self._planner.names()
 
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""
@@ -246,24 +239,12 @@ class Connection:
             self._check_open()
             return self._result(plain, statement, params, progress)
         with hints(statement, self.catalog), self._engine.lock:
-            bound = self._prepare(searches.statement, searches.tables)
-            query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
-            parts = None
-            if query is None:
-                planned = self._engine.query(bound.text, searches.parameters)
-                query = self._metadata.of(searches.statement, bound, planned)
-                if query is None:
-                    parts, query = self._less_reading.instead(
-                        searches.statement, searches.parameters, bound, planned
-                    )
-        if searches.tables:
-            query = PreparedQuery(query, searches)
+            self._make_ready()
+            query, released = self._planner.query(searches)
         result = self._result(query, statement, params, progress)
         self._results.add(result)
-        if parts is not None:
-            weakref.finalize(result, self._less_reading.parts.release, parts.tables)
-        if searches.tables and not searches.is_view:
-            weakref.finalize(result, self._unused.extend, list(searches.tables))
+        for release in released:
+            weakref.finalize(result, release)
         return result
 
     def computing(self) -> Connection:
@@ -323,46 +304,13 @@ class Connection:
         return explanation.picture() if html else explanation
 
     def _explanation(self, text: str | Statement, params: Parameters, analyze: bool) -> Explanation:
-        from lance_sql.session.explanation import Explanation  # draws plans
-
         check_parameters(params)
         searches = Searches(self.searching, Statement.of(text), params)
-        statement, params = searches.statement, searches.parameters
         if analyze:
             searches.prepare()
         with self._engine.lock:
-            bound = self._prepare(statement, searches.tables)
-            self._unused.extend(searches.tables)
-            if whole_table_aggregates(statement) is not None:
-                known = self._metadata.of(statement, bound, self._engine.query(bound.text, params))
-                if known is not None:
-                    return Explanation(self.capabilities.name, str(known), ())
-            run = self._engine.begin()
-            # Plan only if necessary: planning runs statements that are not queries.
-            planned = functools.cache(lambda: self._engine.query(bound.text, params))
-            parts = self._less_reading.parts.instead(statement, bound, planned, params)
-            try:
-                begin = self._less_reading.join_keys(
-                    bound, lambda: (planned() if parts is None else parts.query).scans
-                )
-                run.join_keys = None if begin is None else begin()
-                conditions = self._less_reading.conditions(statement, bound, lambda: planned().scans)
-                require(conditions, run, self._engine)
-                text = bound.text if parts is None else parts.text
-                plan = self._engine.explain(text, params, run, analyze=analyze)
-            finally:
-                if parts is not None:
-                    self._less_reading.parts.release(parts.tables)
-        return Explanation(
-            self.capabilities.name,
-            plan.text,
-            tuple(with_conditions(plan.scans, conditions)),
-            tuple(scan_metrics(run.scans)) if analyze else (),
-            tuple(searches.descriptions()),
-            plan.trees,
-            () if run.join_keys is None else tuple(run.join_keys.descriptions(analyze)),
-            plan.rows,
-        )
+            self._make_ready()
+            return self._planner.explanation(searches, analyze=analyze)
 
     def register(self, name: str, data: Any) -> None:
         """Register `data` as the table `name`: a dataset, the path of one, or Arrow data."""
@@ -383,15 +331,10 @@ class Connection:
         """The names of the datasets in the directory."""
         return list(self.catalog.tables())
 
-    def _prepare(self, statement: Statement, searched: Mapping[str, Any] | None = None) -> Bound:
-        """Register the datasets that `statement` names, and the results of its searches, with the engine."""
+    def _make_ready(self) -> None:
+        """Before a statement is planned."""
         self._check_open()
         self._finish_streams()
-        while self._unused:
-            self._engine.unregister(self._unused.pop())
-        for name, table in (searched or {}).items():
-            self._engine.register_other(name, table)
-        return self._binding.bind(statement)
 
     def _settle(self) -> None:
         """Before a name is redefined, run the planned queries that use it."""

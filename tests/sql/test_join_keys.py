@@ -201,7 +201,7 @@ def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     with lance_sql.connect(shop, engine=engine) as connection:
         for number in range(join_filters._KEPT_TEXTS + 3):
             assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
-        kept = connection._less_reading._join_filters._known
+        kept = connection._planner._less_reading._join_filters._known
         assert len(kept) == join_filters._KEPT_TEXTS
         assert [joins.conditions._known for joins in kept.values()] == [{}] * len(kept)
 

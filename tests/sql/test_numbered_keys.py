@@ -189,7 +189,7 @@ def test_a_collation_is_seen_at_once(tmp_path: Path, change: str, elsewhere: str
         query = text if own is None else text.replace("FROM t", f"FROM '{tmp_path}/t.lance' AS t")
         for _ in range(3):
             assert con.sql(query).arrow().num_rows == 6
-        assert con._less_reading.parts.names()
+        assert con._planner._less_reading.parts.names()
         command = f"{change} default_collation = 'NOCASE'"
         if own is not None:
             own.execute(command)

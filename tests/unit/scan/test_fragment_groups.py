@@ -215,7 +215,7 @@ def test_readers_go_with_their_dataset(uri: str) -> None:
     try:
         dataset.take([5])
         dataset.scan(filter="at < 3 AND kind <> 'x'", splits=dataset.splits(1)[:1]).to_table()
-        readers = [weakref.ref(reader) for reader in dataset._readers.values()]
+        readers = [weakref.ref(reader) for reader in dataset._reader._readers.values()]
         assert readers
         del dataset
         assert [reader() for reader in readers] == [None] * len(readers)

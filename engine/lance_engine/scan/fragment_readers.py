@@ -1,0 +1,34 @@
+"""The readers of the fragments of a version, each opened when it is first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance_engine.scan.fragment import FragmentReader
+    from lance_engine.table.snapshot import Snapshot
+
+
+class FragmentReaders:
+    """The readers by the ids of their fragments. Thread-safe."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._readers: dict[int, FragmentReader] = {}
+
+    def __call__(self, fragment_id: int) -> FragmentReader:
+        found = self._readers.get(fragment_id)
+        if found is None:
+            from lance_engine.scan.fragment import FragmentReader  # metadata is read without it
+
+            reader = FragmentReader(self._snapshot, self._snapshot.fragment(fragment_id))
+            found = self._readers.setdefault(fragment_id, reader)
+        return found
+
+    def dictionary_columns(self, max_entries: int | None) -> list[str]:
+        """String columns that the first fragment stores as dictionaries, of at most that many entries."""
+        if not self._snapshot.fragments:
+            return []
+        reader = self(self._snapshot.fragments[0].id)
+        fields = self._snapshot.schema.fields
+        return [field.name for field in fields if reader.is_dictionary_coded(field.name, max_entries)]

@@ -1,0 +1,108 @@
+"""Plans the statements of a session with its engine, in ways that read less where there are any."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from lance_sql.session.less_reading import LessReading
+from lance_sql.session.metadata_answers import MetadataAnswers
+from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.scan_conditions import require, with_conditions
+from lance_sql.session.searching import PreparedQuery
+from lance_sql.statements.whole_table import whole_table_aggregates
+
+if TYPE_CHECKING:
+    from lance_sql.catalog.binding import Binding, Bound
+    from lance_sql.catalog.catalog import Catalog
+    from lance_sql.engines.base import Engine, Query
+    from lance_sql.searches.statement import Searches
+    from lance_sql.searches.table import SearchTable
+    from lance_sql.session.explanation import Explanation
+    from lance_sql.text.statement import Statement
+
+
+class Planner:
+    """What one session plans, and what it keeps for statements that run again.
+
+    Callers hold the lock of the engine.
+    """
+
+    def __init__(self, engine: Engine, catalog: Catalog, binding: Binding) -> None:
+        self._engine = engine
+        self._binding = binding
+        self._metadata = MetadataAnswers(catalog, engine)
+        self._less_reading = LessReading(engine)
+        #: tables of searches whose results have been released
+        self._unused: list[str] = []
+
+    def names(self) -> set[str]:
+        """The names under which datasets and parts of them are registered with the engine."""
+        return self._binding.registered() | self._less_reading.parts.names()
+
+    def query(self, searches: Searches) -> tuple[Query, list[Callable[[], object]]]:
+        """The query for a statement, and what to call when its result is released."""
+        released: list[Callable[[], object]] = []
+        bound = self._bound(searches.statement, searches.tables)
+        query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
+        if query is None:
+            planned = self._engine.query(bound.text, searches.parameters)
+            query = self._metadata.of(searches.statement, bound, planned)
+            if query is None:
+                parts, query = self._less_reading.instead(
+                    searches.statement, searches.parameters, bound, planned
+                )
+                if parts is not None:
+                    released.append(functools.partial(self._less_reading.parts.release, parts.tables))
+        if searches.tables:
+            query = PreparedQuery(query, searches)
+            if not searches.is_view:
+                released.append(functools.partial(self._unused.extend, list(searches.tables)))
+        return query, released
+
+    def explanation(self, searches: Searches, *, analyze: bool) -> Explanation:
+        """The plan of a statement, which only runs with `analyze`."""
+        from lance_sql.session.explanation import Explanation  # draws plans
+
+        engine, statement, params = self._engine, searches.statement, searches.parameters
+        bound = self._bound(statement, searches.tables)
+        self._unused.extend(searches.tables)
+        if whole_table_aggregates(statement) is not None:
+            known = self._metadata.of(statement, bound, engine.query(bound.text, params))
+            if known is not None:
+                return Explanation(engine.capabilities.name, str(known), ())
+        run = engine.begin()
+        # Plan only if necessary: planning runs statements that are not queries.
+        planned = functools.cache(lambda: engine.query(bound.text, params))
+        parts = self._less_reading.parts.instead(statement, bound, planned, params)
+        try:
+            begin = self._less_reading.join_keys(
+                bound, lambda: (planned() if parts is None else parts.query).scans
+            )
+            run.join_keys = None if begin is None else begin()
+            conditions = self._less_reading.conditions(statement, bound, lambda: planned().scans)
+            require(conditions, run, engine)
+            text = bound.text if parts is None else parts.text
+            plan = engine.explain(text, params, run, analyze=analyze)
+        finally:
+            if parts is not None:
+                self._less_reading.parts.release(parts.tables)
+        return Explanation(
+            engine.capabilities.name,
+            plan.text,
+            tuple(with_conditions(plan.scans, conditions)),
+            tuple(scan_metrics(run.scans)) if analyze else (),
+            tuple(searches.descriptions()),
+            plan.trees,
+            () if run.join_keys is None else tuple(run.join_keys.descriptions(analyze)),
+            plan.rows,
+        )
+
+    def _bound(self, statement: Statement, searched: Mapping[str, SearchTable]) -> Bound:
+        """Registers the datasets that `statement` names, and the results of its searches, with the engine."""
+        while self._unused:
+            self._engine.unregister(self._unused.pop())
+        for name, table in searched.items():
+            self._engine.register_other(name, table)
+        return self._binding.bind(statement)
