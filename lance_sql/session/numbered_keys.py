@@ -50,9 +50,9 @@ class NumberedColumn(NamedTuple):
 
 
 class NumberedKeys(NamedTuple):
-    """The columns of which a statement only compares values, or has functions computed by the scan."""
+    """The columns of a table of which a statement only compares values, or that scans compute."""
 
-    original: str
+    table: str
     keys: GroupedKeys
     columns: tuple[NumberedColumn, ...]
 
@@ -61,28 +61,49 @@ class NumberedKeys(NamedTuple):
         """Whether scans compute functions."""
         return any(column.function is not None for column in self.columns)
 
-    def parts(self, table: str) -> Parts:
-        """The additional columns of the table, which statements call so."""
+    def parts(self) -> Parts:
+        """The additional columns of the table."""
         coded, mapped = [], []
         for name, extra, _, numbers, function in self.columns:
             if function is None:
                 coded.append((extra, name))
             else:
                 mapped.append((extra, name, function.run, function.kind if numbers is None else numbers))
-        return Parts(table, coded=tuple(coded), mapped=tuple(mapped))
+        return Parts(self.table, coded=tuple(coded), mapped=tuple(mapped))
 
-    def text(self, table: str, names: Sequence[str]) -> str | None:
-        """The statement over another table, whose result has columns of these names; None if uncertain."""
-        keys = self.keys
-        if len(names) != len(keys.items):
+
+class NumberedStatement(NamedTuple):
+    """A statement that only compares columns of `tables`, or has functions computed by their scans."""
+
+    original: str
+    tables: tuple[NumberedKeys, ...]
+
+    @property
+    def columns(self) -> Iterator[NumberedColumn]:
+        """The columns of all tables."""
+        return (column for keys in self.tables for column in keys.columns)
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether scans compute functions."""
+        return any(keys.calls_functions for keys in self.tables)
+
+    def text(self, others: Sequence[str], names: Sequence[str]) -> str | None:
+        """The statement over other tables, whose result has columns of these names; None if uncertain."""
+        items = self.tables[0].keys.items
+        if len(names) != len(items):
             return None
-        replaced = [(keys.table.start, keys.table.end, keys.table.instead(table))]
+        places = [keys.keys.table for keys in self.tables]
+        replaced = [
+            (place.start, place.end, place.instead(other))
+            for place, other in zip(places, others, strict=True)
+        ]
         changed: set[int] = set()
         for column in self.columns:
             replaced += [(start, end, quote(column.extra)) for start, end in column.uses.places]
             changed.update(column.uses.changed)
         for position in changed:
-            item = keys.items[position]
+            item = items[position]
             if not item.is_named:
                 replaced.append((item.end, item.end, f" AS {quote(names[position])}"))
         pieces, place = [], 0
@@ -125,29 +146,52 @@ class KnownKeys:
 
     def __init__(self, groups_by_codes: bool) -> None:
         self._groups_by_codes = groups_by_codes
-        self._known: OwnedValues[DatasetVersion, Recent[tuple[str, str], NumberedKeys | None]] = OwnedValues()
+        self._known: OwnedValues[DatasetVersion, Recent[_Place, NumberedKeys | None]] = OwnedValues()
 
     def of(
-        self, statement: Statement, table: str, dataset: DatasetVersion, functions: Functions
-    ) -> NumberedKeys | None:
-        """The keys of a statement over a table, if numbers pay; None if not."""
-        known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-        found = partial(self._found, statement, table, dataset, functions)
-        return known.computed((statement.original, table), found)
+        self, statement: Statement, datasets: Mapping[str, DatasetVersion], functions: Functions
+    ) -> NumberedStatement | None:
+        """The keys of a statement over datasets, if numbers pay; None if not."""
+        tables = []
+        for table, dataset in datasets.items():
+            known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
+            found = partial(self._found, statement, table, datasets, functions)
+            keys = known.computed(_place(statement, table, datasets), found)
+            if keys is not None:
+                tables.append(keys)
+        return NumberedStatement(statement.original, tuple(tables)) if tables else None
 
-    def refuse(self, statement: Statement, table: str, dataset: DatasetVersion) -> None:
+    def refuse(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> None:
         """The statement cannot be changed so, although its text looked like it."""
-        known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-        place = statement.original, table
-        refused = known.get(place)
-        # Perhaps it can without functions.
-        again = refused is not None and refused.calls_functions
-        known[place] = self._found(statement, table, dataset, None) if again else None
+        for table, dataset in datasets.items():
+            known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
+            place = _place(statement, table, datasets)
+            refused = known.get(place)
+            # Perhaps it can without functions.
+            again = refused is not None and refused.calls_functions
+            known[place] = self._found(statement, table, datasets, None) if again else None
 
     def _found(
-        self, statement: Statement, table: str, dataset: DatasetVersion, functions: Functions | None
+        self,
+        statement: Statement,
+        table: str,
+        datasets: Mapping[str, DatasetVersion],
+        functions: Functions | None,
     ) -> NumberedKeys | None:
-        return numbered_keys(statement, table, dataset, functions, self._groups_by_codes)
+        return numbered_keys(statement, table, datasets, functions, self._groups_by_codes)
+
+
+#: A text, a table, and the columns of the others by name.
+_Place = tuple[str, str, tuple[tuple[str, tuple[str, ...]], ...]]
+
+
+def _place(statement: Statement, table: str, datasets: Mapping[str, DatasetVersion]) -> _Place:
+    others = (item for item in datasets.items() if item[0] != table)
+    return (
+        statement.original,
+        table,
+        tuple((name, tuple(other.storage_schema.names)) for name, other in others),
+    )
 
 
 class NumberedQuery:
@@ -157,7 +201,7 @@ class NumberedQuery:
         self,
         numbered: PlannedQuery,
         plain: PlannedQuery,
-        keys: NumberedKeys,
+        keys: NumberedStatement,
         is_valid: Callable[[], bool],
     ) -> None:
         self._numbered = numbered
@@ -239,13 +283,16 @@ def _as_strings(array: pa.Array, numbers: StringNumbers, kind: pa.DataType) -> p
 def numbered_keys(
     statement: Statement,
     table: str,
-    dataset: DatasetVersion,
+    datasets: Mapping[str, DatasetVersion],
     functions: Functions | None,
     groups_by_codes: bool,
 ) -> NumberedKeys | None:
-    """The strings that a statement over a table only compares, if numbers pay; None if not."""
+    """The strings of a table that a statement over datasets only compares, if numbers pay; None if not."""
     words = {token.upper for token in statement.tokens}
-    if words.isdisjoint(_COMPARING) or dataset.count_rows() < _LEAST_ROWS:
+    dataset = datasets[table]
+    is_join = len(datasets) > 1
+    rows = max(other.count_rows() for other in datasets.values())
+    if words.isdisjoint(_COMPARING) or rows < (_LEAST_FILTERED_ROWS if is_join else _LEAST_ROWS):
         return None
     schema = dataset.storage_schema
     names = {name.lower(): name for name in schema.names}
@@ -255,7 +302,7 @@ def numbered_keys(
     from lance_sql.text.grouped_keys import grouped_keys
 
     def kind(call: Call) -> CallKind:
-        function = None if functions is None else functions.entry_function(call.written)
+        function = None if functions is None or is_join else functions.entry_function(call.written)
         stored = None if function is None else stored_entries(dataset.snapshot, names[call.column])
         if function is None or stored is None:
             return None
@@ -267,15 +314,20 @@ def numbered_keys(
             )
         return "compared" if longest(stored.entries, stored.bytes) <= MOST_BYTES else None
 
-    keys = grouped_keys(statement.tokens, table, names, strings, kind)
+    others = {
+        name: [column.lower() for column in other.storage_schema.names]
+        for name, other in datasets.items()
+        if name != table
+    }
+    keys = grouped_keys(statement.tokens, table, names, strings, kind, others)
     if keys is None:
         return None
-    if keys.is_filtered and not keys.calls and dataset.count_rows() < _LEAST_FILTERED_ROWS:
+    if keys.is_filtered and not keys.calls and rows < _LEAST_FILTERED_ROWS:
         return None
     if keys.calls and functions is not None and keys.is_filtered:
         sources = {names[call.column] for call in keys.calls}
         if functions.rows_left() < sum(entries_of(dataset.snapshot, name) or 0 for name in sources):
-            return numbered_keys(statement, table, dataset, None, groups_by_codes)
+            return numbered_keys(statement, table, datasets, None, groups_by_codes)
     columns = []
     for key, uses in keys.columns.items():
         numbers = StringNumbers.of(dataset.snapshot, names[key])
@@ -290,7 +342,7 @@ def numbered_keys(
             numbers = StringNumbers.empty() if pa.types.is_string(function.kind) else None
             extra = _unused(call.written.replace(STRING, call.column), names)
             columns.append(NumberedColumn(names[call.column], extra, uses, numbers, function))
-    return NumberedKeys(statement.original, keys, tuple(columns)) if columns else None
+    return NumberedKeys(table, keys, tuple(columns)) if columns else None
 
 
 def _is_one_dictionary(numbers: StringNumbers, keys: GroupedKeys, uses: Uses) -> bool:

@@ -21,7 +21,7 @@ from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.parts import Parts
-from lance_sql.session.numbered_keys import Functions, KnownKeys, NumberedKeys, NumberedQuery
+from lance_sql.session.numbered_keys import Functions, KnownKeys, NumberedQuery, NumberedStatement
 from lance_sql.session.renamed_query import RenamedQuery
 from lance_sql.text.json_members import member_path
 from lance_sql.text.map_parts import MapCall, map_calls, map_part
@@ -148,28 +148,31 @@ class PartTables:
     def _with_numbers(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
     ) -> QueryOfParts | None:
-        """The query over a table with numbers for strings that it only compares, if that pays."""
-        if len(bound.datasets) != 1 or not self._engine.capabilities.groups_by_numbers:
+        """The query over tables with numbers for strings that it only compares, if that pays."""
+        datasets = bound.datasets
+        if not datasets or not self._engine.capabilities.groups_by_numbers:
             return None
         read = statement if bound.text == statement.original else Statement(bound.text)
-        ((name, dataset),) = bound.datasets.items()
         functions = Functions(
             self._engine.entry_function, partial(self._rows_left, read.original, parameters)
         )
-        while (keys := self._known_keys.of(read, name, dataset, functions)) is not None:
+        while (keys := self._known_keys.of(read, datasets, functions)) is not None:
             is_valid = partial(self._means_the_same, keys)
             # Views and other names may hide which tables are scanned.
-            if planned().scans != {name: 1} or not is_valid():
+            scans = planned().scans
+            if any(scans.get(own.table) != 1 for own in keys.tables) or not is_valid():
                 return None
-            table = self._table(dataset, keys.parts(name), statement.system_columns)
-            text = keys.text(table, [name for name, _ in planned().columns()])
+            tables = [
+                self._table(datasets[own.table], own.parts(), statement.system_columns) for own in keys.tables
+            ]
+            text = keys.text(tables, [name for name, _ in planned().columns()])
             query = None if text is None else self._planned(text, parameters)
             if text is not None and query is not None and keys.fits(query, planned()):
-                return QueryOfParts(text, NumberedQuery(query, planned(), keys, is_valid), [table])
-            self._known_keys.refuse(read, name, dataset)
+                return QueryOfParts(text, NumberedQuery(query, planned(), keys, is_valid), tables)
+            self._known_keys.refuse(read, datasets)
         return None
 
-    def _means_the_same(self, keys: NumberedKeys) -> bool:
+    def _means_the_same(self, keys: NumberedStatement) -> bool:
         """Whether settings and functions of the session do not matter to a statement over numbers."""
         engine = self._engine
         return engine.compares_bytes() and (not keys.calls_functions or engine.functions_are_standard())

@@ -1,8 +1,9 @@
-"""The columns of a query over one table of which it only has to know where values are equal.
+"""The columns of a table of which a query only has to know where values are equal.
 
 It groups by such columns, counts their distinct values, or selects distinct rows: numbers can stand for the
 values, which are needed once for each row of the result. Only queries of a plain shape are understood:
-``SELECT [DISTINCT] ... FROM t [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT ...]``.
+``SELECT [DISTINCT] ... FROM t [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT ...]``. FROM may
+have inner joins with other tables, and WHERE subqueries: conditions keep their columns.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from typing import Final, Literal, NamedTuple
 
 from lance_sql.text.entry_calls import Call, with_calls
 from lance_sql.text.statement import is_alias
-from lance_sql.text.tokens import Token, arguments
+from lance_sql.text.table_conditions import bracket_depths, joined_tables
+from lance_sql.text.tokens import Token, arguments, closing
 from lance_sql.text.used_fields import TablePlace, selects_by_name
 
 #: Words of queries that are more than one plain SELECT, and others that use columns without naming them.
 _OTHERS: Final = frozenset(
     {
-        "#", "ANTI", "ASOF", "AT", "COLLATE", "COLUMNS", "CROSS", "CUBE", "DESCRIBE", "EXCEPT", "FETCH",
-        "GROUPING", "INTERSECT", "INTO", "JOIN", "NATURAL", "OVER", "PIVOT", "POSITIONAL", "QUALIFY",
-        "ROLLUP", "SAMPLE", "SEMI", "SETS", "SHOW", "SUMMARIZE", "TABLE", "TABLESAMPLE", "UNION", "UNNEST",
-        "UNPIVOT", "USING", "VALUES", "WINDOW", "WITH",
+        "#", "ANTI", "ASOF", "AT", "COLLATE", "COLUMNS", "CUBE", "DESCRIBE", "EXCEPT", "FETCH", "GROUPING",
+        "INTERSECT", "INTO", "NATURAL", "OVER", "PIVOT", "POSITIONAL", "QUALIFY", "ROLLUP", "SAMPLE", "SEMI",
+        "SETS", "SHOW", "SUMMARIZE", "TABLE", "TABLESAMPLE", "UNION", "UNNEST", "UNPIVOT", "USING", "VALUES",
+        "WINDOW", "WITH",
     }
 )  # fmt: skip
 #: Those in which calls may be columns: conditions keep theirs.
@@ -84,25 +86,31 @@ def grouped_keys(
     columns: Collection[str],
     wanted: Collection[str],
     calls: Callable[[Call], CallKind] = lambda _: None,
+    others: Mapping[str, Collection[str]] | None = None,
 ) -> GroupedKeys | None:
     """What a query over a table with such `columns`, by lower-case name, does with those `wanted`.
 
     None if it is of another shape, or if it has to know the values of each of them. `calls` says how a call
-    of a function can be a column.
+    of a function can be a column. `others` are tables that the query may join, with their columns.
     """
     tokens = list(tokens)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     words = [token.upper for token in tokens]
-    if words[:1] != ["SELECT"] or words.count("SELECT") != 1 or not _OTHERS.isdisjoint(words):
+    clauses = _clauses(tokens, words) if words[:1] == ["SELECT"] else None
+    if clauses is None:
         return None
-    clauses = _clauses(tokens, words)
-    if clauses is None or not selects_by_name(tokens, words):
+    inside = set(_of_subqueries(clauses.get("WHERE", [])))
+    outside = [token for token in tokens if token not in inside] if inside else tokens
+    words = [token.upper for token in outside]
+    if words.count("SELECT") != 1 or not _OTHERS.isdisjoint(words) or not selects_by_name(outside, words):
         return None
-    source = _source(clauses["FROM"], table)
+    source = _source(clauses["FROM"], table, others or {})
     if source is None:
         return None
-    place, qualifiers = source
+    place, qualifiers, ambiguous = source
+    columns = {*columns, *ambiguous}
+    wanted = [name for name in wanted if name not in ambiguous]
     visible = set(wanted).difference(_hidden(clauses["SELECT"])) if _aggregates(clauses) else set()
     kinds: dict[str, CallKind] = {}
     while True:
@@ -177,19 +185,42 @@ def _clauses(tokens: list[Token], words: list[str]) -> dict[str, list[Token]] | 
     }
 
 
-def _source(tokens: list[Token], table: str) -> tuple[TablePlace, set[str]] | None:
-    """The place of the only table, and the lower-case names that it has in the query."""
-    if not tokens or tokens[0].kind not in ("word", "quoted", "string") or tokens[0].value != table:
+def _of_subqueries(tokens: list[Token]) -> Iterator[Token]:
+    """The tokens of subqueries, with their brackets."""
+    position = 0
+    while position < len(tokens):
+        end = None
+        if tokens[position].text == "(" and [token.upper for token in tokens[position + 1 :][:1]] == [
+            "SELECT"
+        ]:
+            end = closing(tokens, position)
+        if end is not None:
+            yield from tokens[position : end + 1]
+            position = end
+        position += 1
+
+
+def _source(
+    tokens: list[Token], table: str, others: Mapping[str, Collection[str]]
+) -> tuple[TablePlace, set[str], set[str]] | None:
+    """The place of the table, its lower-case names in the query, and the names of what other tables have."""
+    joined = joined_tables(
+        [token for token, depth in zip(tokens, bracket_depths(tokens), strict=True) if not depth]
+    )
+    if not joined:
         return None
-    first, *behind = tokens
-    if behind and behind[0].upper == "AS":
-        behind = behind[1:]
-        if not behind:
+    places = []
+    names: set[str] = set()
+    for qualifier, (token, is_named) in joined.items():
+        if token.value == table:
+            places.append(
+                (TablePlace(token.start, token.end, token.text, is_named), {qualifier, table.lower()})
+            )
+        elif token.value in others:
+            names.update((qualifier, *others[token.value]))
+        else:
             return None
-    if len(behind) > 1 or (behind and not is_alias(behind[0])):
-        return None
-    place = TablePlace(first.start, first.end, first.text, bool(behind))
-    return place, {token.value.lower() for token in [first, *behind]}
+    return (*places[0], names) if len(places) == 1 else None
 
 
 class _Query:

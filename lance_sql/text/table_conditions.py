@@ -55,7 +55,7 @@ def table_conditions(statement: Statement) -> Sequence[Filtered]:
         for token, after in zip(tokens, [*words[1:], ""], strict=True)
         if token.kind in ("word", "quoted", "string") and after != "."
     )
-    depths = _depths(tokens)
+    depths = bracket_depths(tokens)
     has_names = "WITH" in words
     found = []
     for where, word in enumerate(words):
@@ -69,7 +69,7 @@ def table_conditions(statement: Statement) -> Sequence[Filtered]:
     return found
 
 
-def _depths(tokens: Sequence[Token]) -> list[int]:
+def bracket_depths(tokens: Sequence[Token]) -> list[int]:
     """In how many brackets, or CASE expressions, each token is; brackets are outside of themselves."""
     found, depth = [], 0
     for token in tokens:
@@ -99,44 +99,62 @@ def _tables(
         return None
     if begin is None:
         return None
-    inside = [place for place in range(begin + 1, where) if depths[place] == depths[where]]
-    if not _OTHER_JOINS.isdisjoint(words[place] for place in inside):
+    inside = [tokens[place] for place in range(begin + 1, where) if depths[place] == depths[where]]
+    found = joined_tables(inside)
+    return None if found is None else {qualifier: place.token.value for qualifier, place in found.items()}
+
+
+class JoinedTable(NamedTuple):
+    """A table in FROM, and whether an alias follows."""
+
+    token: Token
+    is_named: bool
+
+
+def joined_tables(tokens: Sequence[Token]) -> dict[str, JoinedTable] | None:
+    """The tables of inner joins, by the lower-case names that qualify their columns.
+
+    `tokens` are those after FROM that are not in brackets. None if there are other sources or joins.
+    """
+    words = [token.upper for token in tokens]
+    if not _OTHER_JOINS.isdisjoint(words):
         return None
-    found: dict[str, str] = {}
+    found: dict[str, JoinedTable] = {}
     position = 0
-    while position < len(inside):
-        place = inside[position]
-        following = inside[position + 1 : position + 3]
-        if tokens[place].kind not in ("word", "quoted", "string"):
+    while position < len(tokens):
+        token = tokens[position]
+        following = tokens[position + 1 : position + 3]
+        if token.kind not in ("word", "quoted", "string"):
             return None
         length = 1
-        if following and words[following[0]] == "AS":
+        if following and following[0].upper == "AS":
             length, following = 2, following[1:]
-        qualifier = tokens[place].value
-        if following and is_alias(tokens[following[0]]):
-            qualifier, length = tokens[following[0]].value, length + 1
+        is_named = bool(following) and is_alias(following[0])
+        qualifier = token.value
+        if is_named:
+            qualifier, length = following[0].value, length + 1
         elif length == 2:
             return None
         if qualifier.lower() in found:
             return None
-        found[qualifier.lower()] = tokens[place].value
-        end = _join(words, inside, position + length)
+        found[qualifier.lower()] = JoinedTable(token, is_named)
+        end = _join(words, position + length)
         if end is None:
             return None
         position = end
     return found
 
 
-def _join(words: Sequence[str], inside: Sequence[int], position: int) -> int | None:
+def _join(words: Sequence[str], position: int) -> int | None:
     """The position of the next table after one that ends at `position`; None if there is anything else."""
-    if position < len(inside) and words[inside[position]] in ("ON", "USING"):
-        while position < len(inside) and words[inside[position]] not in (",", "CROSS", "INNER", "JOIN"):
+    if position < len(words) and words[position] in ("ON", "USING"):
+        while position < len(words) and words[position] not in (",", "CROSS", "INNER", "JOIN"):
             position += 1
-    if position == len(inside) or words[inside[position]] == ",":
+    if position == len(words) or words[position] == ",":
         return position + 1
-    if words[inside[position]] in ("CROSS", "INNER"):
+    if words[position] in ("CROSS", "INNER"):
         position += 1
-    is_join = position < len(inside) and words[inside[position]] == "JOIN"
+    is_join = position < len(words) and words[position] == "JOIN"
     return position + 1 if is_join else None
 
 
