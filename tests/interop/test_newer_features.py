@@ -11,8 +11,10 @@ import lance
 import pyarrow as pa
 import pytest
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import Manifest, parse_manifest_file, serialize_manifest_file
 from lance_engine.format.pb import table_pb2
+from pyroaring import BitMap
 
 import lance_sql
 
@@ -123,6 +125,90 @@ def test_rows_moved_by_a_fragment_reuse_index(tmp_path: Path) -> None:
     }
     same_answers(uri)
     assert lance_sql.open(uri).verify().num_rows == 0
+
+
+def commits_after_a_deferred_compaction(tmp_path: Path) -> str:
+    """Indices that claim fragment 4, but hold the addresses that its rows had in fragments 0 to 3."""
+    uri = written(tmp_path)
+    theirs: Any = lance.dataset(uri)
+    theirs.create_scalar_index("id", "BTREE")
+    theirs.create_scalar_index("g", "BITMAP")
+    theirs.delete("id = 3 OR id = 11")
+    theirs.optimize.compact_files(target_rows_per_fragment=ROWS, defer_index_remap=True)
+    lance.write_dataset(pa.table({"id": [100], "g": [2]}), uri, mode="append")
+    section = table_pb2.IndexSection.FromString(lance_sql.open(uri).snapshot.index_section or b"")
+    claimed = {
+        index.name: list(BitMap.deserialize(index.fragment_bitmap))
+        for index in section.indices
+        if index.name in ("id_idx", "g_idx")
+    }
+    assert claimed == {"id_idx": [4], "g_idx": [4]}
+    return uri
+
+
+def test_rows_that_indices_do_not_follow_yet(tmp_path: Path) -> None:
+    uri = commits_after_a_deferred_compaction(tmp_path)
+    same_answers(uri)
+    ours = lance_sql.open(uri)
+    listed = {row["name"]: row["uncovered_fragments"] for row in ours.inspect.indices().to_pylist()}
+    assert (listed["id_idx"], listed["g_idx"]) == (2, 2)
+    ours.update({"g": "0"}, "id = 5")
+    same_answers(uri)
+    changed = lance_sql.open(uri).compact(target_rows=1000)
+    assert len(changed.snapshot.fragments) == 1
+    same_answers(uri)
+
+
+def test_indices_that_follow_rows_again(tmp_path: Path) -> None:
+    uri = commits_after_a_deferred_compaction(tmp_path)
+    ours = lance_sql.open(uri).optimize_indices()
+    same_answers(uri)
+    scan = ours.scan(filter="id = 7")
+    assert scan.to_table().num_rows == 1
+    assert scan.metrics is not None
+    assert [use.name for use in scan.metrics.indices] == ["id_idx"]
+    # The old segment is replaced: two would claim the same rows.
+    names = [segment.name for segment in parse_index_section(ours.snapshot.index_section or b"")]
+    assert sorted(names) == ["__lance_frag_reuse", "g_idx", "id_idx"]
+    assert lance.dataset(uri).to_table(filter="id = 7").num_rows == 1
+
+
+def test_segments_of_indices_by_their_age(tmp_path: Path) -> None:
+    """What was built before rows moved covers none of their new fragments, what was built later does."""
+    snapshot = lance_sql.open(commits_after_a_deferred_compaction(tmp_path)).snapshot
+    data = snapshot.index_section or b""
+
+    def covered(change: Callable[[Any], None]) -> dict[str, tuple[list[int] | None, bool]]:
+        message = table_pb2.IndexSection.FromString(data)
+        for index in message.indices:
+            change(index)
+        return {
+            segment.name: (
+                None if segment.fragment_ids is None else list(segment.fragment_ids),
+                segment.is_behind,
+            )
+            for segment in parse_index_section(message.SerializeToString())
+        }
+
+    def newer(index: Any) -> None:
+        if index.name == "id_idx":
+            index.dataset_version = 99
+
+    def wider(index: Any) -> None:
+        if index.name == "id_idx":
+            index.fragment_bitmap = BitMap([4, 5]).serialize()
+        elif index.name == "g_idx":
+            index.fragment_bitmap = BitMap([5]).serialize()
+
+    def unknown(index: Any) -> None:
+        if index.name in ("id_idx", "__lance_frag_reuse"):
+            index.ClearField("fragment_bitmap")
+
+    reuse = {"__lance_frag_reuse": ([4], False)}
+    assert covered(newer) == {"id_idx": ([4], False), "g_idx": ([], True), **reuse}
+    assert covered(wider) == {"id_idx": ([5], True), "g_idx": ([5], False), **reuse}
+    without = {"id_idx": (None, False), "g_idx": ([], True), "__lance_frag_reuse": (None, False)}
+    assert covered(unknown) == without
 
 
 @pytest.mark.parametrize("change", ["kind", "version", "fields", "MemWAL", "no details"])

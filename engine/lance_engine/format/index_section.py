@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -13,6 +13,8 @@ from pyroaring import BitMap
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.pb import table_pb2
 
+# Kind of the entry that says which fragments got their rows from others while indices kept the old addresses.
+_REUSE: Final = "FragmentReuse"
 # Packages of the details messages outside of `lance.table`.
 _PACKAGES: Final = {"BloomFilter": "lance.index.pb", "Vector": "lance.index.pb"}
 
@@ -23,7 +25,8 @@ class IndexSegment:
 
     `kind` is the name of the message in `details`, without package and without ``IndexDetails`` (empty if
     absent). `fragment_ids` is None if the segment does not record its coverage: then it must not be used.
-    `files` contains (name, size in bytes), `created_at` milliseconds since 1970.
+    `files` contains (name, size in bytes), `created_at` milliseconds since 1970. With `is_behind`, it may
+    hold addresses that rows had before they were moved; it does not cover their fragments here.
     """
 
     uuid: uuid.UUID
@@ -37,11 +40,29 @@ class IndexSegment:
     created_at: int | None
     base_id: int | None
     files: tuple[tuple[str, int], ...]
+    is_behind: bool = False
 
 
 def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
-    """The segments of a serialised IndexSection; CorruptFileError if it is invalid."""
-    return tuple(_segment(index) for index in _parse(data).indices)
+    """The segments of a serialised IndexSection; CorruptFileError if it is invalid.
+
+    After a compaction with deferred updates of indices, a fragment reuse index has the new addresses of the
+    rows, and other writers let older segments cover the new fragments. We do not translate their addresses:
+    such segments cover none of these fragments.
+    """
+    segments = [_segment(index) for index in _parse(data).indices]
+    for reuse in [segment for segment in segments if segment.kind == _REUSE]:
+        segments = [_without_moved(segment, reuse) for segment in segments]
+    return tuple(segments)
+
+
+def _without_moved(segment: IndexSegment, reuse: IndexSegment) -> IndexSegment:
+    covered = segment.fragment_ids
+    if segment.kind == _REUSE or covered is None or segment.dataset_version > reuse.dataset_version:
+        return segment  # the last was built from the new fragments
+    # Without a list of the new fragments, each may be one.
+    left = BitMap() if reuse.fragment_ids is None else covered - reuse.fragment_ids
+    return segment if left == covered else replace(segment, fragment_ids=left, is_behind=True)
 
 
 def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:

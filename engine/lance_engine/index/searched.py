@@ -64,7 +64,7 @@ class Covering(Generic[Segment]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchedIndex(Generic[Segment]):
-    """An index on one column."""
+    """An index on one column: its segments by age, or the newest one if none covers a fragment."""
 
     name: str
     field_id: int
@@ -121,10 +121,13 @@ class SearchedKind(Generic[Segment]):
             free = present
             covering = []
             # Where segments overlap, the newest counts.
-            for segment in sorted(segments, key=lambda segment: segment.dataset_version, reverse=True):
+            ordered = sorted(segments, key=lambda segment: segment.dataset_version, reverse=True)
+            for segment in ordered:
                 fragments = BitMap(segment.fragment_ids) & free
                 free = free - fragments
                 if fragments:
                     covering.append(self.covering(snapshot, segment, fragments))
+            # Its metric or its analysis counts for the column even if all rows were changed since.
+            covering = covering or [self.covering(snapshot, ordered[0])]
             found.append(SearchedIndex(name, field, tuple(covering)))
         return found

@@ -165,10 +165,12 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
         return snapshot
     rows = sum(snapshot.live_rows(fragment) for fragment in missing)
     is_small = rows < _DELTA_SHARE * snapshot.num_rows
+    all_ = _all_of(snapshot, index)
     apart = (
         missing
         and index.segments
         and is_small
+        and not any(segment.is_behind for segment in all_)  # it would claim the same fragments
         and isinstance(index.kind, RowFinderKind)
         and _takes_deltas(snapshot, index.kind, index)
     )
@@ -177,7 +179,6 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
     options = dict(kind.options)
     if index.segments:
         options |= kind.built_with(index.segments[0].open(kind))
-    all_ = _all_of(snapshot, index)
     target = Target(name, index.kind, all_[0].fields[0], index.parts, index.column_type, options)
     removed = () if apart else all_
     return _build_and_commit(snapshot, target, missing, carried, removed, reporter)

@@ -62,15 +62,18 @@ class SearchedIndices(Generic[Segment]):
         a different form are built again from the column.
         """
         index = self.kind.named(snapshot, name)
-        if index is None or not index.segments:
+        if index is None:
             return snapshot
+        segments = self._segments(snapshot, name)
         missing = [fragment for fragment in snapshot.fragments if fragment.id not in index.covered]
         if not missing and len(index.segments) <= _MOST_SEGMENTS:
             return snapshot
         writer = self._writer_for(snapshot, index.segments[0], reporter)
         if writer is None or not writer.takes_rows:
             return snapshot  # not changed
-        if len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
+        # Otherwise the old segments would cover nothing, or claim the same fragments as the new one.
+        is_current = bool(index.covered) and not any(segment.is_behind for segment in segments)
+        if is_current and len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
             segment, paths = writer.build(missing)
             return commit_change(snapshot, CreateIndex((segment,), ()), paths)
         return self._merge(snapshot, index, writer, missing)
@@ -95,12 +98,13 @@ class SearchedIndices(Generic[Segment]):
             again += [snapshot.fragment(number) for number in covering.fragments - here]
         again.sort(key=lambda fragment: fragment.id)
         segment, paths = writer.build(again, carried, fragments)
-        removed = tuple(
-            segment
-            for segment in all_segments(snapshot)
-            if segment.name == index.name and self.kind.reads(segment)
+        return commit_change(snapshot, CreateIndex((segment,), self._segments(snapshot, index.name)), paths)
+
+    def _segments(self, snapshot: Snapshot, name: str) -> tuple[IndexSegment, ...]:
+        """All of an index, including those that no longer cover any fragment."""
+        return tuple(
+            segment for segment in all_segments(snapshot) if segment.name == name and self.kind.reads(segment)
         )
-        return commit_change(snapshot, CreateIndex((segment,), removed), paths)
 
     def move(
         self,
