@@ -335,6 +335,9 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     return array;
   }
   if (test_) return export_matches(outputs.front());
+  // A field that is read without the structs around it is null where one of these is.
+  if (root_->kind == Node::Kind::kLeaf && outputs.front().layers.size() > 1)
+    outputs.front().layers.front().validity = all_valid(outputs.front().layers);
   if (map_) return export_mapped(outputs.front(), *map_);
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());

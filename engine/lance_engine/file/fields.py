@@ -61,16 +61,22 @@ class FieldBuilder:
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
     short: ShortColumn | None = None
 
-    def build(self, top: Field, coded: bool = False) -> kernels.Field:
+    def build(self, top: Field, coded: bool = False, *, alone: bool = False) -> kernels.Field:
         """The decoder of a top-level field; every column below it must be stored.
 
         `coded` requests strings as 32-bit codes into a dictionary per batch, whose values may repeat.
+        `alone` requests the only leaf below structs without these, null where one of them is.
         """
         reader, _ = self.find(next(top.leaves()))
+        node, name = top, top.name
+        above: tuple[str, ...] = ()
+        while alone and not node.is_leaf:
+            (node,) = node.children
+            name, above = f"{name}.{node.name}", ("item", *above)
         if isinstance(reader, FileReader) and reader.version == "2.0":
-            with reader.placed():
-                return self._build_2_0(top, top.name, at_top=True, coded=coded)
-        return kernels.structural_field(self._node(top, (), top.name), coded)
+            with reader.placed():  # here structs are never null
+                return self._build_2_0(node, name, at_top=True, coded=coded)
+        return kernels.structural_field(self._node(node, above, name), coded)
 
     # ---- 2.1 and 2.2: only leaves are stored, with the levels of all their parents --------------------
 

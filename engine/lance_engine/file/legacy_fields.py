@@ -34,9 +34,16 @@ class LegacyFieldBuilder:
     leaves: dict[LeafSource, list[kernels.LeafColumn]] = field(default_factory=dict)
     short: ShortColumn | None = None
 
-    def build(self, top: Field, coded: bool = False) -> kernels.Field:
-        """The decoder of a top-level field; `coded` asks for strings as codes into a dictionary."""
-        return self._build(top, top.name, at_top=True, coded=coded)
+    def build(self, top: Field, coded: bool = False, *, alone: bool = False) -> kernels.Field:
+        """The decoder of a top-level field; `coded` asks for strings as codes into a dictionary.
+
+        `alone` asks for the only leaf below structs, which are never null, without these.
+        """
+        node, name = top, top.name
+        while alone and not node.is_leaf:
+            (node,) = node.children
+            name = f"{name}.{node.name}"
+        return self._build(node, name, at_top=True, coded=coded)
 
     def _build(self, node: Field, name: str, *, at_top: bool, coded: bool = False) -> kernels.Field:
         kind = node.logical_type

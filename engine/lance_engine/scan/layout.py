@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.paths import arrow_field, field_path, narrowed, places_below
+from lance_engine.scan.paths import arrow_field, field_path, is_read_alone, narrowed, places_below
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
 
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 Names = tuple["str | Field | EntryColumn", ...]
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+
+class StoredColumn(NamedTuple):
+    """What is decoded: a top-level field, without what is not stored."""
+
+    field: Field
+    coded: bool = False
+    """Whether as codes."""
+    alone: bool = False
+    """Whether only the leaf below it, without the structs around that."""
+    entries: EntryColumn | None = None
+    """What stands for its strings, if that is decoded."""
 
 
 class OutputColumn(NamedTuple):
@@ -48,8 +60,7 @@ class ProjectedColumns(NamedTuple):
     decoded: pa.Schema
     """As the decoders give those that are stored."""
     outputs: tuple[OutputColumn, ...]
-    stored: tuple[tuple[Field, bool | EntryColumn], ...]
-    """What is decoded: fields, without what is not stored, and whether as codes, or what stands for these."""
+    stored: tuple[StoredColumn, ...]
     required: list[int]
     """Which of the decoded columns must not hold nulls."""
     columns: dict[int, list[int]]
@@ -157,17 +168,18 @@ class FragmentLayout:
     def _project(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         outputs: list[OutputColumn] = []
         decoded: list[pa.Field] = []
-        parts: list[tuple[Field, bool | EntryColumn]] = []
+        parts: list[StoredColumn] = []
         for name in names:
             if isinstance(name, str) and name in SYSTEM_FIELDS:
                 outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, ()))
                 continue
             if isinstance(name, EntryColumn):
-                source = self._schema.field(name.source)
+                path = field_path(self._schema, name.source)
+                source = narrowed(path)
                 kept = (source,) if self.stored(source) is not None else ()
                 arrow = name.to_arrow()
                 outputs.append(OutputColumn(arrow, source, kept, len(decoded), ()))
-                parts += [(field, name) for field in kept]
+                parts += [StoredColumn(field, alone=len(path) > 1, entries=name) for field in kept]
                 decoded += [arrow for _ in kept]
                 continue
             path = field_path(self._schema, name) if isinstance(name, str) else (name,)
@@ -181,10 +193,13 @@ class FragmentLayout:
                 (full,) = self._schema.path(name.name, [name.name])
                 part = self._stored_part(name, full)
             stored = self._by_file(part) if part is not None else ()
-            outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), places_below(path)))
+            alone = is_read_alone(path)
+            places = () if alone else places_below(path)
+            outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), places))
             for held in stored:
-                parts.append((held, name in coded))
-                decoded.append(arrow if name in coded else held.to_arrow().with_type(stored_type(held)))
+                parts.append(StoredColumn(held, name in coded, alone))
+                as_declared = alone or name in coded
+                decoded.append(arrow if as_declared else held.to_arrow().with_type(stored_type(held)))
         schema, stored_schema = pa.schema([output.arrow for output in outputs]), pa.schema(decoded)
         return ProjectedColumns(
             schema,
@@ -192,7 +207,7 @@ class FragmentLayout:
             tuple(outputs),
             tuple(parts),
             [number for number, field in enumerate(decoded) if not field.nullable],
-            self.columns(field for field, _ in parts),
+            self.columns(part.field for part in parts),
             stored_schema.equals(schema),
         )
 

@@ -78,6 +78,20 @@ def is_struct_path(path: Sequence[Field]) -> bool:
     return all(field.logical_type == "struct" for field in path[:-1])
 
 
+def is_read_alone(path: Sequence[Field]) -> bool:
+    """Whether the last field of a path below a struct can be decoded without the structs around it."""
+    last = path[-1]
+    return (
+        len(path) > 1
+        and is_struct_path(path)
+        and last.is_leaf
+        and last.logical_type != "struct"
+        and not any(field.is_packed or field.is_blob for field in path)
+        and not last.is_json
+        and not pa.types.is_dictionary(last.arrow_type)
+    )
+
+
 def column_names(schema: Schema, columns: Any) -> tuple[Any, ...]:
     """The columns of an argument, all if it is None; InvalidArgumentError for a single name."""
     if columns is None:

@@ -16,9 +16,8 @@ from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, has_passing
-from lance_engine.scan.paths import field_path, narrowed
+from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, StoredColumn, has_passing
+from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import FragmentRows
@@ -43,7 +42,7 @@ class RowsReader(ABC):
     def __init__(self, snapshot: Snapshot, layout: FragmentLayout) -> None:
         self._snapshot = snapshot
         self._layout = layout
-        self._built: dict[tuple[Field, bool], BuiltField] = {}
+        self._built: dict[tuple[Field, bool, bool], BuiltField] = {}
         self._decoders: dict[tuple[Names, frozenset[str]], Decoders] = {}
         self._tests: OwnedValues[object, Decoders | None] = OwnedValues()
 
@@ -121,10 +120,7 @@ class RowsReader(ABC):
             with self.placed():
                 projected = self.projected(*key)
                 self._fetch_metadata(projected.columns)
-                fields = [
-                    self._mapped(field, how) if isinstance(how, EntryColumn) else self.built(field, how)
-                    for field, how in projected.stored
-                ]
+                fields = [self._decoder(column) for column in projected.stored]
                 found = Decoders(projected, fields)
                 if not has_passing(names):
                     found = self._decoders.setdefault(key, found)
@@ -135,25 +131,28 @@ class RowsReader(ABC):
     def field(self, name: str) -> Field:
         return self._snapshot.schema.field(name)
 
-    def built(self, field: Field, coded: bool = False) -> BuiltField:
+    def built(self, field: Field, coded: bool = False, *, alone: bool = False) -> BuiltField:
         """The decoder of a top-level field, as codes if requested; shared by projections.
 
-        Children without stored columns are missing in the field.
+        Children without stored columns are missing in the field. `alone`: of its only leaf, without structs.
         """
-        found = self._built.get((field, coded))
+        key = field, coded, alone
+        found = self._built.get(key)
         if found is None:
             builder = self._builder(field)
-            decoder = builder.build(field, coded)
-            found = self._built.setdefault((field, coded), BuiltField(decoder, builder.leaves, builder.short))
+            decoder = builder.build(field, coded, alone=alone)
+            found = self._built.setdefault(key, BuiltField(decoder, builder.leaves, builder.short))
             METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
         return found
 
-    def _mapped(self, field: Field, column: EntryColumn) -> BuiltField:
-        """The decoder of what stands for the strings of a field."""
-        built = self.built(field)
-        decoder = built.decoder.mapped(column.entries.native)
+    def _decoder(self, column: StoredColumn) -> BuiltField:
+        """The decoder of a column, or of what stands for its strings."""
+        built = self.built(column.field, column.coded, alone=column.alone)
+        if column.entries is None:
+            return built
+        decoder = built.decoder.mapped(column.entries.entries.native)
         if decoder is None:
-            raise UnsupportedFeatureError("The column has no strings to map", column=column.source)
+            raise UnsupportedFeatureError("The column has no strings to map", column=column.entries.source)
         return built._replace(decoder=decoder)
 
     def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
@@ -187,11 +186,14 @@ class RowsReader(ABC):
         if name in SYSTEM_FIELDS:
             return False
         path = field_path(self._snapshot.schema, name)
-        field = path[-1]
-        if len(path) > 1 or field.logical_type not in ("string", "large_string") or not self.is_stored(field):
+        alone = is_read_alone(path)
+        if not (alone or len(path) == 1) or path[-1].logical_type not in ("string", "large_string"):
+            return False
+        field = narrowed(path)
+        if not self.is_stored(field):
             return False
         with self.placed():
-            built = self.built(field)
+            built = self.built(field, alone=alone)
         leaves = [leaf for leaves in built.leaves.values() for leaf in leaves]
         return bool(leaves) and all(
             leaf.gives_codes and (max_entries is None or leaf.dictionary_entries <= max_entries)

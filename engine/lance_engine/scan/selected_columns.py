@@ -13,7 +13,7 @@ from lance_engine.expr.value_types import is_text
 from lance_engine.owned import OwnedValues
 from lance_engine.recent import Recent
 from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.paths import arrow_field, field_path
+from lance_engine.scan.paths import arrow_field, field_path, is_read_alone
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.schema_tree import Field
 
@@ -57,9 +57,8 @@ def projected_schema(
     for index, field in enumerate(fields):
         if field.name in coded:
             path = field_path(snapshot.schema, field.name)
-            if len(path) > 1 or not is_text(field.type) or path[-1].is_json:
-                raise UnsupportedTypeError(
-                    "Only strings at the top level can be read as dictionaries", column=field.name
-                )
+            is_plain = len(path) == 1 or is_read_alone(path)
+            if not is_plain or not is_text(field.type) or path[-1].is_json:
+                raise UnsupportedTypeError("Only strings can be read as dictionaries", column=field.name)
             fields[index] = field.with_type(pa.dictionary(pa.int32(), field.type))
     return pa.schema(fields)

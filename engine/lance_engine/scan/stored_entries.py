@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lance_engine import kernels
-from lance_engine.errors import LanceError
+from lance_engine.errors import ColumnNotFoundError, LanceError
 from lance_engine.owned import OwnedValues
 from lance_engine.records import record
 from lance_engine.scan.fragment import FragmentReader
+from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
@@ -56,9 +57,10 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
     """
     if not snapshot.is_local or len(snapshot.fragments) > MOST_FRAGMENTS:
         return None
-    field = _string_field(snapshot, column)
-    if field is None:
+    path = _string_path(snapshot, column)
+    if path is None:
         return None
+    field, alone = narrowed(path), len(path) > 1
     leaves: list[kernels.LeafColumn] = []
     probe = kernels.StringNumbers(0, 0)
     try:
@@ -67,7 +69,7 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
             if not reader.is_stored(field):
                 continue
             with reader.placed():
-                built = reader.built(field)
+                built = reader.built(field, alone=alone)
                 if built.decoder.mapped(probe) is None:
                     return None
                 leaves += [leaf for found in built.leaves.values() for leaf in found]
@@ -83,8 +85,12 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
     return StoredEntries(entries, size, largest, pages, tuple(leaves))
 
 
-def _string_field(snapshot: Snapshot, column: str) -> Field | None:
-    found = [field for field in snapshot.schema.fields if field.name == column]
-    if len(found) != 1 or found[0].logical_type not in ("string", "large_string") or found[0].is_json:
+def _string_path(snapshot: Snapshot, column: str) -> tuple[Field, ...] | None:
+    """The fields that lead to a column of strings, at the top level or in structs."""
+    try:
+        path = field_path(snapshot.schema, column)
+    except ColumnNotFoundError:
         return None
-    return found[0]
+    is_one = len([field for field in snapshot.schema.fields if field.name == path[0].name]) == 1
+    is_text = path[-1].logical_type in ("string", "large_string") and not path[-1].is_json
+    return path if is_one and is_text and (len(path) == 1 or is_read_alone(path)) else None

@@ -15,6 +15,7 @@ from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.owned import OwnedValues
+from lance_engine.scan.paths import field_path
 from lance_engine.scan.stored_entries import StoredEntries, stored_entries
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class StringNumbers:
     def of(snapshot: Snapshot, column: str) -> StringNumbers | None:
         """The list for a column, kept with its snapshot; None if numbers would not pay or cannot be had.
 
-        They can for strings at the top level of local files, of at most 256 fragments, if dictionaries have
+        They can for strings outside of lists in local files, of at most 256 fragments, if dictionaries have
         few entries, at most a quarter of the rows and at most `MOST_BYTES`, and if pages without a dictionary
         are small or of equal strings.
         """
@@ -123,7 +124,7 @@ def _list_of(snapshot: Snapshot, column: str) -> StringNumbers | None:
     stored = stored_entries(snapshot, column)
     if stored is None or stored.entries > MOST_STRINGS:
         return None
-    large = snapshot.schema.field(column).logical_type == "large_string"
+    large = field_path(snapshot.schema, column)[-1].logical_type == "large_string"
     native = kernels.StringNumbers(stored.entries, MOST_BYTES)
     try:
         for leaf in stored.leaves:
