@@ -382,12 +382,15 @@ class DatasetVersion:
 
         return known(self.snapshot, self._reader, column)
 
-    def dictionary_columns(self, max_entries: int | None = None) -> list[str]:
+    def dictionary_columns(
+        self, max_entries: int | None = None, *, columns: Sequence[str] | None = None
+    ) -> list[str]:
         """String columns that are stored as dictionaries, according to the first fragment.
 
-        With `max_entries`, only those where no page has more entries than this in its dictionary.
+        With `max_entries`, only those where no page has more entries than this in its dictionary. They are
+        among `columns`, which may be paths to fields of structs; by default among all at the top level.
         """
-        return self._reader.dictionary_columns(max_entries)
+        return self._reader.dictionary_columns(max_entries, columns)
 
     def splits(self, count: int) -> list[ScanSplit]:
         """Split the dataset into up to about `count` ranges of rows of similar size."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Parts(NamedTuple):
     """What replaces columns of the table that statements call `of`.
 
-    `columns` lack some of their fields or members.
+    `columns` lack some of their fields or members. `fields` are paths to fields of structs, which become
+    columns of these names.
 
     `coded` and `mapped` add columns after all others. Each of `coded` is its name and that of a column of
     strings, whose numbers in the `StringNumbers` of the snapshot it has. Each of `mapped` is its name, that
@@ -29,6 +30,7 @@ class Parts(NamedTuple):
 
     of: str
     columns: tuple[Field, ...] = ()
+    fields: tuple[str, ...] = ()
     coded: tuple[tuple[str, str], ...] = ()
     mapped: tuple[tuple[str, str, Callable[[pa.Array], pa.Array], pa.DataType | StringNumbers], ...] = ()
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.owned import OwnedValues
 from lance_engine.recent import Recent
+from lance_engine.scan.paths import arrow_field, split_path
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 from lance_sql.engines.parts import Parts, added_columns
@@ -78,6 +79,10 @@ class EngineTable:
             [self.parts[field.name].to_arrow() if field.name in self.parts else field for field in own],
             metadata=own.metadata,
         )
+        #: the names that lead to fields of structs that are columns, by the name of the column
+        self.lone_fields = {} if parts is None else {path: split_path(path) for path in parts.fields}
+        for path in self.lone_fields:
+            own = own.append(arrow_field(dataset.snapshot.schema, path))
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
@@ -90,7 +95,11 @@ class EngineTable:
         #: the schema that filters refer to
         self.filter_schema = pa.schema([*fields, *added], metadata=own.metadata)
         #: string columns that are returned as dictionaries
-        self.coded = _small_dictionaries(dataset, batch_rows) if dictionaries else frozenset()
+        self.coded = (
+            _small_dictionaries(dataset, batch_rows, [*dataset.storage_schema.names, *self.lone_fields])
+            if dictionaries
+            else frozenset()
+        )
         fields = [
             field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in self.coded else field
             for field in fields
@@ -146,10 +155,10 @@ class EngineTable:
     ) -> TableScan:
         """A scan of the declared columns, registered in `run` if given; of all rows or those of `splits`."""
         names = self.schema.names if columns is None else columns
-        if self._total_order and filter is not None:
-            filter = self._filters.of_expression(filter)
+        if filter is not None and (self._total_order or self.lone_fields):
+            filter = self.filters.of_filter(filter)
         for plan in () if run is None else self._wanted(run):
-            filter = self._filters.both(filter, plan)
+            filter = self.filters.both(filter, plan)
         key = _ScanKey(tuple(names), None if splits is None else tuple(splits))
         if run is not None and filter is None and self.name in run.limits:
             scan = self._new_scan(key, filter, batch_size, limit=run.limits[self.name])
@@ -170,10 +179,13 @@ class EngineTable:
         return self.name in run.counted and not gives_keys
 
     @cached_property
-    def _filters(self) -> TableFilters:
+    def filters(self) -> TableFilters:
+        """The conditions of its scans."""
         from lance_sql.engines.table_filters import TableFilters  # with the first filter
 
-        return TableFilters(self.dataset.snapshot, self.filter_schema)
+        return TableFilters(
+            self.dataset.snapshot, self.filter_schema, self.lone_fields, total_order=self._total_order
+        )
 
     def _forget_others(self, run: StatementRun) -> None:
         """Each run calls the functions of strings itself."""
@@ -216,15 +228,18 @@ class EngineTable:
         """The conditions for rows that a run needs."""
         found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
         only = run.only.get(self.name, ())
-        return found + [self._filters.of_condition(condition) for condition in only]
+        return found + [self.filters.of_condition(condition) for condition in only]
 
 
 def _fits_64_bits(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal128(kind) and kind.precision <= 18)
 
 
-def _small_dictionaries(dataset: DatasetVersion, batch_rows: int | None) -> frozenset[str]:
+def _small_dictionaries(
+    dataset: DatasetVersion, batch_rows: int | None, columns: Sequence[str]
+) -> frozenset[str]:
+    most = batch_rows and batch_rows // _ROWS_PER_ENTRY
     try:
-        return frozenset(dataset.dictionary_columns(batch_rows and batch_rows // _ROWS_PER_ENTRY))
+        return frozenset(dataset.dictionary_columns(most, columns=columns))
     except LanceError:  # a damaged file: the scan itself will report it
         return frozenset()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +21,7 @@ from lance_engine.scan.paths import with_fields
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.parts import Parts
+from lance_sql.session.lone_fields import LoneFields, lone_fields
 from lance_sql.session.numbered_keys import Functions, KnownKeys, NumberedQuery, NumberedStatement
 from lance_sql.session.renamed_query import RenamedQuery
 from lance_sql.text.json_members import member_path
@@ -102,26 +103,48 @@ class PartTables:
         if used is None:
             return None
         scans = planned().scans
-        parts = {
-            name: found
-            for name, places in used.places.items()
-            # Views and other names may hide which tables are scanned.
-            if scans.get(name) == len(places) and (found := _parts(datasets[name], used))
-        }
+        # Views and other names may hide which tables are scanned.
+        certain = {name for name, places in used.places.items() if scans.get(name) == len(places)}
+        lone = {name: found for name in certain if (found := lone_fields(read, name, datasets[name], used))}
+        for fields in [lone, {}] if lone else [{}]:
+            query = self._over_parts(read, datasets, used, certain, fields, statement, planned(), parameters)
+            if query is not None:
+                return query
+        return None
+
+    def _over_parts(
+        self,
+        read: Statement,
+        datasets: Mapping[str, DatasetVersion],
+        used: UsedFields,
+        tables: Iterable[str],
+        lone: Mapping[str, LoneFields],
+        statement: Statement,
+        plain: PlannedQuery,
+        parameters: Parameters,
+    ) -> QueryOfParts | None:
+        """The query over `tables` without unused parts, with `lone` fields of some as columns."""
+        parts = {}
+        for name in tables:
+            fields = lone.get(name)
+            narrower = _parts(datasets[name], used, fields)
+            if narrower or fields is not None:
+                parts[name] = Parts(name, narrower, () if fields is None else fields.paths)
         if not parts:
             return None
-        names = {
-            name: self._table(datasets[name], Parts(name, found), statement.system_columns)
-            for name, found in parts.items()
-        }
-        calls = _calls(read.tokens, [field for found in parts.values() for field in found])
+        calls = _calls(read.tokens, [field for found in parts.values() for field in found.columns])
         if calls is None:
             return None
-        text = _text(read.original, used, names, calls)
+        edits = [*calls, *(edit for found in lone.values() for edit in found.edits)]
+        names = {
+            name: self._table(datasets[name], found, statement.system_columns)
+            for name, found in parts.items()
+        }
+        text = _text(read.original, used, names, edits)
         query = self._planned(text, parameters)
-        if query is not None and calls and _types(query) == _types(planned()):
-            query = RenamedQuery(query, planned())
-        if query is None or query.columns() != planned().columns():
+        if query is not None and edits and _types(query) == _types(plain):
+            query = RenamedQuery(query, plain)
+        if query is None or query.columns() != plain.columns():
             return None
         return QueryOfParts(text, query, list(names.values()))
 
@@ -225,16 +248,16 @@ def _has_parts(dataset: DatasetVersion) -> bool:
     return any(field.logical_type in _WITH_PARTS for field in dataset.snapshot.schema.fields)
 
 
-def _parts(dataset: DatasetVersion, used: UsedFields) -> tuple[Field, ...]:
-    """Columns without their unused parts, if that saves anything."""
-    return tuple(_saving(dataset, used))
+def _parts(dataset: DatasetVersion, used: UsedFields, lone: LoneFields | None) -> tuple[Field, ...]:
+    """Columns without their unused parts, if that saves anything, but for those of `lone`."""
+    return tuple(_saving(dataset, used, frozenset() if lone is None else lone.columns))
 
 
-def _saving(dataset: DatasetVersion, used: UsedFields) -> Iterator[Field]:
+def _saving(dataset: DatasetVersion, used: UsedFields, unused: Collection[str]) -> Iterator[Field]:
     names = [field.name.lower() for field in dataset.snapshot.schema.fields]
     for field in dataset.snapshot.schema.fields:
         paths = used.paths.get(field.name.lower())
-        if paths is None or names.count(field.name.lower()) > 1:
+        if paths is None or names.count(field.name.lower()) > 1 or field.name.lower() in unused:
             continue
         if field.logical_type not in _WITH_PARTS:
             continue
@@ -272,8 +295,10 @@ def _width(field: Field) -> float:
     return estimated_row_bytes(pa.schema([field.to_arrow()]))
 
 
-def _text(text: str, used: UsedFields, names: Mapping[str, str], calls: Iterable[MapCall]) -> str:
-    """The text with some calls replaced, and tables by others, which get the original names as aliases."""
+def _text(
+    text: str, used: UsedFields, names: Mapping[str, str], edits: Iterable[tuple[int, int, str]]
+) -> str:
+    """The text with some edits, and tables replaced by others, which get the original names as aliases."""
     replaced = [
         (place.start, place.end, place.instead(names[table]))
         for table, places in used.places.items()
@@ -281,7 +306,7 @@ def _text(text: str, used: UsedFields, names: Mapping[str, str], calls: Iterable
         for place in places
     ]
     pieces, last = [], 0
-    for start, end, instead in sorted([*replaced, *calls]):
+    for start, end, instead in sorted([*replaced, *edits]):
         pieces += [text[last:start], instead]
         last = end
     return "".join([*pieces, text[last:]])

@@ -85,7 +85,7 @@ def used_fields(
         token = tokens[position]
         if token.value not in tables or token.kind not in ("word", "string", "quoted"):
             continue
-        alias = _alias(tokens, position)
+        alias = alias_position(tokens, position)
         names |= {position} if alias is None else {position, alias}
         last = position if alias is None else alias
         if last + 1 < len(tokens) and tokens[last + 1].text in ("(", "."):
@@ -99,7 +99,7 @@ def used_fields(
     return UsedFields(paths, places) if paths and places else None
 
 
-def _alias(tokens: list[Token], position: int) -> int | None:
+def alias_position(tokens: list[Token], position: int) -> int | None:
     """The position where a table at this position gets an alias."""
     following = position + 1
     if following < len(tokens) and tokens[following].upper == "AS":
@@ -130,11 +130,17 @@ def _paths(
 
 def field_path(tokens: list[Token], position: int) -> Path:
     """The path to the field that is used of a struct."""
-    return tuple(_path(tokens, position + 1))
+    return tuple(name for name, _ in _path(tokens, position + 1))
 
 
-def _path(tokens: list[Token], position: int) -> Iterator[str]:
-    """The names in ``.a.b`` and ``['a']['b']`` at a position."""
+def path_end(tokens: list[Token], position: int, path: Path) -> int:
+    """The position behind the column at `position` and the path that `field_path` found there."""
+    ends = [position + 1, *(end for _, end in _path(tokens, position + 1))]
+    return ends[len(path)]
+
+
+def _path(tokens: list[Token], position: int) -> Iterator[tuple[str, int]]:
+    """The names in ``.a.b`` and ``['a']['b']`` at a position, and the positions behind them."""
     while position + 1 < len(tokens):
         name = tokens[position + 1]
         if tokens[position].text == "." and name.kind in ("word", "quoted"):
@@ -145,7 +151,7 @@ def _path(tokens: list[Token], position: int) -> Iterator[str]:
             position += 3
         else:
             return
-        yield name.value
+        yield name.value, position
 
 
 def _is(tokens: list[Token], position: int, text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import lance
@@ -53,7 +52,8 @@ def _fields(chance: random.Random, rows: int, share: float) -> dict[str, pa.Arra
 def _without_structs_null(column: pa.StructArray) -> pa.StructArray:
     """As version 2.0 stores structs, which are never null there."""
     fields = [
-        _without_structs_null(child) if pa.types.is_struct(child.type) else child for child in column.flatten()
+        _without_structs_null(child) if pa.types.is_struct(child.type) else child
+        for child in column.flatten()
     ]
     return pa.StructArray.from_arrays(fields, names=[field.name for field in column.type])
 
@@ -117,7 +117,8 @@ def test_fields_are_null_where_structs_are(stored, data):
 @given(least=st.integers(0, ROWS), path=st.sampled_from(TEXTS))
 def test_conditions_and_other_fields(stored, least, path):
     dataset, values = stored
-    found = dataset.scan([path, "st.number"], f"id >= {least + 10} AND {path} IS NOT NULL", dictionaries=[path])
+    condition = f"id >= {least + 10} AND {path} IS NOT NULL"
+    found = dataset.scan([path, "st.number"], condition, dictionaries=[path])
     ids = [row for row in range(ROWS) if row % 13 != 5]
     expected = [
         (text, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ class FragmentReaders:
             found = self._readers.setdefault(fragment_id, reader)
         return found
 
-    def dictionary_columns(self, max_entries: int | None) -> list[str]:
-        """String columns that the first fragment stores as dictionaries, of at most that many entries."""
+    def dictionary_columns(self, max_entries: int | None, columns: Sequence[str] | None) -> list[str]:
+        """Those of some string columns, or of all at the top level, that the first fragment stores as
+        dictionaries, of at most that many entries.
+        """
         if not self._snapshot.fragments:
             return []
         reader = self(self._snapshot.fragments[0].id)
-        fields = self._snapshot.schema.fields
-        return [field.name for field in fields if reader.is_dictionary_coded(field.name, max_entries)]
+        names = [field.name for field in self._snapshot.schema.fields] if columns is None else columns
+        return [name for name in names if reader.is_dictionary_coded(name, max_entries)]

@@ -176,7 +176,7 @@ class FragmentLayout:
             if isinstance(name, EntryColumn):
                 path = field_path(self._schema, name.source)
                 source = narrowed(path)
-                kept = (source,) if self.stored(source) is not None else ()
+                kept = (source,) if path[-1].id in self.places else ()
                 arrow = name.to_arrow()
                 outputs.append(OutputColumn(arrow, source, kept, len(decoded), ()))
                 parts += [StoredColumn(field, alone=len(path) > 1, entries=name) for field in kept]
@@ -187,13 +187,15 @@ class FragmentLayout:
             arrow = arrow_field(self._schema, name) if isinstance(name, str) else name.to_arrow()
             if name in coded:
                 arrow = arrow.with_type(pa.dictionary(pa.int32(), arrow.type))
-            if isinstance(name, str):
+            alone = is_read_alone(path)
+            if alone and path[-1].id not in self.places:
+                part = None  # the structs around it may be stored
+            elif isinstance(name, str):
                 part = self.stored(wanted)
             else:
                 (full,) = self._schema.path(name.name, [name.name])
                 part = self._stored_part(name, full)
             stored = self._by_file(part) if part is not None else ()
-            alone = is_read_alone(path)
             places = () if alone else places_below(path)
             outputs.append(OutputColumn(arrow, wanted, stored, len(decoded), places))
             for held in stored:

@@ -189,11 +189,10 @@ class RowsReader(ABC):
         alone = is_read_alone(path)
         if not (alone or len(path) == 1) or path[-1].logical_type not in ("string", "large_string"):
             return False
-        field = narrowed(path)
-        if not self.is_stored(field):
+        if not self.is_stored(path[-1]):
             return False
         with self.placed():
-            built = self.built(field, alone=alone)
+            built = self.built(narrowed(path), alone=alone)
         leaves = [leaf for leaves in built.leaves.values() for leaf in leaves]
         return bool(leaves) and all(
             leaf.gives_codes and (max_entries is None or leaf.dictionary_entries <= max_entries)

@@ -66,7 +66,7 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
     try:
         for fragment in snapshot.fragments:
             reader = FragmentReader(snapshot, fragment)
-            if not reader.is_stored(field):
+            if not reader.is_stored(path[-1]):
                 continue
             with reader.placed():
                 built = reader.built(field, alone=alone)

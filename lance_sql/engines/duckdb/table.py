@@ -174,6 +174,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if widened:
             reason = f"{', '.join(widened)} is stored with a different type"
             return _Offered(None, Decision(str(tree), False, reason))
+        tree = self.table.filters.of_dataset(tree)
         condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))

@@ -133,7 +133,7 @@ def test_what_does_not_pay_has_no_numbers(tmp_path: Path, monkeypatch: pytest.Mo
     data = table(400).append_column("unique", unique).append_column("bytes", strings(9).cast(pa.binary()))
     data = data.append_column("pair", pa.StructArray.from_arrays([strings(9)], ["text"]))
     snapshot = write(data, tmp_path, max_rows_per_file=4_000).snapshot
-    for name in ("id", "unique", "bytes", "pair", "pair.text", "_rowid", "missing"):
+    for name in ("id", "unique", "bytes", "pair", "pair.none", "_rowid", "missing"):
         assert StringNumbers.of(snapshot, name) is None
         assert entries_of(snapshot, name) is None
     assert StringNumbers.of(snapshot, "text") is StringNumbers.of(snapshot, "text")
