@@ -194,15 +194,14 @@ def is_simple(expression: exp.Expression, schema: pa.Schema) -> bool:
     """Whether the dataset may evaluate it: it only needs the row, and means the same in filters."""
     from sqlglot import exp
 
-    if any(expression.find(kind) for kind in (exp.Query, exp.Placeholder, exp.Parameter)):
+    others = (exp.Query, exp.Placeholder, exp.Parameter, exp.IntDiv)  # DuckDB's // keeps fractions of floats
+    if any(expression.find(kind) for kind in others):
         return False
     names = {name.name.lower() for name in expression.find_all(exp.Identifier)}
     if not names.isdisjoint(SYSTEM_FIELDS) or _uses_zones(expression, names, schema):
         return False
     # Dividing by zero is an error in DuckDB.
-    divisors = (
-        division.expression.unnest() for division in expression.find_all(exp.Div, exp.IntDiv, exp.Mod)
-    )
+    divisors = (division.expression.unnest() for division in expression.find_all(exp.Div, exp.Mod))
     if not all(divisor.is_number and float(divisor.name) for divisor in divisors):
         return False
     # DuckDB formats numbers and times differently, and rounds where filters truncate.

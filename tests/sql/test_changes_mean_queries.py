@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
-from lance_engine.errors import LanceError
+from lance_engine.errors import InvalidFilterError, LanceError
 
 import lance_sql
 
@@ -169,3 +170,30 @@ def test_dates_that_python_cannot_hold_are_text(tmp_path: Path) -> None:
     dataset = lance_sql.open(tmp_path / "t.lance")
     assert dataset[0] == {"day": day, "n": 5}
     assert list(dataset) == [dataset[0]]
+
+
+@pytest.mark.parametrize("value", ["n = abs(n)", "price = ceil(price)", "price = floor(price)"])
+def test_values_that_do_not_fit_are_errors(tmp_path: Path, value: str) -> None:
+    prices = pa.array([decimal.Decimal("99.99"), decimal.Decimal("-99.99")], pa.decimal128(4, 2))
+    table = pa.table({"n": pa.array([-128, 5], pa.int8()), "price": prices})
+    dataset = lance_sql.write(table, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        with pytest.raises(LanceError, match=r"Overflow on abs|out of range"):
+            session.sql(f"UPDATE t SET {value}")
+        assert session.sql("SELECT * FROM t").arrow().equals(table)
+    column, expression = value.split(" = ")
+    with pytest.raises(InvalidFilterError, match=r"overflow|does not fit"):
+        dataset.update({column: expression})
+    assert dataset.count_rows("ceil(price) = 100 AND floor(price) = 99") == 1
+
+
+def test_membership_in_a_list_column_is_left_to_the_engine(tmp_path: Path) -> None:
+    dataset = lance_sql.write(pa.table({"n": [1, 2, 3], "l": [[1], [2, 3], [1, 3]]}), tmp_path / "t.lance")
+    with pytest.raises(InvalidFilterError, match="IN needs values in parentheses"):
+        dataset.count_rows("1 IN l")
+    with lance_sql.connect(tmp_path) as session:
+        assert session.sql("DELETE FROM t WHERE 1 IN l").fetchall() == [(2,)]
+        assert session.sql("SELECT n FROM t").fetchall() == [(2,)]
+        session.sql("CREATE TABLE f AS SELECT -2.5::DOUBLE AS x")
+        session.sql("UPDATE f SET x = x // 2")
+        assert session.sql("SELECT x FROM f").fetchall() == duckdb.sql("SELECT -2.5::DOUBLE // 2").fetchall()

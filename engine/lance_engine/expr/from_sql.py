@@ -163,6 +163,10 @@ class _Reader:
             raise InvalidFilterError(
                 "A filter cannot hold a subquery", remedy="Write the values: IN (1, 2, 3)"
             )
+        if parsed.args.get("field") is not None:
+            raise InvalidFilterError(
+                "IN needs values in parentheses", remedy="For the items of a list: array_has(items, 1)"
+            )
         if isinstance(parsed.this, sqlglot().exp.Tuple):
             raise InvalidFilterError(
                 "IN only supports a single column", remedy="Write (a = 1 AND b = 2) OR ..."

@@ -12,7 +12,7 @@ OwnFunction = Callable[..., Any]
 
 #: The pyarrow kernels of functions by SQL name.
 KERNELS: Final = {
-    "abs": "abs",
+    "abs": "abs_checked",
     "acos": "acos",
     "asin": "asin",
     "atan": "atan",

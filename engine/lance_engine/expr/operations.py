@@ -113,6 +113,7 @@ def compare(op: str, left: Node, right: Node) -> Node:
     return build.compare(op, left, right)
 
 
+_ROUNDING = ("ceil", "floor", "round")
 # Functions over lists whose results depend on the order and the texts of floating-point numbers.
 _OF_FLOATS = ("array_max", "array_min", "array_to_string")
 
@@ -134,6 +135,8 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
                 pass
             raise
     kernel = KERNELS.get(name, name)
+    if kernel in _ROUNDING and arguments and at.is_decimal(arguments[0].type):
+        arguments = [_with_one_more_digit(arguments[0]), *arguments[1:]]
     if len(arguments) == 1 and kernel in TRIMMED:
         arguments = [*arguments, Literal(pa.scalar(" "))]
     if len(arguments) == 2 and kernel in TRIMMED:
@@ -148,6 +151,12 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
         return _own_function(external.PREFIX + name, arguments)
     except LookupError:
         return function(kernel, arguments)
+
+
+def _with_one_more_digit(value: Node) -> Node:
+    """A decimal whose type also holds it rounded up: pyarrow's kernels return 0 for what does not fit."""
+    kind = value.type
+    return build.cast(value, decimal_type(min(kind.precision + 1, 76), kind.scale))
 
 
 def _own_function(name: str, arguments: Sequence[Node]) -> Node:

@@ -22,6 +22,7 @@ SQL_FUNCTIONS = {
     "utf8_ltrim_whitespace": "ltrim",
     "utf8_rtrim_whitespace": "rtrim",
     "abs": "abs",
+    "abs_checked": "abs",
     "floor": "floor",
     "ceil": "ceil",
     "coalesce": "coalesce",
