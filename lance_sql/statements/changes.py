@@ -175,10 +175,22 @@ def assignments(
             name = column_name(schema, column.name)
             if name in values:
                 raise SqlError(f"The column {name} is set twice")
+            _refuse_aggregates(value)
             if isinstance(value, exp.Column | exp.Var) and value.sql().upper() == "DEFAULT":
                 value = parse_one(default_of(schema.field(name)) or "NULL", dialect="duckdb")
             values[name] = value
     return values
+
+
+def _refuse_aggregates(value: exp.Expression) -> None:
+    from sqlglot import exp
+
+    for call in value.find_all(exp.AggFunc):
+        if call.find_ancestor(exp.Query, exp.Window) is None:
+            raise SqlError(
+                f"A new value cannot use an aggregate of the rows: {call.sql(dialect='duckdb')}",
+                remedy="Write a subquery: (SELECT max(price) FROM t)",
+            )
 
 
 # Expressions that filters compute as DuckDB does, by the parser's names.

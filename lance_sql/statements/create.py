@@ -17,7 +17,7 @@ from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find, is_engine_table, location
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
-from lance_sql.statements.writing import Mode, write_options, write_query, write_rows
+from lance_sql.statements.writing import Mode, remedy_if_exists, write_options, write_query, write_rows
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
         query = exp.select("*").from_(query.subquery("q")).limit(0)
     if query is not None and declared:
         query = exp.select("*").from_(_named(query, statement.this.expressions))
-    if query is not None:
-        return write_query(
-            session, query.sql(dialect="duckdb", normalize_functions="lower"), place, mode, params, options
-        )
-    columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
-    write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
+    with remedy_if_exists("Write CREATE OR REPLACE TABLE, CREATE TABLE IF NOT EXISTS or INSERT INTO"):
+        if query is not None:
+            text = query.sql(dialect="duckdb", normalize_functions="lower")
+            return write_query(session, text, place, mode, params, options)
+        columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
+        write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
     return done()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from lance_engine.errors import IndexNotFoundError, LanceError, UnsupportedFeatureError
+from lance_engine.errors import IndexExistsError, IndexNotFoundError, LanceError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.statements.clauses import refuse_unsupported_clauses
@@ -60,6 +60,9 @@ def create_index(session: Session, statement: exp.Create) -> pa.Table | None:
     options = _options(parameters.args.get("with_storage") or ())
     try:
         changed = dataset.create_index(columns[0], kind, name=name, replace=replaces, **options)
+    except IndexExistsError as error:
+        error.remedy = "Choose another name, or write CREATE OR REPLACE INDEX"
+        raise
     except LanceError:
         raise
     except TypeError as error:  # an option that this kind does not have

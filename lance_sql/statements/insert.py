@@ -20,7 +20,7 @@ from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import default_of
-from lance_sql.statements.writing import write_options, write_query
+from lance_sql.statements.writing import remedy_if_exists, write_options, write_query
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -138,14 +138,15 @@ def copy(session: Session, statement: exp.Copy, params: Parameters) -> pa.Table 
     query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
     if query.find(exp.Placeholder) is None:
         params = None
-    return write_query(
-        session,
-        query.sql(dialect="duckdb", normalize_functions="lower"),
-        path,
-        mode.name.lower() if mode is not None else "create",
-        params,
-        write_options(options),
-    )
+    with remedy_if_exists("Write MODE append or MODE overwrite"):
+        return write_query(
+            session,
+            query.sql(dialect="duckdb", normalize_functions="lower"),
+            path,
+            mode.name.lower() if mode is not None else "create",
+            params,
+            write_options(options),
+        )
 
 
 def _copy_from(

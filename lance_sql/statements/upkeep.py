@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.errors import DatasetNotFoundError, LanceError
+from lance_engine.errors import LanceError
 from lance_engine.spelling import nearest
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -29,13 +29,13 @@ _RETAINED = datetime.timedelta(days=7)
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
 
 
-def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
+def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``OPTIMIZE [TABLE] t``: merge small fragments, remove deleted rows, update indices."""
     name, rest = _table(tokens[1:])
     _finished(rest, "OPTIMIZE t")
     dataset = _find(session, name)
     if dataset is None:
-        return None
+        raise TableNotFoundError(name.value)
     refuse_in_transaction(session, "OPTIMIZE")
     before = len(dataset.snapshot.fragments)
     # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
@@ -130,6 +130,8 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
             key, value = argument.this.name.lower(), argument.expression
         else:
             key, value = names[place] if place < len(names) else "", argument
+        if key == "table" and isinstance(value, exp.Column):  # the name of a table looks like one
+            value = exp.Literal.string(".".join(part.name for part in value.parts))
         if key not in names or not isinstance(value, exp.Literal):
             raise SqlError(
                 f"{name}: unexpected argument {argument.sql(dialect='duckdb')}", remedy=_usage(name)
@@ -141,7 +143,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     is_path = session.catalog.attached.find(table) is None
     dataset = find_named(session.catalog, table, quoted=is_path)
     if dataset is None:
-        raise DatasetNotFoundError("Dataset not found", remedy=_usage(name))
+        raise TableNotFoundError(table)
     refuse_in_transaction(session, f"CALL {name}")
     try:
         changed = procedure[1](dataset, **given)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
+from lance_engine.errors import DatasetExistsError
 from lance_engine.write.dataset import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -85,6 +87,16 @@ def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.Record
         for batch in rows
     )
     return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+@contextmanager
+def remedy_if_exists(remedy: str) -> Iterator[None]:
+    """In the block, the error for a dataset that exists has this remedy."""
+    try:
+        yield
+    except DatasetExistsError as error:
+        error.remedy = remedy
+        raise
 
 
 def write_rows(session: Session, rows: Any, location: str, mode: Mode, options: Mapping[str, Any]) -> None:

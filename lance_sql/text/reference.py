@@ -112,7 +112,7 @@ def _computed(expression: str) -> datetime.datetime:
             found = connection.execute(text).fetchone()
         except duckdb.Error as error:
             raise InvalidFilterError(
-                f"{expression} is not a constant timestamp: {error}",
+                f"{expression} is not a constant timestamp: {str(error).partition(chr(10))[0]}",
                 remedy="Write AT (TIMESTAMP => '2026-01-31 18:00:00')",
             ) from None
     if found is None or found[0] is None:

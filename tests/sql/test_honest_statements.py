@@ -234,3 +234,36 @@ def test_datafusion_has_no_positional_joins(place: Path) -> None:
             with pytest.raises(LanceError, match="POSITIONAL JOIN"):
                 session.sql(query).fetchall()
         assert session.sql("SELECT 'a positional join' AS a").fetchall() == [("a positional join",)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("CREATE TABLE cp AS SELECT 1 AS a", "Write CREATE OR REPLACE TABLE"),
+        ("CREATE TABLE cp (a INT)", "Write CREATE OR REPLACE TABLE"),
+        ("COPY keep TO 'cp.lance'", "Write MODE append or MODE overwrite"),
+        ("CREATE INDEX i ON cp (id)", "CREATE OR REPLACE INDEX"),
+        ("OPTIMIZE nosuch", "Table 'nosuch' not found.*Available tables: cp, keep"),
+        ("CALL create_tag(nosuch, 'v1')", "Table 'nosuch' not found"),
+        ("CALL create_tag(cp, id + 1)", r"unexpected argument id \+ 1"),
+        ("UPDATE cp SET id = sum(id)", r"cannot use an aggregate of the rows: SUM\(id\)"),
+        ("SELECT * FROM cp AT (TIMESTAMP => 'abc')", r"'abc' is not a constant timestamp: [^\n]*Write AT"),
+    ],
+)
+def test_errors_of_statements_have_remedies_in_sql(
+    place: Path, statement: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    with lance_sql.connect(place) as session:
+        session.sql("CREATE INDEX i ON cp (id)")
+        with pytest.raises(LanceError, match=message) as raised:
+            session.sql(statement)
+        assert "mode=" not in str(raised.value)
+
+
+def test_procedures_take_the_names_of_tables(place: Path) -> None:
+    with lance_sql.connect(place) as session:
+        session.sql(
+            "CALL create_tag(cp, 'first', 1); CALL create_tag(table => lance.main.cp, name => 'second')"
+        )
+        assert session.sql("SELECT name FROM cp.tags ORDER BY name").fetchall() == [("first",), ("second",)]

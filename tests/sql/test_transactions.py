@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import lance
 import pyarrow as pa
@@ -198,3 +199,14 @@ def test_row_ids_stay_where_they_are_stable(tmp_path):
         again = session.sql("SELECT count(DISTINCT _rowid), count(*) FROM t").fetchone()
         assert again == (8, 8)
     assert lance_sql.open(tmp_path / "t.lance").verify(values=True).num_rows == 0
+
+
+@pytest.mark.parametrize("wrong", ["SELEC 1", "SELECT (1", "SELECT nosuch FROM t", "FROM nosuch"])
+def test_a_statement_that_does_not_run_leaves_the_transaction_as_it_is(tmp_path: Path, wrong: str) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("CREATE TABLE t AS SELECT 1 AS id")
+        session.sql("BEGIN; INSERT INTO t VALUES (2)")
+        with pytest.raises(LanceError):
+            session.sql(wrong)
+        session.sql("COMMIT")
+        assert session.sql("SELECT id FROM t ORDER BY id").fetchall() == [(1,), (2,)]

@@ -73,6 +73,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         )
         #: other data by name
         self._others: dict[str, Any] = {}
+        self._in_transaction = False
         #: names to unregister at the end of the transaction
         self._left: list[str] = []
         #: what its plans request from tables, and the row counts that they expect
@@ -168,6 +169,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             return self._expected(planned, text, params)
 
         with self._changes.during(text), self.running(self.begin()), self._planning.noted() as planned:
+            if self._in_transaction:  # a typing error would abort it
+                self.connection.extract_statements(text)
             relation = self.call(lambda: self.connection.sql(text, params=params))
         scans: Counter[str] = Counter()
         for scanned, noted in planned.items():
@@ -279,6 +282,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def transact(self, statement: Literal["BEGIN", "COMMIT", "ROLLBACK"]) -> None:
         with self._changes.during(statement), self.running(self.begin()):
             self.connection.execute(statement)
+        self._in_transaction = statement == "BEGIN"
         self._counted.clear()
         while self._left:
             self.connection.unregister(self._left.pop())
