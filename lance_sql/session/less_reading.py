@@ -45,14 +45,18 @@ class LessReading:
         if self._engine.capabilities.reads_a_column_to_count and bound.text == statement.original:
             counted = counted_tables(statement, bound.datasets, planned)
             query = CountedRowsQuery(query, counted) if counted else query
-        conditions = self.conditions(statement, bound, lambda: planned.scans)
+        conditions = self.conditions(statement, parameters, bound, lambda: planned.scans)
         return parts, NarrowedQuery(query, conditions, self._engine) if conditions else query
 
     def conditions(
-        self, statement: Statement, bound: Bound, scans: Callable[[], Mapping[str, int]]
+        self,
+        statement: Statement,
+        parameters: Parameters,
+        bound: Bound,
+        scans: Callable[[], Mapping[str, int]],
     ) -> Sequence[ScanCondition]:
         """Conditions of `statement` that scans test, although the engine does not offer them."""
-        return self._conditions.of(statement, bound.text, bound.datasets, scans)
+        return self._conditions.of(statement, bound.text, parameters, bound.datasets, scans)
 
     def join_keys(
         self, bound: Bound, scans: Callable[[], Mapping[str, int]]

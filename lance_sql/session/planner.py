@@ -81,7 +81,7 @@ class Planner:
                 bound, lambda: (planned() if parts is None else parts.query).scans
             )
             run.join_keys = None if begin is None else begin()
-            conditions = self._less_reading.conditions(statement, bound, lambda: planned().scans)
+            conditions = self._less_reading.conditions(statement, params, bound, lambda: planned().scans)
             require(conditions, run, engine)
             text = bound.text if parts is None else parts.text
             plan = engine.explain(text, params, run, analyze=analyze)

@@ -1,8 +1,8 @@
 """Conditions that the engine does not offer to scans, but that scans test in addition while they decode.
 
-Engines offer comparisons of columns with constants. LIKE and conditions on several columns are found in the
-text. The engine tests them again on the rows that are left, so that a condition only has to be right about
-the rows that it drops.
+Engines offer comparisons of columns with constants. Patterns and conditions on several columns are found in
+the text. The engine tests them again on the rows that are left, so that a condition only has to be right
+about the rows that it drops.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import Condition, decide, is_small
 from lance_sql.engines.sampling import percent, sampled_share
 from lance_sql.session.wrapped_query import WrappedQuery
+from lance_sql.text.parameters import Constants, constants, with_constants
 from lance_sql.text.statement import Statement
 from lance_sql.text.table_conditions import Filtered, table_conditions
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.expr.tree import Column
 
-    from lance_sql.engines.base import Engine, Query, ScanReport
+    from lance_sql.engines.base import Engine, Parameters, Query, ScanReport
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.tokens import Token
 
@@ -83,15 +84,17 @@ class ScanConditions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: by text: the datasets, and their conditions
+        #: by text and values of its parameters: the datasets, and their conditions
         self._known: Recent[
-            str, tuple[Mapping[str, weakref.ref[DatasetVersion]], Sequence[ScanCondition]]
+            tuple[str, tuple[str, ...]],
+            tuple[Mapping[str, weakref.ref[DatasetVersion]], Sequence[ScanCondition]],
         ] = Recent(_KEPT_TEXTS)
 
     def of(
         self,
         statement: Statement,
         text: str,
+        parameters: Parameters,
         datasets: Mapping[str, DatasetVersion],
         scans: Callable[[], Mapping[str, int]],
     ) -> Sequence[ScanCondition]:
@@ -100,19 +103,25 @@ class ScanConditions:
         `scans` returns how often the engine scans each of them; conditions only concern tables that are
         scanned once.
         """
-        filtered = table_conditions(statement if text == statement.original else Statement(text))
+        planned = statement if text == statement.original else Statement(text)
+        filtered = table_conditions(planned)
         if not filtered:
             return ()
-        found = self._kept(text, datasets, filtered)
+        found = self._kept(text, datasets, filtered, constants(planned.tokens, parameters))
         if not any(condition.decision.pushed for condition in found):
             return found
         known = scans()
         return [condition for condition in found if known.get(condition.table) == 1]
 
     def _kept(
-        self, text: str, datasets: Mapping[str, DatasetVersion], filtered: Sequence[Filtered]
+        self,
+        text: str,
+        datasets: Mapping[str, DatasetVersion],
+        filtered: Sequence[Filtered],
+        values: Constants,
     ) -> Sequence[ScanCondition]:
-        known = self._known.get(text)
+        key = text, tuple(token.text for _, written in values.values() for token in written)
+        known = self._known.get(key)
         if (
             known is None
             or known[0].keys() != datasets.keys()
@@ -120,13 +129,16 @@ class ScanConditions:
         ):
             references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
             escapes = self._engine.capabilities.backslash_escapes
-            known = references, [part for one in filtered for part in _conditions(one, datasets, escapes)]
-            self._known[text] = known
+            found = [part for one in filtered for part in _conditions(one, values, datasets, escapes)]
+            known = self._known[key] = references, found
         return known[1]
 
 
 def _conditions(
-    filtered: Filtered, datasets: Mapping[str, DatasetVersion], backslash_escapes: bool
+    filtered: Filtered,
+    values: Constants,
+    datasets: Mapping[str, DatasetVersion],
+    backslash_escapes: bool,
 ) -> list[ScanCondition]:
     tables = set(filtered.tables.values())
     if not datasets.keys() >= tables or all(is_small(datasets[name]) for name in tables):
@@ -140,7 +152,11 @@ def _conditions(
     for tokens in filtered.conditions:
         #: the table of each column, by the name that qualifies it
         owners: dict[Column, str] = {}
-        tree = predicate(tokens, partial(_column, schemas, owners), backslash_escapes=backslash_escapes)
+        tree = predicate(
+            with_constants(tokens, values),
+            partial(_column, schemas, owners),
+            backslash_escapes=backslash_escapes,
+        )
         for node in () if tree is None else conjuncts(tree):
             tested = {owners[part] for part in walk(node) if isinstance(part, Column)}
             is_offered = len(columns_of(node)) < 2 and not any(isinstance(part, Match) for part in walk(node))

@@ -1,6 +1,8 @@
-"""Reads conditions that scans test exactly as engines do, from their tokens.
+"""Reads conditions that scans test as engines do, from their tokens.
 
-Everything else is left to the engine: a condition that is not understood completely has no meaning here.
+Patterns that kernels cannot test become others, which more strings match: such a condition is true of at
+least the rows of which the engine's is true. Everything else is left to the engine: a condition that is not
+understood completely has no meaning here.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ import pyarrow.types as at
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
-from lance_engine.expr.patterns import matching
+from lance_engine.expr.patterns import implied, matching
 from lance_engine.expr.tree import Column, Literal, Node
 from lance_engine.expr.value_types import is_text
 
+from lance_sql.text.regexes import implied_pattern
 from lance_sql.text.tokens import Token
 
 #: Returns the column that a name refers to, None if unknown. The parts of the name are its tokens.
@@ -58,6 +61,8 @@ class _Reader:
         self._columns = columns
         self._backslash_escapes = backslash_escapes
         self._position = 0
+        #: whether what is read is negated, so that it has to be exact
+        self._is_negated = False
 
     @property
     def is_at_end(self) -> bool:
@@ -77,7 +82,10 @@ class _Reader:
 
     def _negation(self) -> Node:
         if self._takes("NOT"):
-            return build.negate(self._negation())
+            outer, self._is_negated = self._is_negated, True
+            found = build.negate(self._negation())
+            self._is_negated = outer
+            return found
         if self._takes("("):
             found = self.disjunction()
             self._require(")")
@@ -88,6 +96,8 @@ class _Reader:
         kind = _MATCHES.get(self._word())
         if kind is not None and self._word(1) == "(":
             return self._call(kind)
+        if self._word() == "REGEXP_MATCHES" and self._word(1) == "(":
+            return self._regex()
         column = self._column()
         if self._takes("IS"):
             negated = self._takes("NOT")
@@ -95,7 +105,9 @@ class _Reader:
             return build.is_null(column, negated=negated)
         negated = self._takes("NOT")
         if self._takes("LIKE"):
-            found = self._like(column)
+            found = self._like("like", column, negated)
+        elif self._takes("ILIKE"):
+            found = self._like("ilike", column, negated)
         elif self._takes("IN"):
             found = self._member(column)
         elif self._takes("BETWEEN"):
@@ -121,7 +133,17 @@ class _Reader:
         self._require(")")
         return matching(kind, _text(column), pattern)
 
-    def _like(self, column: Column) -> Node:
+    def _regex(self) -> Node:
+        self._position += 2
+        column = self._column()
+        self._require(",")
+        pattern = implied_pattern(self._string())
+        self._require(")")
+        if self._backslash_escapes or self._is_negated or pattern is None:
+            raise _NotUnderstoodError
+        return matching("like", _text(column), pattern, "\\")
+
+    def _like(self, kind: str, column: Column, negated: bool) -> Node:
         pattern, escape = self._string(), None
         if self._takes("ESCAPE"):
             escape = self._string()
@@ -129,7 +151,11 @@ class _Reader:
                 raise _NotUnderstoodError
         if self._backslash_escapes and (escape is not None or "\\" in pattern):
             raise _NotUnderstoodError
-        return matching("like", _text(column), pattern, escape)
+        if not (negated or self._is_negated):
+            return implied(kind, _text(column), pattern, escape)
+        if kind != "like":
+            raise _NotUnderstoodError
+        return matching(kind, _text(column), pattern, escape)
 
     def _member(self, column: Column) -> Node:
         self._require("(")

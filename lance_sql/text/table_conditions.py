@@ -16,7 +16,7 @@ from lance_sql.text.tokens import Token
 
 #: Words of which a condition has at least one if the engine may not offer it to scans.
 _WANTED: Final = frozenset(
-    {"CONTAINS", "ENDS_WITH", "LIKE", "OR", "PREFIX", "STARTS_WITH", "SUFFIX"}
+    {"CONTAINS", "ENDS_WITH", "ILIKE", "LIKE", "OR", "PREFIX", "REGEXP_MATCHES", "STARTS_WITH", "SUFFIX"}
 )  # fmt: skip
 #: Words that occur in statements in which rows without a match count, or rows before the condition.
 _OTHERS: Final = frozenset(

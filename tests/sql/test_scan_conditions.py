@@ -47,15 +47,15 @@ def connection(directory, engine):
         yield connection
 
 
-def conditions_on_parts(connection, text):
+def conditions_on_parts(connection, text, params=None):
     """The conditions that the scans of `parts` applied, by the run of `text`; the answer has to be right."""
-    result = connection.sql(text)
+    result = connection.sql(text, params)
     found = sorted(map(str, result.arrow().to_pylist()))
     filters = [scan["filter"] for scan in result.metrics["scans"] if scan["table"] == "parts"]
     with duckdb.connect() as plain:
         for name in ("parts", "sold"):
             plain.register(name, lance_sql.open(f"{connection.catalog.directory}/{name}.lance").to_table())
-        expected = plain.sql(text).to_arrow_table().to_pylist()
+        expected = plain.sql(text, params=params).to_arrow_table().to_pylist()
     assert found == sorted(map(str, expected))
     return list(dict.fromkeys(filters))
 
@@ -70,7 +70,15 @@ def conditions_on_parts(connection, text):
         ("SELECT s FROM (SELECT size + 1 AS s FROM parts WHERE name LIKE '%green%') AS q", GREEN),
         ("WITH q AS (SELECT size FROM parts WHERE name LIKE '%green%') SELECT max(size) AS m FROM q", GREEN),
         ("SELECT upper(name) AS name FROM parts WHERE name LIKE '%green%'", GREEN),
-        ("SELECT id FROM parts WHERE name LIKE '%gr_en%'", "name LIKE '%gr_en%'"),
+        ("SELECT id FROM parts WHERE name LIKE '%gr_en%'", "name LIKE '%gr%en%'"),
+        ("SELECT id FROM parts WHERE kind NOT LIKE 's_al_'", "NOT (kind LIKE 's_al_')"),
+        ("SELECT id FROM parts WHERE name ILIKE '%GREEN%'", "name ILIKE '%GREEN%'"),
+        ("SELECT id FROM parts WHERE name ilike '% Green 7_919%'", "name ILIKE '% Green 7%919%'"),
+        ("SELECT id FROM parts WHERE kind ILIKE 'MeDiUm' AND abs(size) > 1", "kind ILIKE 'MeD%Um'"),
+        (
+            "SELECT id FROM parts WHERE name ILIKE '%GREEN%' OR kind ILIKE 'MED%' AND size < 9",
+            "name ILIKE '%GREEN%' OR (kind ILIKE 'MED%' AND size < 9)",
+        ),
         ("SELECT id FROM parts WHERE kind NOT LIKE 's%'", "NOT (starts_with(kind, 's'))"),
         (
             "SELECT id FROM parts WHERE name LIKE '%green%' OR kind = 'MEDIUM' AND size < 9",
@@ -121,7 +129,9 @@ def test_the_scan_drops_rows_that_do_not_match(connection, text, condition):
         # Expressions that are not understood.
         "SELECT id FROM parts WHERE name || kind LIKE '%greens%'",
         "SELECT id FROM parts WHERE upper(name) LIKE '%GREEN%'",
-        "SELECT id FROM parts WHERE name ILIKE '%Green%'",
+        "SELECT id FROM parts WHERE name NOT ILIKE '%Green%'",
+        "SELECT id FROM parts WHERE NOT (name ILIKE '%part%' OR name ILIKE '%green%')",
+        "SELECT id FROM parts WHERE upper(name) ILIKE '%Green%'",
         "SELECT id FROM parts WHERE name LIKE '%gr' || 'een%'",
         "SELECT id FROM parts WHERE (name LIKE '%green%') IS NULL",
         "SELECT id FROM parts WHERE (name LIKE '%green%') = (size > 5)",
@@ -130,6 +140,61 @@ def test_the_scan_drops_rows_that_do_not_match(connection, text, condition):
 )
 def test_other_conditions_are_left_to_the_engine(connection, text):
     assert not any("green" in str(found) for found in conditions_on_parts(connection, text))
+
+
+@pytest.mark.parametrize(
+    ("regex", "condition"),
+    [
+        ("green", GREEN),
+        ("gre+n [0-9]+9", "name LIKE '%gre%n %9%'"),
+        ("^part \\d+ green", "name LIKE 'part % green%'"),
+        ("green 5?5.4.*3$", "name LIKE '%green %5%4%3%'"),
+    ],
+)
+def test_what_duckdb_finds_with_a_regular_expression(directory, regex, condition):
+    with lance_sql.connect(directory) as connection:
+        text = f"SELECT id FROM parts WHERE regexp_matches(name, '{regex}')"
+        assert conditions_on_parts(connection, text) == [condition]
+        text = f"SELECT id FROM parts WHERE NOT regexp_matches(name, '{regex}')"
+        assert conditions_on_parts(connection, text) == [None]
+        text = f"SELECT id FROM parts WHERE regexp_matches(name, '{regex.upper()}', 'i')"
+        assert conditions_on_parts(connection, text) == [None]
+
+
+@pytest.mark.parametrize(
+    ("condition", "params", "expected"),
+    [
+        ("name LIKE ?", ["%green%"], GREEN),
+        ("name ILIKE $2 AND id > $1", [-5, "%GREEN%"], "name ILIKE '%GREEN%'"),
+        ("name LIKE $what", {"what": "%gr'een%"}, "contains(name, 'gr''een')"),
+        ("id > ? AND (size = ? AND name LIKE ? OR size = ?)", [3, 5, "%green%", -7], "size = -7"),
+        ("name LIKE concat(?, '%')", ["%green"], None),
+        ("(size = ? OR name LIKE ?)", [1.5, "%green%"], None),
+    ],
+)
+def test_parameters_are_constants(directory, condition, params, expected):
+    with lance_sql.connect(directory) as connection:
+        (found,) = conditions_on_parts(connection, f"SELECT id FROM parts WHERE {condition}", params)
+        assert expected in found if expected else found is None
+
+
+def test_each_run_has_its_own_parameters(connection):
+    text = "SELECT id FROM parts WHERE name LIKE $1"
+    for words in ("%green%", "% 19999 %", "% 19998 %", "%green%"):
+        (found,) = conditions_on_parts(connection, text, [words])
+        assert words.strip("%") in found
+
+
+def test_letters_with_other_cases_elsewhere_are_found(tmp_path, engine):
+    """Lower case of İ is i, of the sign for kelvin k; regular expressions find ſ where s is looked for."""
+    names = ["Ask", "A\u017fK", "a\u017f\u212a", "AS\u212a", "I b", "\u0130 b", "\u0131 B", "Ä b"]
+    table = pa.table({"id": range(8000), "name": [names[i] if i < 8 else f"no {i}" for i in range(8000)]})
+    lance_sql.write(table, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine=engine) as connection:
+        for pattern in ("ask", "a%K", "i b", "_ B", "\u0131%", "ä %", "ÄS"):
+            text = f"SELECT id FROM t WHERE name ILIKE '{pattern}' ORDER BY id"
+            found = connection.sql(text).fetchall()
+            assert found == connection.sql(text.replace("ILIKE", "|| '' ILIKE")).fetchall()
 
 
 def test_views_macros_and_collations_are_left_to_duckdb(directory):
@@ -145,6 +210,12 @@ def test_views_macros_and_collations_are_left_to_duckdb(directory):
         before = connection.sql(text)
         connection.sql("CREATE MACRO other(a, b) AS true")
         assert filters_of(connection, text) == ["contains(kind, 'medium')"]
+        ilike = text.replace("LIKE", "ILIKE").replace("medium", "mex")
+        assert filters_of(connection, ilike) == ["kind ILIKE '%mex%'"]
+        connection.sql('CREATE MACRO "~~*"(a, b) AS true')
+        assert filters_of(connection, ilike) == [None]
+        assert connection.sql(ilike).fetchall() == [(ROWS,)]
+        connection.sql('DROP MACRO "~~*"')
         connection.sql('CREATE MACRO "~~"(a, b) AS true')
         assert before.fetchall() == connection.sql(text).fetchall()
         assert filters_of(connection, text) == [None]

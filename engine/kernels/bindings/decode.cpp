@@ -197,10 +197,11 @@ void bind_tests(nb::module_& m) {
         "negate"_a);
   m.def(
       "string_test",
-      [](const std::vector<nb::bytes>& pieces, bool at_start, bool at_end, bool negate) {
-        return ValueTestPtr(std::make_shared<StringTest>(to_strings(pieces), at_start, at_end, negate));
+      [](const std::vector<nb::bytes>& pieces, bool at_start, bool at_end, bool negate, bool ignore_case) {
+        return ValueTestPtr(
+            std::make_shared<StringTest>(to_strings(pieces), at_start, at_end, negate, ignore_case));
       },
-      "pieces"_a, "at_start"_a, "at_end"_a, "negate"_a);
+      "pieces"_a, "at_start"_a, "at_end"_a, "negate"_a, "ignore_case"_a = false);
   m.def(
       "string_set_test",
       [](const std::vector<nb::bytes>& values, bool negate) {

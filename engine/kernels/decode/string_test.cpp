@@ -25,8 +25,17 @@ std::vector<size_t> borders(const std::string& text) {
 
 }  // namespace
 
-StringTest::StringTest(std::vector<std::string> pieces, bool at_start, bool at_end, bool negate)
-    : pieces_(std::move(pieces)), at_start_(at_start), at_end_(at_end), negate_(negate) {
+StringTest::StringTest(std::vector<std::string> pieces, bool at_start, bool at_end, bool negate,
+                       bool ignore_case)
+    : pieces_(std::move(pieces)),
+      at_start_(at_start),
+      at_end_(at_end),
+      negate_(negate),
+      ignore_case_(ignore_case) {
+  if (ignore_case_)
+    for (std::string& piece : pieces_)
+      for (char& byte : piece)
+        if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
   size_t states = 2;
   for (const std::string& piece : pieces_) states += piece.size();
   if (states > kMaxStates) throw std::invalid_argument("the text to look for is too long");
@@ -65,6 +74,8 @@ StringTest::StringTest(std::vector<std::string> pieces, bool at_start, bool at_e
   accept_ = static_cast<uint8_t>(base);
   absorbing_ = !at_end_;
   if (absorbing_) next_[accept_].fill(accept_);
+  if (ignore_case_)
+    for (Row& row : next_) std::copy_n(row.begin() + 'a', 26, row.begin() + 'A');
 }
 
 bool StringTest::accepts(const uint8_t* bytes, uint64_t size) const {
@@ -79,7 +90,7 @@ bool StringTest::accepts(const uint8_t* bytes, uint64_t size) const {
 template <typename Offset>
 void StringTest::test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64_t count, Bits& out) const {
   auto offset = [&](uint64_t i) { return load<Offset>(offsets + i * sizeof(Offset)); };
-  if (pieces_.size() == 1 && at_start_ && at_end_) {
+  if (pieces_.size() == 1 && at_start_ && at_end_ && !ignore_case_) {
     const std::string& wanted = pieces_.front();
     return append_tests(out, count, [&](uint64_t i) {
       uint64_t from = offset(i), size = offset(i + 1) - from;
@@ -87,7 +98,7 @@ void StringTest::test_plain(const uint8_t* bytes, const uint8_t* offsets, uint64
       return same != negate_;
     });
   }
-  if (pieces_.empty() || at_start_ || pieces_.front().empty() || count == 0)
+  if (pieces_.empty() || at_start_ || ignore_case_ || pieces_.front().empty() || count == 0)
     return append_tests(out, count, [&](uint64_t i) {
       return accepts(bytes + offset(i), offset(i + 1) - offset(i)) != negate_;
     });

@@ -81,10 +81,10 @@ inline void append_tests(Bits& out, uint64_t count, Test test) {
 
 // Strings that hold some pieces in this order and apart, the first at their start or the last at their end if
 // anchored. One piece that is anchored at both ends is equality. As an automaton over bytes, it can also run
-// over the symbols of FSST.
+// over the symbols of FSST. With `ignore_case`, the case of ASCII letters does not matter.
 class StringTest : public ValueTest {
  public:
-  StringTest(std::vector<std::string> pieces, bool at_start, bool at_end, bool negate);
+  StringTest(std::vector<std::string> pieces, bool at_start, bool at_end, bool negate, bool ignore_case);
 
   bool fits(const LeafType& type) const override { return type.variable() && type.dims.empty(); }
   void test(const LeafValues& values, Bits& out) const override;
@@ -108,6 +108,7 @@ class StringTest : public ValueTest {
   bool at_start_;
   bool at_end_;
   bool negate_;
+  bool ignore_case_;
   std::vector<Row> next_;
   uint8_t accept_ = 0;
   int dead_ = -1;  // the state that nothing leaves, if there is one

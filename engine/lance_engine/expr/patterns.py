@@ -7,10 +7,32 @@ from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
 from lance_engine.expr.tree import Literal, Match, Node
 
+#: Letters that are also the lower case of İ, of the sign for kelvin, and of ſ.
+_CASES_ELSEWHERE = frozenset("iks")
+
 
 def matching(kind: str, operand: Node, pattern: str, escape: str | None = None) -> Node:
     """The test of a string for a pattern; `kind` as for `Match`."""
     return build.folded(_match(kind, operand, pattern, escape))
+
+
+def implied(kind: str, operand: Node, pattern: str, escape: str | None = None) -> Node:
+    """A test that every string passes that matches a LIKE or ILIKE pattern: one that kernels can make.
+
+    Each ``_`` becomes ``%``, and so does what ILIKE may find as a character outside of ASCII.
+    """
+    found: list[str] = []
+    for special, character in _pattern_characters(pattern, escape):
+        if not special and (kind == "like" or has_only_ascii_cases(character)):
+            found.append(f"\\{character}" if character in "%_\\" else character)
+        elif found[-1:] != ["%"]:
+            found.append("%")
+    return matching(kind, operand, "".join(found), "\\")
+
+
+def has_only_ascii_cases(text: str) -> bool:
+    """Whether text has ASCII characters only, whose other cases are ASCII as well."""
+    return text.isascii() and _CASES_ELSEWHERE.isdisjoint(text.lower())
 
 
 def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:

@@ -17,6 +17,7 @@ import pyarrow.types as at
 from lance_engine import kernels
 from lance_engine.arrow_values import array
 from lance_engine.expr.build import conjunction, disjunction, negate
+from lance_engine.expr.patterns import has_only_ascii_cases
 from lance_engine.expr.tree import (
     And,
     Arithmetic,
@@ -273,9 +274,10 @@ def _set_test(kind: pa.DataType, values: pa.Array) -> kernels.ValueTest | None:
 def _match_test(node: Match) -> kernels.ValueTest | None:
     at_start, at_end = node.kind == "starts_with", node.kind == "ends_with"
     pieces: list[str] | None = [node.pattern]
-    if node.kind == "ilike":
+    ignores_case = node.kind == "ilike"
+    if ignores_case and not has_only_ascii_cases(node.pattern):
         return None
-    if node.kind == "like":
+    if node.kind in ("like", "ilike"):
         pieces = _like_pieces(node.pattern)
         if pieces is None:
             return None
@@ -290,7 +292,7 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
     held = [piece.encode() for piece in pieces]
     if sum(map(len, held)) > _LONGEST_TEXT:
         return None
-    return kernels.string_test(held, at_start, at_end, False)
+    return kernels.string_test(held, at_start, at_end, False, ignores_case)
 
 
 def _like_pieces(pattern: str) -> list[str] | None:

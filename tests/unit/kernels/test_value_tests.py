@@ -62,6 +62,8 @@ TEXTS = [
     "blue",
     "a blue house",
     "bluebird",
+    "BLUEBIRD",
+    "BlUe",
     "red",
     None,
     "blu",
@@ -88,6 +90,12 @@ def test_strings(tmp_path: Path, version: str, repeats: str) -> None:
             text, "b", "ue", "b"
         ),
         kernels.string_test([b""], True, True, False): lambda text: text == "",
+        kernels.string_test([b"BluE"], False, False, False, True): lambda text: "blue" in text.lower(),
+        kernels.string_test([b"b", b"UE"], True, True, True, True): lambda text: (
+            not (text[:1].lower() == "b" and text[1:].lower().endswith("ue"))
+        ),
+        kernels.string_test([b"blue"], True, True, False, True): lambda text: text.lower() == "blue",
+        kernels.string_test(["ïC".encode()], False, False, False, True): lambda text: "ïc" in text,
         kernels.string_set_test([b"red", b"", b"blue"], False): lambda text: text in ("red", "", "blue"),
         kernels.string_set_test([], True): lambda text: True,
     }
