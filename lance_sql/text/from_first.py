@@ -50,7 +50,7 @@ def without_select(tokens: Sequence[Token]) -> Iterator[int]:
                 scope.pending = token.start
             scope.first = scope.first or word
         elif scope.first or word not in _OF_SET_OPERATIONS:
-            # Quoted names and strings are no words: substring("name" FROM 2) is a function.
+            # Quoted names and strings are not words: substring("name" FROM 2) is a function.
             scope.first = scope.first or word or token.text
         before = word
     for scope in scopes:

@@ -84,7 +84,7 @@ def _members(tokens: list[Token], position: int) -> tuple[str, ...]:
 
 
 def _ends_before(tokens: list[Token], position: int) -> bool:
-    """Whether what comes before a position is no part of an operand that begins there."""
+    """Whether what comes before a position is not part of an operand that begins there."""
     if position == 0 or _text(tokens, position - 1) in ("(", ","):
         return position > 0
     first = position - 1
@@ -95,7 +95,7 @@ def _ends_before(tokens: list[Token], position: int) -> bool:
 
 
 def _ends_behind(tokens: list[Token], position: int) -> bool:
-    """Whether what comes from a position on is no part of an operand that ends before it."""
+    """Whether what comes from a position on is not part of an operand that ends before it."""
     if _text(tokens, position) in ("", ")", ",", ";", "]"):
         return True
     return _word(tokens, position) in _BEHIND or _operator(tokens, position) in _COMPARISONS

@@ -159,7 +159,7 @@ def test_junk_beside_the_manifests_is_ignored(tmp_path: Path) -> None:
 
 
 class FailingStore(MemoryStore):
-    """Fails when a manifest is to be written."""
+    """Fails when a manifest would be written."""
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         raise OSError("disk full")

@@ -69,5 +69,5 @@ def test_stored_inputs_are_the_same_when_loaded() -> None:
 def test_the_seeds_are_intact() -> None:
     for file in fuzz_layouts.paged_files():
         if "BlobLayout" in file.messages or file.schema.field(0).metadata:
-            continue  # blobs lie outside of the pages: they are lost where a file is put together anew
+            continue  # blobs are outside of the pages: rebuilding a file loses them
         assert NativeFile.in_memory(file.data, file.schema).table().num_rows == file.rows

@@ -31,7 +31,7 @@ LEAST_SECONDS = 10
 # One allocation may ask for no more: a few thousand times the size of an input, as compressed data may.
 MOST_ALLOCATED_MIB = 1024
 
-# What targets share with the tests lies beside them.
+# What targets share with the tests is in tests/support.
 SUPPORT = Path(__file__).parents[1] / "support"
 
 

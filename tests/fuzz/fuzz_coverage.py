@@ -24,7 +24,7 @@ class Coverage(Protocol):
 class KernelCoverage:
     """Basic blocks of the kernels, counted by the kernels themselves (engine/kernels/core/coverage.cpp).
 
-    A new one begins to count anew.
+    A new one starts counting from zero.
     """
 
     def __init__(self, kernels: Path) -> None:

@@ -30,7 +30,7 @@ BLOCK = 1000
 
 
 def work(sound: Path, place: Path, first: int, count: int, uses: int, names: list[str]) -> None:
-    """Try mutants in this process; tells of each begun block on standard output, findings as JSON."""
+    """Try mutants in this process; prints each begun block, and findings as JSON."""
     sys.path.append(str(SUPPORT))
     import whole_datasets
 

@@ -164,7 +164,7 @@ def load_raw_file(stored: bytes) -> RawFile:
 
 
 def load_file(stored: bytes) -> RawFile | PagedFile:
-    """What `stored` gave: page by page, unless the file has parts beside its pages or none that are sound."""
+    """What `stored` gave: page by page, unless the file has other parts than pages, or only damaged ones."""
     raw = load_raw_file(stored)
     with suppress(LanceError, KeyError, struct.error, OverflowError):
         file = PagedFile.of(raw.data, raw.schema)

@@ -114,7 +114,7 @@ def read_text(input: JsonValue) -> str:
 
 
 def _number(digits: str) -> int | float:
-    """A number without fraction as it is stored: as a double if 64 bits do not hold it."""
+    """A number without fraction as it is stored: as a double if it does not fit into 64 bits."""
     number = int(digits)
     return number if -(2**63) <= number < 2**64 else float(digits)
 

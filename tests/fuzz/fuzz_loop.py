@@ -98,7 +98,7 @@ def fuzz(
         if run(input) and len(kept) < MOST_KEPT:
             kept.append(input)
     summary = (
-        f"{cases} cases in {time.process_time():.0f} s of processors, {len(kept) - seeds} kept beside "
+        f"{cases} cases in {time.process_time():.0f} s of processors, {len(kept) - seeds} kept besides "
         f"{seeds} seeds, {coverage.reached()} {'blocks' if target.native else 'lines'} reached, "
         f"{findings.total()} findings"
     )

@@ -54,7 +54,7 @@ class Blob:
 
 
 def allowed(read: Callable[[bytes], object]) -> Callable[[Input], str]:
-    """A target's `read`: the two errors for bad files are no findings, others are."""
+    """A target's `read`: the two errors for bad files are not findings, others are."""
 
     def checked(input: Input) -> str:
         with suppress(CorruptFileError, UnsupportedFeatureError):

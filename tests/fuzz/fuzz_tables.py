@@ -147,7 +147,7 @@ class TableFile:
         return f"{self.table}|{self.pattern}\n".encode() + self.file.stored()
 
     def put_into(self, folder: Path) -> None:
-        """The table with this file in place of its own."""
+        """The table with this file instead of its file."""
         files = table_files(self.table)
         (place,) = (name for name in files if fnmatch(name, self.pattern))
         for name, content in files.items():

@@ -156,7 +156,7 @@ def test_what_needs_no_data_file_works(tmp_path: Path) -> None:
 
 
 def test_dictionaries_in_the_manifest_are_kept(tmp_path: Path) -> None:
-    """A new manifest would lack their values, so there is none; without the column there may be."""
+    """A new manifest would lack their values, so it is refused; without the column it is allowed."""
     uri = write(tmp_path / "t.lance", CODED)
     with pytest.raises(UnsupportedFeatureError, match="dictionary column are read-only") as caught:
         lance_sql.open(uri).delete("id = 1")

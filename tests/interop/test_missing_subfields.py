@@ -35,7 +35,7 @@ def rows(first: int) -> list[dict[str, Any]]:
 
 
 def appended(uri: str, schema: pa.Schema, first: int) -> None:
-    """Rows of which `schema` tells what is written."""
+    """Rows, of which the fields of `schema` are written."""
     table = pa.Table.from_pylist(rows(first), schema=schema)
     lance.write_dataset(table, uri, mode="append")
 

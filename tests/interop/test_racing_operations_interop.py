@@ -159,7 +159,7 @@ def test_four_processes_on_an_object_store(
 def race(path: str, commits: int, stable: bool) -> None:
     """Four processes, two of each implementation, with so many commits each."""
     start = pa.table({"a": np.arange(8 * SLOTS)[::-1], "b": np.zeros(8 * SLOTS)})
-    # Neighbouring rows of one file belong to different workers, as far as they are to be deleted.
+    # Different workers delete neighbouring rows of one file.
     start = start.take(np.random.default_rng(1).permutation(8 * SLOTS))
     lance.write_dataset(
         start, path, data_storage_version="2.1", max_rows_per_file=100, enable_stable_row_ids=stable
@@ -189,7 +189,7 @@ def race(path: str, commits: int, stable: bool) -> None:
     assert len(rows) == len(expected) == theirs.count_rows()
     assert len({row["_rowid"] for row in rows}) == len(rows)
     assert rows == theirs.scanner(columns=["a", "b", "_rowid"]).to_table().to_pylist()
-    # Every commit made one version: none is missing, and each tells which change made it.
+    # Every commit made one version: none is missing, and each says which change made it.
     versions = ours.inspect.transactions().to_pylist()
     assert [row["version"] for row in versions] == list(range(1, ours.version + 1))
     kinds = Counter(row["operation"] for row in versions[1:])

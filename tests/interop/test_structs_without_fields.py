@@ -1,4 +1,4 @@
-"""Structs without fields, alone and inside of structs: no column tells how many rows they have."""
+"""Structs without fields, alone and inside of structs: no column has their number of rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_both_directions(tmp_path: Path, writer: Any, name: str, version: str) -
         rows[1999],
     ]
     assert ours.take([7, 0, 7])["c"].to_pylist() == [rows[7], rows[0], rows[7]]
-    # pylance 14 reads other columns beside such a one as nulls.
+    # pylance 14 reads the other columns of such a table as nulls.
     theirs = lance.dataset(uri)
     if name not in ("before a number", "behind a number"):
         assert theirs.to_table(columns=["c"])["c"].to_pylist() == rows

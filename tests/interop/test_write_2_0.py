@@ -33,7 +33,7 @@ def check(uri: Path, table: pa.Table) -> None:
         return
     rows = np.sort(np.random.default_rng(count).choice(count, min(count, 40), replace=False))
     assert not difference(dataset.take(rows.tolist()), table.take(pa.array(rows)))
-    # Row ids are no positions: an overwritten dataset counts its fragments on.
+    # Row ids are not positions: an overwritten dataset counts its fragments on.
     ids = ours.scan(columns=["_rowid"]).to_table()["_rowid"].to_numpy()
     assert not difference(ours.take(ids[rows]), table.take(pa.array(rows)))
     fragments = ours.snapshot.fragments

@@ -150,7 +150,7 @@ def test_keys_change_no_rows(directory, engine, seed, monkeypatch):
             text = statement(random_)
             monkeypatch.setattr(join_filters.JoinFilters, "keys", with_keys)
             found = rows(connection, text)
-            assert found == rows(connection, text), text  # with what is known of the first run
+            assert found == rows(connection, text), text  # with what was learned in the first run
             monkeypatch.setattr(join_filters.JoinFilters, "keys", lambda *_: None)
             assert found == rows(connection, text), text
     assert any(use.applied for use in used)

@@ -20,7 +20,7 @@ import lance_sql
 ROWS, TASKS = 8000, 8
 DECOMMISSION = ("spark.decommission.enabled=true", "spark.worker.decommission.enabled=true")
 
-# Every attempt leaves a file; the second task may stand still, or all of them take their time.
+# Every attempt leaves a file; the second task may hang, or all of them may be slow.
 PROGRAM = """
 import json, os, sys, time
 from pathlib import Path

@@ -34,7 +34,7 @@ def test_tasks_write_and_read_with_the_options(spark: SparkSession, object_store
         assert len(uploads) == 3
         # Whoever plans has used the store: tasks begin with clients of their own.
         assert DatasetVersion.open(uri, storage_options=options).count_rows() == 1000
-        # A request that a task repeats is no reason for Spark to repeat the task.
+        # A request that a task repeats does not make Spark repeat the task.
         proxy.fail("503", times=2, method="GET", path="/data/")
         read = spark.read.format("lance").options(**given).load(uri).where("id >= 990").select("s")
         assert sorted(row.s for row in read.collect()) == [f"s{number}" for number in range(990, 1000)]

@@ -59,7 +59,7 @@ def test_a_program_finds_the_same_rows_in_every_kind_of_session(tmp_path: Path) 
     assert [row[0] for row in expected["inserted"]] == [-5, -4, -3, -2, -1]
 
 
-@pytest.mark.skipif(SAIL is None, reason="`make test-sail` installs Sail beside the PySpark that it knows")
+@pytest.mark.skipif(SAIL is None, reason="`make test-sail` installs Sail with the PySpark that it supports")
 @pytest.mark.usefixtures("spark")  # which says why there is no Spark
 def test_a_program_finds_the_same_rows_on_sail(tmp_path: Path) -> None:
     expected = _found("classic", "without", tmp_path / "classic")

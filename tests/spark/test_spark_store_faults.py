@@ -22,7 +22,7 @@ FAULTS: tuple[Fault, ...] = ("503", "reset", "lost", "truncate", "stall")
 
 
 def first_of_each(proxy: S3Proxy, applies: Callable[[Request], bool]) -> dict[str, Fault]:
-    """Answer the first request for each file badly, each in another way; what is returned tells how."""
+    """Answer the first request for each file badly, each in another way; returns these ways."""
     faults, given = itertools.cycle(FAULTS), dict[str, Fault]()
 
     def next_fault(request: Request) -> Fault | None:

@@ -1,4 +1,4 @@
-"""Columns that engines get beside the strings of a table: their numbers, and what functions make of them."""
+"""Columns that engines get in addition to strings: their numbers, and what functions make of them."""
 
 from __future__ import annotations
 

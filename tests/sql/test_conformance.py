@@ -81,7 +81,7 @@ def check(case: Case, engine: str, run) -> None:
         found = rows()
     except Exception:
         return
-    assert found != case.rows, f"{engine} can do it by now"
+    assert found != case.rows, f"{engine} can do it now"
 
 
 def test_there_are_cases():

@@ -68,7 +68,7 @@ NOT_FOUND = [
     "SELECT * FROM a TABLESAMPLE 10%, b WHERE a.k = b.k",
     "SELECT * FROM a, b WHERE a.k = b.k USING SAMPLE 3",
     "INSERT INTO c SELECT a.k, b.y FROM a, b WHERE a.k = b.k",
-    "this is no statement",
+    "this is not a statement",
 ]
 
 

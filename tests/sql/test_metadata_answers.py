@@ -59,7 +59,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def answer(con: Connection, text: str) -> Any:
-    """The rows with names and types; the type of an error if there are none."""
+    """The rows with names and types; the type of the error if it fails."""
     try:
         table = con.sql(text).arrow()
     except lance_sql.LanceError as error:
@@ -124,7 +124,7 @@ def dataset(con: Connection) -> Any:
     return lance_sql.open(Path(con.catalog.directory or "") / "t.lance")
 
 
-def written_anew(con: Connection) -> None:
+def written_again(con: Connection) -> None:
     lance_sql.write(rows(range(7, 11)), dataset(con).uri, mode="overwrite")
 
 
@@ -148,7 +148,7 @@ CHANGES: dict[str, Callable[[Connection], Any]] = {
     "no rows": lambda con: dataset(con).delete("n % 2 = 0"),
     "insert": run("INSERT INTO t VALUES (99, 'Z', DATE '2030-01-01', 3.5)"),
     "update": run("UPDATE t SET n = n + 1000, word = 'b' WHERE n = (SELECT max(n) FROM t)"),
-    "written anew": written_anew,
+    "written again": written_again,
     "other data": lambda con: con.register("t", rows(range(5, 6))),
     "another dataset": lambda con: con.register("t", lance_sql.open(dataset(con).uri, version=1)),
     "undone": in_a_transaction_undone,
@@ -176,7 +176,7 @@ def test_answers_after_many_changes(tmp_path_factory: pytest.TempPathFactory, ch
     lance_sql.write(rows(), place / "t.lance")
     with lance_sql.connect(place) as con:
         for change in changes:
-            with suppress(lance_sql.LanceError):  # a macro that exists already
+            with suppress(lance_sql.LanceError):  # a macro that already exists
                 CHANGES[change](con)
             for text in TEXTS * 2:
                 assert answer(con, text) == computed(con, text)

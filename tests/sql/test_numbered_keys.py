@@ -439,7 +439,7 @@ _SELECTED += ["count(DISTINCT t.state) AS d", "sum(id) AS ids", "max(name)", "up
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """Texts of which many are no valid queries: the plain query decides."""
+    """Texts, many of which are not valid queries: the plain query decides."""
     selected = draw(st.lists(st.sampled_from(_SELECTED), min_size=1, max_size=4))
     keys = draw(st.lists(st.sampled_from(["flag", "s", "x", "state", "m", "1", "2", "ALL"]), max_size=3))
     condition = draw(st.sampled_from(["", "", " WHERE id % 3 = 1", " WHERE flag <> 'A'", " WHERE id < 0"]))

@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return found
 
 
-#: Arguments of `nearest` beside a good one of each, and what finds them wrong; None where they are fine.
+#: Arguments of `nearest`, and the error for each; None if it is valid.
 NEAREST: list[tuple[dict[str, Any], str | None]] = [
     ({"k": 0}, "k must be a positive"),
     ({"k": -1}, "k must be a positive"),

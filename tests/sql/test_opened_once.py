@@ -126,7 +126,7 @@ def test_relative_directories_follow_the_working_directory(
 
 @pytest.mark.parametrize("place", ["directory", "name in a directory", "name", "path"])
 def test_words_that_only_may_be_tables(directory: Path, place: str) -> None:
-    """Where a table is not certain, words that are no datasets are skipped, but not the others."""
+    """Where a table is not certain, words that are not datasets are skipped, but not the others."""
     where = directory if "directory" in place else None
     table = {"directory": "t", "path": f"'{directory / 't.lance'}'"}.get(place, "Named")
     with lance_sql.connect(where) as connection:

@@ -238,7 +238,7 @@ def counted(monkeypatch, module, name):
 
 
 def test_an_accepted_predicate_is_converted_and_planned_once(large, monkeypatch):
-    """The decision hands its tree, and what indices and zone maps say of it, to the scan."""
+    """The decision passes its tree, and the results of indices and zone maps, to the scan."""
     from lance_engine.expr import from_duckdb
     from lance_engine.scan import plan
 

@@ -89,7 +89,7 @@ def is_deletion_file(request: Request) -> bool:
 
 
 def opened(tables: Tables, name: str) -> lance_sql.Dataset:
-    """An open dataset: the file of `one` is open as well, nothing is known of those of `many`."""
+    """An open dataset: the file of `one` is open as well, those of `many` have not been read."""
     dataset = tables.open(name)
     LASTING.clear()
     if name == "one":
@@ -143,7 +143,7 @@ def writing(rows: int, **options: Any) -> Callable[[Tables], Callable[[], object
     return prepare
 
 
-def deleting_beside_another(tables: Tables) -> Callable[[], object]:
+def deleting_after_another(tables: Tables) -> Callable[[], object]:
     dataset = tables.write(numbers(FRAGMENTS * 100), "shared", max_rows_per_file=100)
     tables.open("shared").delete("number % 100 = 3")
 
@@ -172,7 +172,7 @@ CASES = {
     "DuckDB": Case(query("duckdb"), is_read, 4),
     "DataFusion": Case(query("datafusion"), is_read, 4),
     "delete": Case(deleting, is_deletion_file, FRAGMENTS - 1),
-    "delete beside another": Case(deleting_beside_another, is_combined_deletion_file, FRAGMENTS),
+    "delete after another": Case(deleting_after_another, is_combined_deletion_file, FRAGMENTS),
     "parts of a file": Case(writing(5 * PART_BYTES // 8, max_rows_per_file=PART_BYTES), is_part, 4),
     "files": Case(writing(1000, max_rows_per_file=100), is_new_file, 3),
 }

@@ -1,6 +1,6 @@
 """The page of the programming interface, made of signatures and docstrings.
 
-Run it to write the page anew: ``python tests/support/api_reference.py``.
+Run it to write the page again: ``python tests/support/api_reference.py``.
 """
 
 from __future__ import annotations

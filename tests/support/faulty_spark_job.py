@@ -42,7 +42,7 @@ def kill_executor() -> None:
     """Kill the JVM that this worker belongs to: the parent of the daemon that forks workers."""
     executor = parent_of(os.getppid())
     if Path(f"/proc/{executor}/comm").read_text().strip() != "java":
-        raise AssertionError(f"process {executor} is no executor")
+        raise AssertionError(f"process {executor} is not an executor")
     os.kill(executor, signal.SIGKILL)
 
 

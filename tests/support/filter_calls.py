@@ -9,11 +9,11 @@ import datafusion
 import pyarrow as pa
 import pyarrow.types as at
 
-#: Nothing but refusals is to be expected of these, by the reason.
+#: Calls that are always refused, with the reason.
 REFUSED = {
     "random()": "another value in each call",
     "uuid()": "another value in each call",
-    "version()": "tells of the engine",
+    "version()": "describes the engine",
     "map(['a'], [1])": "maps cannot be made",
     "named_struct('a', 1)": "structs of constants cannot be made",
     "row_number() OVER ()": "windows",
@@ -270,7 +270,7 @@ def calls() -> Iterator[tuple[str, list[str]]]:
 
 
 def conditions(call: str, context: datafusion.SessionContext) -> Iterator[str]:
-    """Filters that tell what a call gives for the rows of a table, as far as `context` knows."""
+    """Filters that show what a call returns for the rows of a table, according to `context`."""
     yield f"{call} IS NOT NULL"
     try:
         values = context.sql(f"SELECT {call} AS value FROM t").to_arrow_table()["value"]

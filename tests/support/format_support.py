@@ -104,7 +104,7 @@ def read_by_us(uri: str, how: str) -> pa.Table:
 
 
 def read_by_pylance(uri: str, how: str) -> pa.Table:
-    """Column by column: pylance fails to read fixed-size lists of structs beside other columns."""
+    """Column by column: pylance fails to read fixed-size lists of structs together with other columns."""
     dataset = lance.dataset(uri)
     columns = []
     for name in dataset.schema.names:

@@ -66,7 +66,7 @@ def check_unpacking() -> None:
 
 
 def check_ranges() -> None:
-    """Whether integers lie in a range: dense, sparse and no hits, and ranges to the ends of the type."""
+    """Whether integers are in a range: dense, sparse and no hits, and ranges to the ends of the type."""
     rng = np.random.default_rng(2)
     for kind in INTEGERS:
         limits = np.iinfo(kind)

@@ -1,6 +1,6 @@
 """Mistakes of users and their error messages, for the table in `docs/errors.md`.
 
-Run it to write the tables anew: ``python tests/support/mistakes.py``. Without Java, those of Spark are kept.
+Run it to write the tables again: ``python tests/support/mistakes.py``. Without Java, those of Spark are kept.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Gathering:
             yield
             return
         with self._lock:
-            self._open[request] += 1  # one that is repeated is no other one
+            self._open[request] += 1  # a repeated one is not another one
             self.most = max(self.most, len(self._open))
             if self.most >= self._count:
                 self._released.set()

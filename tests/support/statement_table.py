@@ -1,6 +1,6 @@
 """The table of statements in ``docs/sql.md``: each row is run, and says what became of it.
 
-``python tests/support/statement_table.py`` writes the table anew.
+``python tests/support/statement_table.py`` writes the table again.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ void bind_values(nb::module_& m) {
       .def(
           "chunk_length",
           [](const MiniBlockValues& values, uint64_t start) {
-            require(start < values.count(), "there are no values behind the last");
+            require(start < values.count(), "there are no values after the last");
             return values.chunk_length(start);
           },
           "start"_a);

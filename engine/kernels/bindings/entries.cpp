@@ -83,10 +83,7 @@ class EntryFunction : public EntryMap {
     validity.append_valid(values.length());
     DecodedBatch strings;
     move_strings(values, validity, strings.array);
-    if (streams_stopped()) throw std::runtime_error("the interpreter is exiting");
-    nb::gil_scoped_acquire lock;
-    const nb::object result = function_(reinterpret_cast<uintptr_t>(&strings.array));
-    const Exported array(result, 2);
+    const Exported array = called(strings);
     const uint64_t count = dictionary.size();
     if (array.length() != count) throw std::length_error("a function gave another number of values");
     auto found = std::make_shared<EntryValues>();
@@ -103,6 +100,14 @@ class EntryFunction : public EntryMap {
   }
 
  private:
+  // What the function gives; only this needs the interpreter.
+  Exported called(DecodedBatch& strings) const {
+    if (streams_stopped()) throw std::runtime_error("the interpreter is exiting");
+    nb::gil_scoped_acquire lock;
+    const nb::object result = function_(reinterpret_cast<uintptr_t>(&strings.array));
+    return Exported(result, 2);
+  }
+
   nb::object function_;
 };
 

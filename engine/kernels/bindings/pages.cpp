@@ -138,7 +138,7 @@ void bind_stored_pages(nb::module_& m) {
   m.def(
       "describe_page",
       [](const std::string& name, const nb::bytes& message) { return describe_page(name, span_of(message)); },
-      "name"_a, "message"_a, "What a page holds in one line; `name` where it is no message of the format.");
+      "name"_a, "message"_a, "What a page holds in one line; `name` if it is not a message of the format.");
 }
 
 void bind_block_decoder(nb::module_& m) {

@@ -80,7 +80,7 @@ class Bits {
     bytes_.shrink_to(bytes_for_bits(length));
     if (length & 7) bytes_.data()[length >> 3] &= static_cast<uint8_t>((1u << (length & 7)) - 1);
   }
-  // Of the bits from `before` on, keeps only those that `mask`, counted from there, wants.
+  // Of the bits from `before` on, keeps only those in `mask`, which begins there.
   void keep(uint64_t before, RowMask mask);
 
   void reserve(uint64_t bits) { bytes_.reserve(bytes_for_bits(bits) + 8); }
@@ -123,7 +123,7 @@ class Validity {
     bits_.append_word(word, count);
     null_count_ += nulls;
   }
-  // Of the slots from `before` on, keeps only those that `mask`, counted from there, wants.
+  // Of the slots from `before` on, keeps only those in `mask`, which begins there.
   void keep(uint64_t before, RowMask mask);
   void append_bits(const uint8_t* bits, uint64_t offset, uint64_t count) {
     for (; count;) {

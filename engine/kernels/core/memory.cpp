@@ -58,7 +58,7 @@ struct Region {
   size_t blocks() const { return kRegion / block; }
 };
 
-// The most that was in use of late: in the current span of time or the one before.
+// The most that was recently in use: in the current span of time or the one before.
 class RecentPeak {
  public:
   void note(size_t used) {
@@ -84,7 +84,7 @@ class RecentPeak {
 
 // Memory that was used before and waits to be used again.
 //
-// What is in use and what waits are together bounded by the most that was in use of late, or by `limit` if
+// What is in use and what waits are together bounded by the most that was recently in use, or by `limit` if
 // that is more: so a stream that has little in flight keeps little, and a program that holds large results
 // finds the memory of the last one for the next. Never more than `most` bytes wait; what waits beyond `limit`
 // is the system's to take back when it runs short.

@@ -18,8 +18,8 @@ struct Allocation {
 // as much as decoding into them.
 Allocation allocate(size_t bytes);
 void release(Allocation allocation) noexcept;
-// Bytes that wait to be used again: at most `bytes`, or what is missing to the most in use of late, up to
-// `most`.
+// Bytes that wait to be used again: at most `bytes`, or the difference to the most that was recently in use,
+// up to `most`.
 size_t cached_bytes();
 void set_cache_limit(size_t bytes, size_t most);
 

@@ -182,7 +182,7 @@ std::vector<FragmentSummary> summarize_fragments(Span message) {
   MessageReader reader(message);
   MessageField field;
   while (reader.next(field)) {
-    check(field.number == kFragments && field.wire_type == kBytes, "a field that is no fragment");
+    check(field.number == kFragments && field.wire_type == kBytes, "a field that is not a fragment");
     found.push_back(summarize(field.content, field.end - field.begin));
   }
   return found;

@@ -262,7 +262,7 @@ void append_container(Bytes& text, Span container, unsigned depth) {
     for (uint64_t i = 0; i < count; ++i) {
       if (i > 0) append(text, ",");
       const uint32_t key = children.entry(i), value = children.entry(count + i);
-      require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+      require_valid((key & ~kLengthMask) == kString, "a key that is not a string");
       append_string(text, children.take(key));
       append(text, ":");
       append_child(text, value & ~kLengthMask, values.take(value), depth);
@@ -270,7 +270,7 @@ void append_container(Bytes& text, Span container, unsigned depth) {
     append(text, "}");
     children = values;
   }
-  require_valid(children.all_taken(), "bytes behind the last child of a container");
+  require_valid(children.all_taken(), "bytes after the last child of a container");
 }
 
 std::string_view view_of(Span bytes) {
@@ -291,7 +291,7 @@ void append_members(Bytes& text, Span container, const Members& wanted, unsigned
     const auto found = std::find_if(wanted.begin(), wanted.end(),
                                     [&](const Member& member) { return member.name == view_of(name); });
     if (found == wanted.end()) continue;
-    require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+    require_valid((key & ~kLengthMask) == kString, "a key that is not a string");
     if (!first) append(text, ",");
     first = false;
     append_string(text, name);
@@ -320,7 +320,7 @@ class Leaves {
       const size_t outside = path_.size();
       if (is_object) {
         const uint32_t key = children.entry(i);
-        require_valid((key & ~kLengthMask) == kString, "a key that is no string");
+        require_valid((key & ~kLengthMask) == kString, "a key that is not a string");
         if (outside) path_ += '.';
         path_ += view_of(valid_string(children.take(key)));
       }
@@ -328,7 +328,7 @@ class Leaves {
       of_child(entry & ~kLengthMask, values.take(entry), depth);
       path_.resize(outside);
     }
-    require_valid(values.all_taken(), "bytes behind the last child of a container");
+    require_valid(values.all_taken(), "bytes after the last child of a container");
   }
 
  private:

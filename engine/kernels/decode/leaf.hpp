@@ -68,8 +68,8 @@ class LeafValues {
     length_ = 0;
   }
 
-  // Of the values from `before` on, whose bytes begin at `bytes_before`, keeps only those that `mask`,
-  // counted from there, wants; without fixed-size lists.
+  // Of the values from `before` on, whose bytes begin at `bytes_before`, keeps only those in `mask`, which
+  // begins there; without fixed-size lists.
   void keep(uint64_t before, uint64_t bytes_before, RowMask mask);
 
   // Counts values whose parts were appended one by one.

@@ -152,7 +152,7 @@ class MiniBlock : public Page {
         check(values <= d_.num_items, "the chunks of a page hold more values than the page");
         values = d_.num_items;
       } else {
-        check(log2 > 0, "a chunk other than the last does not tell how many values it holds");
+        check(log2 > 0, "a chunk other than the last has no number of values");
         values += uint64_t{1} << log2;
         check(values <= d_.num_items, "the chunks of a page hold more values than the page");
         uniform_ = i == 0 ? log2 : (uniform_ == log2 ? log2 : 0);

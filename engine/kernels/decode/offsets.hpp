@@ -7,8 +7,8 @@
 
 namespace lance {
 
-// Whether `count` + 1 offsets never decrease; also false when one has its highest bit set, which no buffer is
-// long enough for. So bounds of the first and the last one hold for all.
+// Whether `count` + 1 offsets never decrease; also false if one has its highest bit set, for which no buffer
+// is long enough. If so, checking the bounds of the first and the last one is enough.
 //
 // A loop without branches: a step back, or around, shows in the highest bit of a difference or of an offset.
 template <typename Offset>

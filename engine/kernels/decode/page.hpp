@@ -42,7 +42,7 @@ struct LeafOutput {
   void as_narrow() { narrow = true; }
   // Moves the values so far to `narrowed`.
   void narrow_values();
-  // Asks for what stands for the entries of dictionaries instead of values.
+  // From now on, appends what stands for the entries of dictionaries, instead of values.
   void as_mapped(EntryMap& by) { map = &by; }
   // Turns the values so far, which are those of a page without a dictionary, into what stands for them.
   void map_values();
@@ -60,7 +60,7 @@ struct LeafOutput {
     uint64_t rows, values, bytes, codes, narrowed, mapped;
   };
   Mark mark() const;
-  // Of the `rows` since `before`, from one page, keeps only those that `mask`, counted from there, wants.
+  // Of the `rows` since `before`, from one page, keeps only those in `mask`, which begins there.
   void keep(const Mark& before, RowMask mask, uint64_t rows, bool has_dictionary);
   // Codes for the values from `first` on, one each: what a page without a dictionary has.
   void add_identity_codes(uint64_t first);

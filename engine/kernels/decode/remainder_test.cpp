@@ -14,7 +14,7 @@ class RemainderTest : public ValueTest {
  public:
   RemainderTest(uint64_t divisor, int64_t low, int64_t high, bool negate)
       : divisor_(divisor), inverse_(UINT64_MAX / divisor), low_(low), high_(high), negate_(negate) {
-    // As far as values that are not negative can have such remainders.
+    // Remainders of values that are not negative are in this range.
     low = std::max<int64_t>(low, 0);
     high = std::min<int64_t>(high, UINT32_MAX);
     small_ = divisor <= UINT32_MAX && low <= high;

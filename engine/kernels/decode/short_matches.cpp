@@ -45,9 +45,9 @@ class Expansion {
   uint64_t room() const { return static_cast<uint64_t>(stop_ - to_); }
   uint64_t written() const { return static_cast<uint64_t>(to_ - begin_); }
 
-  // Sequences of a token, up to 12 literals and a match, of at most two words, and no longer than the
-  // distance of the match; how many there were. Its places are no members meanwhile, which writing bytes may
-  // change.
+  // Expands sequences of a token, up to 12 literals and a match of at most two words, which is no longer than
+  // its distance; returns how many there were. Uses local copies of the members, because writing bytes may
+  // change members.
   uint64_t short_sequences() {
     const uint8_t* at = at_;
     uint8_t* to = to_;

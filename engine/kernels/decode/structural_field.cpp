@@ -103,7 +103,7 @@ ArrayBuilder export_mapped(LeafOutput& output, const EntryMap& map) {
   return array;
 }
 
-// Which values are not null themselves, nor in a struct that is.
+// Which values are neither null nor in a null struct.
 Validity all_valid(std::vector<LayerValues>& layers) {
   Validity found = std::move(layers.front().validity);
   for (size_t i = 1; i < layers.size(); ++i) {

@@ -11,7 +11,7 @@
 namespace lance::encode {
 
 static_assert(std::endian::native == std::endian::little,
-              "values are copied to the file as they lie in memory");
+              "values are copied to the file as they are in memory");
 
 // The caller handed in buffers that contradict their stated lengths, or values no page can hold.
 struct InvalidInput : std::invalid_argument {

@@ -17,8 +17,8 @@ enum class ZoneKind { kBool, kSigned, kUnsigned, kFloat, kText, kBytes };
 
 // Minimum, maximum and null count per zone of consecutive rows of one column without lists.
 //
-// A bound is absent where a zone holds no value, and where none can be stated: long text and bytes are cut,
-// the minimum downwards and the maximum upwards, so that bounds of those need not be attained.
+// A bound is absent if a zone has no value, or no bound is short enough: long texts and bytes are truncated,
+// the minimum downwards and the maximum upwards, so their bounds may not be values of the zone.
 class ZoneStatistics {
  public:
   // Longest bound of text and bytes that is kept.

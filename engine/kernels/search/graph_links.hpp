@@ -54,7 +54,7 @@ class Links {
     return std::exchange(links_[begin(level, row) + counts_[node(level, row)] - 1], link);
   }
 
-  // `chosen` are at most as many as there is room for.
+  // There must be room for all of `chosen`.
   void replace(uint32_t level, uint32_t row, const std::vector<Neighbour>& chosen) {
     Link* out = links_.data() + begin(level, row);
     for (const Neighbour& link : chosen) *out++ = {link.distance, static_cast<uint32_t>(link.row)};

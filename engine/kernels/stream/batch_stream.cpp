@@ -353,7 +353,7 @@ std::vector<Batch> BatchStream::decode(const StreamTask& task) {
       return batches;
     }
   } catch (const std::exception&) {
-    // The host finds out what is wrong, or what else it takes.
+    // The host tries again, and reports what is wrong.
   }
   return host_->read(task);
 }

@@ -25,7 +25,7 @@ struct StreamOptions {
 // Batches in the order of their rows, made ahead by threads and taken by one consumer at a time.
 //
 // Nothing is made before the first batch is requested, and what fits one batch is made by the consumer
-// itself. Threads stop within the batch they are at once the stream is cancelled.
+// itself. Once the stream is cancelled, threads stop before the end of their batch.
 class BatchStream : public std::enable_shared_from_this<BatchStream> {
  public:
   BatchStream(std::unique_ptr<StreamHost> host, StreamOptions options);

@@ -45,8 +45,8 @@ struct StreamStatistics {
   double seconds = 0;         // spent on them, by all threads
 };
 
-// What a stream leaves to the program around it. Its methods throw std::exception, whose text the consumer of
-// the stream sees.
+// What a stream leaves to the program that uses it. Its methods throw std::exception, whose text the consumer
+// of the stream sees.
 class StreamHost {
  public:
   virtual ~StreamHost() = default;
@@ -54,7 +54,7 @@ class StreamHost {
   virtual bool more(std::vector<StreamTask>& tasks) = 0;
   // Reads what decoding alone cannot, or what it failed on: then this is where a good error comes from.
   virtual std::vector<Batch> read(const StreamTask& task) = 0;
-  // Takes notice of how far the stream is, now and then; `last` comes once, at its end.
+  // Called now and then with what was done so far; with `last` once, at the end of the stream.
   virtual void report(const StreamStatistics& statistics, bool last) = 0;
   // Called now and then by a waiting consumer; throws to cancel the stream.
   virtual void check() = 0;

@@ -188,7 +188,7 @@ TokenSet::TokenSet(Span bytes, uint32_t limit, uint64_t total) {
   std::string token;
   const auto enter = [&](uint64_t address, uint64_t output) {
     const Node node = transducer.node(address);
-    check(node.final || node.transitions, "a node of a set of tokens leads nowhere");
+    check(node.final || node.transitions, "a node of a set of tokens has no way on");
     if (node.final) {
       const uint64_t number = output + node.final_output;
       check(numbers_.size() < transducer.keys && number < limit,

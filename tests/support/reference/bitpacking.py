@@ -79,7 +79,7 @@ def decode_inline(data: bytes, bits: int, count: int) -> Integers:
 def decode_out_of_line(data: bytes, bits: int, packed_bits: int, count: int) -> Integers:
     """OutOfLineBitpacking: packed blocks, the last partial one either padded or as raw T-bit words.
 
-    The size of the buffer tells which: raw exactly if it is that of the full blocks and the raw tail.
+    The size of the buffer decides: raw exactly if it is that of the full blocks and the raw tail.
     """
     _check_widths(bits, packed_bits)
     full, tail = divmod(count, BLOCK)

@@ -1,4 +1,4 @@
-"""Which encoding may stand where, and the dispatch to its module.
+"""Which encodings are allowed in which place, and the dispatch to its module.
 
 Three contexts: the value buffers of a mini-block chunk, one self-contained block (levels, dictionaries), and
 single full-zip values of fixed or of variable width.

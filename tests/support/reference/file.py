@@ -81,7 +81,7 @@ def file_descriptor(data: bytes) -> Any:
     try:
         return file_pb2.FileDescriptor.FromString(buffers[0])
     except DecodeError as error:
-        raise CorruptFileError(f"the file schema is no protobuf message: {error}") from error
+        raise CorruptFileError(f"the file schema is not a protobuf message: {error}") from error
 
 
 def column_metadata(data: bytes) -> list[Any]:
@@ -93,7 +93,7 @@ def column_metadata(data: bytes) -> list[Any]:
             for raw in _entries(data, footer.column_offsets, footer.column_count, "column metadata")
         ]
     except DecodeError as error:
-        raise CorruptFileError(f"column metadata is no protobuf message: {error}") from error
+        raise CorruptFileError(f"column metadata is not a protobuf message: {error}") from error
 
 
 def is_leaf(field: pa.Field) -> bool:

@@ -39,7 +39,7 @@ def chunk_table(layout: Any, metadata: bytes) -> list[tuple[int, int]]:
     """The (bytes, values) of every chunk, from page buffer 0."""
     width = 4 if layout.has_large_chunk else 2
     if len(metadata) % width:
-        raise CorruptFileError(f"{len(metadata)} bytes of chunk metadata are no {8 * width}-bit words")
+        raise CorruptFileError(f"{len(metadata)} bytes of chunk metadata are not {8 * width}-bit words")
     words = np.frombuffer(metadata, f"<u{width}").tolist()
     chunks = []
     remaining = int(layout.num_items)
@@ -111,7 +111,7 @@ def decode(layout: Any, buffers: list[bytes]) -> tuple[LevelArrays, Values]:
     if layout.HasField("dictionary"):
         items = compressive.decode_block(layout.dictionary, buffers[2], int(layout.num_dictionary_items))
         if not isinstance(values, Fixed):
-            raise CorruptFileError("dictionary indices are no integers")
+            raise CorruptFileError("dictionary indices are not integers")
         if len(values) and int(values.integers().max()) >= len(items):
             raise CorruptFileError(f"dictionary index {values.integers().max()} of {len(items)}")
         values = Dictionary(values, items)

@@ -31,7 +31,7 @@ def parse_layout(page: Any) -> Any:
             raise UnsupportedFeatureError(f"a page encoded as {any_message.type_url!r}")
         return encodings21_pb2.PageLayout.FromString(any_message.value)
     except DecodeError as error:
-        raise CorruptFileError(f"a page encoding is no protobuf message: {error}") from error
+        raise CorruptFileError(f"a page encoding is not a protobuf message: {error}") from error
 
 
 def page_buffers(data: bytes, page: Any) -> list[bytes]:

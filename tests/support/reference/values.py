@@ -28,7 +28,7 @@ class Fixed:
     def integers(self) -> npt.NDArray[np.unsignedinteger]:
         """The values as unsigned integers; only for 8, 16, 32 and 64 bits."""
         if self.bits not in (8, 16, 32, 64):
-            raise CorruptFileError(f"{self.bits}-bit values are no integers")
+            raise CorruptFileError(f"{self.bits}-bit values are not integers")
         return np.ascontiguousarray(self.data).view(f"<u{self.bits // 8}").reshape(-1)
 
     @classmethod

@@ -325,7 +325,7 @@ def test_sizes_are_estimated_from_chunks() -> None:
     few = kernels.FlatValues(numbers, 64, 0, 100)
     assert kernels.estimated_bytes(few, 8) == 800
     assert packed.chunk_length(0) == 1024
-    with pytest.raises(ValueError, match="behind the last"):
+    with pytest.raises(ValueError, match="after the last"):
         packed.chunk_length(50_000)
 
 

@@ -66,7 +66,7 @@ CASES = [
     ("u > i", "CAST(u AS DECIMAL(20, 0)) > CAST(i AS DECIMAL(20, 0))", [F, T, N, F]),
     ("CAST(i AS BIGINT) > 1", "i > 1", [F, T, N, T]),
     ("i::double < 1.5", "i <= 1", [T, F, N, F]),
-    # Floating point: NaN is the greatest value and equal to itself; -0.0 equals 0.0.
+    # Floating point: NaN is larger than other values and equal to itself; -0.0 equals 0.0.
     ("f = 0.1", "f = 0.1", [T, F, N, F]),
     ("f = 0.1::double", "f <> f", [F, F, N, F]),
     ("CAST(f AS DOUBLE) = 0.1", "f <> f", [F, F, N, F]),

@@ -193,7 +193,7 @@ def test_random_damage(number: int) -> None:
     except kernels.BatchTooLargeError:
         pass
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        pass  # text that is no UTF-8 is the reader's business
+        pass  # the reader must deal with text that is not UTF-8
     else:
         assert table.num_rows == 3
 

@@ -94,7 +94,7 @@ def file_of(table: pa.Table, version: str, writer: str, folder: Path) -> bytes:
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize(("name", "most"), CASES)
 def test_a_row(exact_requests: None, tmp_path: Path, name: str, most: int, version: str, writer: str) -> None:
-    """Beside the chunk index, the dictionary or the offsets of its page, which are read once."""
+    """In addition to the chunk index, the dictionary or the offsets of its page, which are read once."""
     array = {**FLAT, **NESTED}[name]
     table = pa.table({"value": array})
     store = MemoryStore()

@@ -214,7 +214,7 @@ def test_later_versions_have_no_such_column_encoding(tmp_path: Path, version: st
         write_dataset(table, str(tmp_path), data_storage_version=version, zone_index="strict")
     assert "2.0" in str(caught.value)
     with pytest.raises(ValueError, match="zone_index"):
-        write_dataset(table, str(tmp_path), data_storage_version=version, zone_index="beside")  # type: ignore[arg-type]
+        write_dataset(table, str(tmp_path), data_storage_version=version, zone_index="unknown")  # type: ignore[arg-type]
 
 
 def test_a_column_encoded_with_a_zone_index() -> None:

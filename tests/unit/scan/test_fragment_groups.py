@@ -224,7 +224,7 @@ def test_readers_go_with_their_dataset(uri: str) -> None:
 
 
 def test_repeated_scans_test_the_dictionaries_of_each(tmp_path: Path) -> None:
-    """Groups of fragments are opened anew by every run of a scan, which keeps its tests of values."""
+    """Groups of fragments are opened again by every run of a scan, which keeps its tests of values."""
     for number in range(2):
         days = [(row * 7 + number) % 30 for row in range(400)]
         texts = [f"the text of number {day}" for day in days]

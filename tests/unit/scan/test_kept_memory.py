@@ -1,4 +1,4 @@
-"""Memory of batches that were freed waits to be used again, as much as was in use of late and no more."""
+"""Memory of batches that were freed waits to be used again, no more than was recently in use."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", [check.__name__ for check in CHECKS])
 def test_kept_memory(check: str, tmp_path: Path) -> None:
-    """Each in a process of its own: what is kept depends on what was in use of late, by whomever."""
+    """Each in its own process: what is kept depends on what the process recently used."""
     numbers = np.arange(SIZE // 16) % 1000
     write_dataset(pa.table({"a": numbers, "b": numbers[::-1]}), str(tmp_path))
     command = [sys.executable, __file__, check, str(tmp_path)]

@@ -78,7 +78,7 @@ def test_a_part_of_the_rows() -> None:
 def test_few_rows_without_a_test_join_their_neighbours() -> None:
     assert pruned("a >= 35 AND a < 55", least=5) == [(30, 40, True), (40, 50, False), (50, 60, True)]
     assert pruned("a >= 35 AND a < 55", least=11) == [(30, 60, True)]
-    # Nothing beside them to join.
+    # No neighbours to join.
     assert pruned("a >= 40 AND a < 50", least=11) == [(40, 50, False)]
 
 

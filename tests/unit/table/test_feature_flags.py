@@ -1,4 +1,4 @@
-"""Feature flags: what is refused, and what a new manifest says about itself."""
+"""Feature flags: what is refused, and the flags of new manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an opened dataset without reading: whether its version is still the newest."""
+"""What is known about an opened dataset without reading: whether its version is still the newest."""
 
 from __future__ import annotations
 

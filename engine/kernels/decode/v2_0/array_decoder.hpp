@@ -28,13 +28,13 @@ class ArrayDecoder {
   virtual void load(const Source&) {}
   // Appends slots [begin, end); lengths of leaves are counted by the page.
   virtual void decode(const Source& source, uint64_t begin, uint64_t end, Target out) const = 0;
-  // Points at the bytes of slots [begin, end) when they are in the file as Arrow wants them, all of them
+  // Points at the bytes of slots [begin, end) if they are in the file as in Arrow, all of them
   // valid.
   virtual Span alias(const Source&, uint64_t, uint64_t) const { return {}; }
   // The same for the bytes of strings, whose offsets and validity are appended to `out`.
   virtual Span alias_strings(const Source&, uint64_t, uint64_t, Target) const { return {}; }
-  // Byte ranges that `load` reads, and those that decoding slots [begin, end) reads on top. The source that
-  // the latter looks at needs to hold the former only.
+  // Byte ranges that `load` reads, and those that decoding slots [begin, end) reads in addition. To find the
+  // latter, the source only has to have the former.
   virtual void metadata_ranges(std::vector<Range>&) const {}
   virtual void all_ranges(std::vector<Range>& ranges) const = 0;  // every buffer below, whole
   virtual void data_ranges(const Source& source, uint64_t begin, uint64_t end,

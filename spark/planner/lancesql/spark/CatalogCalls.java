@@ -78,7 +78,7 @@ final class CatalogCalls {
     try {
       return new ObjectMapper().readTree(schema.apply(0).metadata().getString(TableFacts.KEY));
     } catch (JsonProcessingException error) {
-      throw new IllegalStateException("The Python data source of lance-sql sent an answer that is no JSON", error);
+      throw new IllegalStateException("The Python data source of lance-sql sent an answer that is not JSON", error);
     }
   }
 

@@ -76,7 +76,7 @@ public final class LanceProvider implements TableProvider, DataSourceRegister, C
     return new LanceTable(schema, TableFacts.of(inferred), options);
   }
 
-  /** Options without what Spark's own catalog adds to them: {@code owner}, {@code provider} and the like. */
+  /** Options without what Spark's own catalog adds to them: {@code owner}, {@code provider} and so on. */
   private static CaseInsensitiveStringMap withoutProperties(CaseInsensitiveStringMap options) {
     Map<String, String> kept = new HashMap<>(options.asCaseSensitiveMap());
     kept.keySet().removeIf(OF_SPARK::contains);

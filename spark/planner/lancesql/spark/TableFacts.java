@@ -47,7 +47,7 @@ record TableFacts(long version, long rows, long bytes, Set<String> exact) {
       return new TableFacts(
           facts.path("version").asLong(-1), facts.path("rows").asLong(-1), facts.path("bytes").asLong(-1), exact);
     } catch (JsonProcessingException error) {
-      throw new IllegalStateException("The Python data source of lance-sql sent facts that are no JSON", error);
+      throw new IllegalStateException("The Python data source of lance-sql sent facts that are not JSON", error);
     }
   }
 
