@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.arrow_compute import pc
+from lance_engine.errors import LanceError
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.statement_run import StatementRun
@@ -16,6 +18,9 @@ from lance_sql.engines.table import EngineTable
 if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
 
+    from lance_sql.engines.table_scan import TableScan
+
+_PROCESSORS = os.cpu_count() or 1
 #: Minimum number of rows for an additional partition to be worthwhile.
 _ROWS_PER_PARTITION = 1 << 16
 #: Bytes that fit into a processor's cache while an engine computes with them, and rows that justify a call.
@@ -31,12 +36,11 @@ def partitions(
     Their scans belong to `run`.
     """
     rows = table.num_rows if run is None else run.limits.get(table.name, table.num_rows)
-    processors = os.cpu_count() or 1
-    wanted = min(count or processors, -(-rows // _ROWS_PER_PARTITION))
+    wanted = min(count or _PROCESSORS, -(-rows // _ROWS_PER_PARTITION))
     groups = _groups(table.dataset.splits(max(wanted, 1)), wanted)
     # Threads of an engine need no help if there is one for each processor. In a join they do: one would
     # decode a partition to its end before another could begin with the next.
-    helped = run is None or not run.has_one_scan or (count or processors) < processors
+    helped = run is None or not run.has_one_scan or (count or _PROCESSORS) < _PROCESSORS
     # A table without rows still needs a partition: a plan without partitions has no schema.
     return [Partition(table, group, run, helped) for group in groups or [[]]]
 
@@ -88,9 +92,14 @@ class Partition:
         """A scan of this range. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         with visit():
             found = TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
-            if not self._helped:
-                found.decode_here()
-            return found
+            try:
+                if not self._helped:
+                    found.decode_here()
+                return found.begun()
+            except LanceError as error:  # engines only pass on its text
+                if self._run is not None:
+                    self._run.failed(error)
+                raise
 
 
 def within_cache(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -117,7 +126,8 @@ def as_expression(filter: Any) -> Any:
 class TableScanner:
     """A scan as a pyarrow scanner: all rows of the table, or those of `splits`.
 
-    Its batches are `cut` for engines that process one at a time.
+    It is planned when it is first used: some engines only ask for its schema. Its batches are `cut` for
+    engines that process one at a time.
     """
 
     def __init__(
@@ -131,9 +141,21 @@ class TableScanner:
         cut: bool = False,
     ) -> None:
         self._cut = cut
-        self._scan = table.scan(columns, as_expression(filter), run=run, splits=splits, batch_size=batch_size)
+        names = table.schema.names if columns is None else list(columns)
+        self._begin = partial(
+            table.scan, names, as_expression(filter), run=run, splits=splits, batch_size=batch_size
+        )
         self.dataset_schema: pa.Schema = table.schema
-        self.projected_schema: pa.Schema = self._scan.schema
+        self.projected_schema: pa.Schema = pa.schema([table.schema.field(name) for name in names])
+
+    @cached_property
+    def _scan(self) -> TableScan:
+        return self._begin()
+
+    def begun(self) -> TableScanner:
+        """The scanner, whose scan is planned."""
+        _ = self._scan
+        return self
 
     def decode_here(self) -> None:
         """Decode on the thread that takes the batches; see `Scanner.decode_here`."""

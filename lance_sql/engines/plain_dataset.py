@@ -37,7 +37,7 @@ class PlainDataset(pads.Dataset):  # type: ignore[misc]
     ) -> TableScanner:
         """A scan of all rows. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         names = self.table.schema.names if columns is None else list(columns)
-        return TableScanner(self.table, names, filter, run=self.runs.current)
+        return TableScanner(self.table, names, filter, run=self.runs.current).begun()
 
     def get_fragments(self, filter: pc.Expression | None = None) -> list[Partition]:
         """The partitions of a scan. `filter` is applied by their scanners."""

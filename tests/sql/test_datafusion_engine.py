@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from datafusion import SessionConfig, SessionContext
+from lance_engine.errors import CorruptFileError
+from lance_engine.scan.stream import ScanStream
 
 import lance_sql
+from lance_sql.engines.table import EngineTable
 
 
 @pytest.fixture
@@ -60,6 +63,45 @@ def test_large_tables_are_scanned_in_partitions(tmp_path, max_rows_per_file):
     assert rows(context.sql("SELECT count(*), sum(x), count(DISTINCT x) FROM t")) == [
         (count, count * (count - 1) // 2, count)
     ]
+
+
+def test_each_partition_of_narrow_rows_is_planned_and_read_once(tmp_path, monkeypatch):
+    count = 300_000
+    lance_sql.write({"x": np.arange(count) % 50}, tmp_path / "t.lance")
+    planned, read = [], []
+    scan, read_rows = EngineTable.scan, ScanStream.read
+
+    def noted_scan(*arguments, **named):
+        planned.append(named["splits"])
+        return scan(*arguments, **named)
+
+    def noted_read(stream, number, begin, end):
+        read.append((begin, end))
+        return read_rows(stream, number, begin, end)
+
+    monkeypatch.setattr(EngineTable, "scan", noted_scan)
+    monkeypatch.setattr(ScanStream, "read", noted_read)
+    context = SessionContext(SessionConfig().with_target_partitions(2))
+    with lance_sql.connect(tmp_path, datafusion=context) as connection:
+        found = connection.sql("SELECT count(*) FROM t WHERE x <> 7").fetchall()
+    assert found == [(count - count // 50,)]
+    assert len(planned) == 2
+    assert None not in planned
+    assert [begin for begin, _ in sorted(read)] == [0, sorted(read)[0][1]]
+    assert max(end for _, end in read) == count
+
+
+def test_errors_of_partitions_keep_their_class(tmp_path, monkeypatch):
+    lance_sql.write({"x": np.arange(1000)}, tmp_path / "t.lance")
+
+    def failing(*arguments, **named):
+        raise CorruptFileError("The page is damaged", path="t.lance")
+
+    with lance_sql.connect(tmp_path, engine="datafusion") as connection:
+        result = connection.sql("SELECT sum(x) FROM t WHERE x > 3")
+        monkeypatch.setattr(EngineTable, "scan", failing)
+        with pytest.raises(CorruptFileError, match="The page is damaged"):
+            result.arrow()
 
 
 def test_empty_tables(tmp_path):

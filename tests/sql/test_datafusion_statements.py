@@ -101,12 +101,12 @@ def test_few_conditions_are_kept(numbers):
     table = EngineTable(lance_sql.open(numbers / "t.lance"), total_order=True)
     for bound in range(50):
         assert table.scan(["x"], pc.field("x") < pc.scalar(bound), run=None).count() == bound
-    assert len(table._filters._plans) == 8
+    assert len(table.filters._plans) == 8
 
 
 @pytest.mark.parametrize(("processors", "threads"), [(2, 0), (4, 0), (8, None)])
 def test_partitions_decode_on_the_threads_of_the_engine(numbers, monkeypatch, processors, threads):
-    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    monkeypatch.setattr("lance_sql.engines.partitions._PROCESSORS", processors)
     table = EngineTable(lance_sql.open(numbers / "t.lance"))
     run = StatementRun()
     run.has_one_scan = True

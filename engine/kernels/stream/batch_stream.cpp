@@ -20,6 +20,7 @@ namespace {
 constexpr uint64_t kAlignment = 8192;
 // While the width of rows is unknown.
 constexpr uint64_t kFirstRows = 32 << 10;
+constexpr uint64_t kFirstBytes = 1 << 20;
 // A batch of wide rows has fewer of them: so many bytes are enough to make the cost per batch small.
 constexpr uint64_t kBatchBytes = 32 << 20;
 // However little may be read ahead, batches are not cut smaller than this.
@@ -279,7 +280,9 @@ StreamTask BatchStream::cut() {
   // The host makes batches of what it reads; only their bytes matter.
   uint64_t most = task.columns ? options_.batch_rows : UINT64_MAX;
   uint64_t rows = std::max<uint64_t>(1, std::min(most, bytes / std::max<uint64_t>(row_bytes, 1)));
-  if (seen_rows_ == 0) rows = std::min(rows, kFirstRows);
+  // The first rows tell how large others are; that matters little for narrow ones.
+  if (seen_rows_ == 0)
+    rows = std::min(rows, std::max(kFirstRows, kFirstBytes / std::max<uint64_t>(options_.row_bytes, 1)));
   uint64_t end = std::min(task.end, task.begin + rows);
   uint64_t aligned = end / kAlignment * kAlignment;
   if (end < task.end && aligned > task.begin) end = aligned;

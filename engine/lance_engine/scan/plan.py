@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,6 +139,8 @@ class ScanPlan:
         self._read_together = read_together
         self._reader_for = reader_for
         self._splits = splits
+        #: the ranges of few splits, kept for scans that run again
+        self._few: list[tuple[Fragment, int, int]] | None = None
         #: the filter to test on rows for which neither an index nor a zone map makes that unnecessary
         self.filter = None if filter is None else filter.tested
         self._lookup = None if filter is None else filter.lookup
@@ -184,7 +186,7 @@ class ScanPlan:
         if self._pruner is None or self._snapshot.is_local:
             planned = ((clamped, left(clamped)) for clamped in self._clamped())
         else:  # zone maps are fetched for many fragments at a time
-            planned = ordered_ahead(left, self._clamped(), first)
+            planned = ordered_ahead(left, iter(self._clamped()), first)
         for (fragment, start, stop), parts in planned:
             if metrics is not None:
                 # Counted at once: readers in between must not see rows as skipped.
@@ -206,11 +208,16 @@ class ScanPlan:
         rows = sum(max(0, stop - start) for _, start, stop in self._clamped())
         return len({split.fragment_id for split in self._splits}), rows
 
-    def _clamped(self) -> Iterator[tuple[Fragment, int, int]]:
+    def _clamped(self) -> Iterable[tuple[Fragment, int, int]]:
         """The ranges [start, stop) of rows of the splits, limited to existing rows.
 
         Fragments are described one by one, so that callers who need few rows do not wait for all of them.
         """
+        if self._few is None and self._splits is not None and len(self._splits) <= _FEW_FRAGMENTS:
+            self._few = list(self._described())
+        return self._described() if self._few is None else self._few
+
+    def _described(self) -> Iterator[tuple[Fragment, int, int]]:
         if self._splits is None:
             for fragment in self._snapshot.fragments:
                 yield fragment, 0, fragment.physical_rows

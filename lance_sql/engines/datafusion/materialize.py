@@ -103,7 +103,10 @@ def planned_with_counts(
         return None
     with _in_memory(context, sides):
         text = semi_joins_first(text, _tables(sides), lambda query: _is_query(query, plan))
-        return plan(prefix + text) if _needs_no_more(plan(text), sides) else None
+        frame = plan(text)
+        if not _needs_no_more(frame, sides):
+            return None
+        return plan(prefix + text) if prefix else frame
 
 
 def _tables(sides: Sequence[Side]) -> dict[str, JoinedTable]:

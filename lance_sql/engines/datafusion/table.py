@@ -52,9 +52,12 @@ class DataFusionTable(PlainDataset):
     ) -> TableScanner:
         """Called once per planned scan, for its schema."""
         names = self.table.schema.names if columns is None else list(columns)
-        self._planning.scanned(self, PlannedScan(tuple(names), as_expression(filter)))
+        expression = as_expression(filter)
+        self._planning.scanned(self, PlannedScan(tuple(names), expression))
         try:
-            return super().scanner(names, filter)
+            if expression is not None:
+                self.table.filters.of_expression(expression)  # fails now if scans cannot test it
+            return TableScanner(self.table, names, expression, run=self.runs.current)
         except LanceError as error:  # DataFusion only passes on its text
             if self.runs is not None and self.runs.current is not None:
                 self.runs.current.failed(error)
