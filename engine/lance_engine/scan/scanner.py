@@ -27,7 +27,7 @@ from lance_engine.scan.pieces import Columns, PieceRows, ScanPieces
 from lance_engine.scan.plan import FilterPlan, Piece, ScanPlan
 from lance_engine.scan.pool import PARALLEL_ROWS, num_threads, ordered_map
 from lance_engine.scan.selected_columns import projected_schema, selected_columns
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan.splits import ScanSplit, splits_from
 from lance_engine.scan.stream import ScanStream, native_stream
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.scan.width import estimated_row_bytes
@@ -107,6 +107,10 @@ class Scanner:
         self.batch_rows = (
             min(batch_size, most_rows) if batch_size and batch_bytes else batch_size or most_rows
         )
+        #: rows of the splits before the first one that is wanted
+        self.skipped = self.offset
+        if self.offset and planned is None and splits is None:
+            splits, self.skipped = splits_from(snapshot, self.offset, limit)
         used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
         grouping = FragmentGrouping(snapshot, used, self.batch_rows, few=limit is not None)
         self._plan = ScanPlan(
@@ -343,7 +347,7 @@ class Scanner:
         return self._pieces.of_run(
             metrics,
             counted=counted,
-            limit=None if self.limit is None else self.offset + self.limit,
+            limit=None if self.limit is None else self.skipped + self.limit,
             expected=self._expected,
             fetching=self._fetching,
         )

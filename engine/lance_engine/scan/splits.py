@@ -11,6 +11,7 @@ from lance_engine.records import record
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
+    from lance_engine.table.snapshot import Snapshot
 
 # Boundaries are multiples of this, so that few mini-block chunks are decoded twice.
 _ALIGNMENT = 8192
@@ -23,6 +24,32 @@ class ScanSplit:
     fragment_id: int
     start: int
     stop: int
+
+
+def splits_from(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[list[ScanSplit], int]:
+    """Splits with the `limit` live rows from `offset` on, and how many of their first rows come before.
+
+    What comes before is known from the manifest, so it is not read; but which rows of a fragment are deleted
+    is not known.
+    """
+    splits: list[ScanSplit] = []
+    skipped, left = offset, limit
+    for fragment in snapshot.fragments:
+        rows = snapshot.live_rows(fragment)
+        if not splits and skipped and skipped >= rows:
+            skipped -= rows
+            continue
+        if left is not None and splits and left <= 0:
+            break
+        here = rows if splits else rows - skipped
+        start = 0
+        if not splits and rows == fragment.physical_rows:
+            start = skipped // _ALIGNMENT * _ALIGNMENT  # whole small fragments are read together
+            skipped -= start
+        splits.append(ScanSplit(fragment.id, start, fragment.physical_rows))
+        if left is not None:
+            left -= here
+    return splits, skipped
 
 
 def batch_ranges(begin: int, end: int, rows: int, borders: Sequence[int]) -> Iterator[tuple[int, int]]:

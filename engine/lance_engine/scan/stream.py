@@ -89,7 +89,7 @@ class ScanStream:
             scanner.row_bytes,
             scanner.read_ahead,
             scanner.threads,
-            scanner.offset,
+            scanner.skipped,
             scanner.limit,
         )
 
