@@ -53,3 +53,5 @@ def test_requests_of_a_first_search(object_store: ObjectStore, kind: str) -> Non
             told[name] = read(proxy.requests)
             assert 7 in found
     assert len(told["ours"]) <= len(told["pylance"]), told
+    # Partitions are read together, and begin with the same descriptions of pages: each is fetched once.
+    assert len(set(told["ours"])) == len(told["ours"])

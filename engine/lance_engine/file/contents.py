@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,8 +118,13 @@ class FileContents:
         for span in ranges:  # numbers of the file itself: nothing is planned, joined or cut before
             checked_range(self.path, self.size, *span)
         wanted = [span for span in ranges if not target.holds(*span)]
-        if not wanted:
-            return
+        if wanted and self._lasting is not None and target is self._segments:
+            # Threads that read parts of a page begin with the same description of it.
+            self._lasting.fetch(wanted, partial(self._fetch_missing, target))
+        elif wanted:
+            self._fetch_missing(target, wanted)
+
+    def _fetch_missing(self, target: kernels.SegmentSource, wanted: Sequence[tuple[int, int]]) -> None:
         planned = planned_for(self)
         if planned is not None:
             wanted = [span for span in wanted if not self._add_planned(target, planned, span)]

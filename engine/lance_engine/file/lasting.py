@@ -5,10 +5,11 @@ Files never change once written, so cached data stays valid when a file is opene
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lance_engine import kernels
 from lance_engine.cache import description_cache_bytes
@@ -21,15 +22,57 @@ if TYPE_CHECKING:
 _ENTRY_BYTES: Final = 1024
 
 
+class Claim(NamedTuple):
+    """Ranges that one thread fetches, while others wait for the event."""
+
+    process: int
+    ranges: tuple[tuple[int, int], ...]
+    ended: threading.Event
+
+    def covers(self, offset: int, length: int) -> bool:
+        """Whether a range is among them; threads of another process do not exist after a fork."""
+        if self.process != os.getpid():
+            return False
+        return any(begin <= offset and offset + length <= begin + size for begin, size in self.ranges)
+
+
 class LastingRanges:
     """The cached ranges of a file, kept while the file is open, or while there is room."""
 
-    __slots__ = ("bytes", "key", "source")
+    __slots__ = ("_claims", "_lock", "bytes", "key", "source")
 
     def __init__(self, key: Hashable, size: int) -> None:
         self.key = key
         self.source = kernels.SegmentSource(size)
         self.bytes = _ENTRY_BYTES
+        self._lock = threading.Lock()
+        self._claims: list[Claim] = []
+
+    def fetch(
+        self, ranges: Sequence[tuple[int, int]], fetch: Callable[[Sequence[tuple[int, int]]], None]
+    ) -> None:
+        """Call `fetch` with those of the ranges that are missing, unless another thread fetches them now."""
+        while True:
+            with self._lock:
+                missing = [span for span in ranges if not self.source.holds(*span)]
+                others = [claim for claim in self._claims if any(claim.covers(*span) for span in missing)]
+                own = [span for span in missing if not any(claim.covers(*span) for claim in others)]
+                claim = Claim(os.getpid(), tuple(own), threading.Event())
+                if own:
+                    self._claims.append(claim)
+            if not missing:
+                return
+            if own:
+                try:
+                    fetch(own)
+                finally:
+                    with self._lock:
+                        self._claims.remove(claim)
+                    claim.ended.set()
+            for other in others:
+                other.ended.wait()
+            if not others:
+                return
 
 
 class LastingCache:
