@@ -21,6 +21,7 @@ from lance_sql.statements.refusals import (
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Session
+from lance_sql.text.literals import literal_edits
 from lance_sql.text.searches import index_setting
 from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
@@ -213,13 +214,15 @@ def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
 def _numbered(statement: Statement) -> str:
     """The text with ``$1``, ``$2`` ... for ``?``, because its parts will be reordered.
 
-    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them.
+    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them, and
+    literals that it takes for something else are written in another way.
     """
     text = statement.original
     edits = [
         (token.start, token.end, f"${number}")
         for number, token in enumerate((one for one in statement.tokens if one.kind == "parameter"), 1)
     ]
+    edits += literal_edits(statement.tokens)
     if any(token.upper == "MERGE" for token in statement.tokens):
         edits += [(place, end, "") for place, end in _by(statement, "NAME")]
     elif statement.tokens[0].upper in ("INSERT", "WITH"):

@@ -16,6 +16,7 @@ _TOKENS = re.compile(
     (?P<constants>{_CONSTANTS})
   | (?P<space>\s+|--[^\n]*|/\*.*?\*/)
   | (?P<string>'(?:[^']|'')*')
+  | (?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
   | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
   | (?P<quoted>"(?:[^"]|"")*")
   | (?P<parameter>\?)
@@ -28,7 +29,7 @@ _TOKENS = re.compile(
 )
 
 
-_NO_KEYWORDS = {"string", "quoted", "constants"}
+_NO_KEYWORDS = {"string", "escaped", "quoted", "constants"}
 
 
 @record

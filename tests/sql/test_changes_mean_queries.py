@@ -197,3 +197,33 @@ def test_membership_in_a_list_column_is_left_to_the_engine(tmp_path: Path) -> No
         session.sql("CREATE TABLE f AS SELECT -2.5::DOUBLE AS x")
         session.sql("UPDATE f SET x = x // 2")
         assert session.sql("SELECT x FROM f").fetchall() == duckdb.sql("SELECT -2.5::DOUBLE // 2").fetchall()
+
+
+LITERALS = [
+    "DATE '2020-01-01'::VARCHAR || '!'",
+    "TIMESTAMP '2020-01-01 10:11:12'::DATE",
+    "TIMESTAMP '2020-01-01 10:11:12'::TIME",
+    "TIMESTAMP WITH TIME ZONE '2020-01-01 10:11:12+00'::VARCHAR",
+    "timestamptz '2020-01-01 10:11:12+00'::TIMESTAMP::VARCHAR",
+    "INTERVAL '1 day'::VARCHAR",
+    "typeof(DATE '2020-01-01'::TIMESTAMP)",
+    "X'0aFF'",
+    "octet_length(X'')",
+    "'it''s DATE ''2020'''",
+]
+
+
+def test_literals_have_the_values_of_queries(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        values = ", ".join(f"{literal} AS c{place}" for place, literal in enumerate(LITERALS))
+        session.sql("SET TimeZone = 'UTC'")
+        found = session.sql(f"SELECT {values}").fetchall()
+        session.sql(f"CREATE TABLE t AS SELECT {values}")
+        assert session.sql("FROM t").fetchall() == found
+        session.sql(f"INSERT INTO t VALUES ({', '.join(LITERALS)})")
+        assert session.sql("FROM t").fetchall() == found * 2
+        changes = ", ".join(f"c{place} = {literal}" for place, literal in enumerate(LITERALS))
+        session.sql(f"UPDATE t SET {changes}")
+        assert session.sql("FROM t").fetchall() == found * 2
+        equal = " AND ".join(f"c{place} = ({literal})" for place, literal in enumerate(LITERALS))
+        assert session.sql(f"DELETE FROM t WHERE {equal}").fetchall() == [(2,)]

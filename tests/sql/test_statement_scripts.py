@@ -108,3 +108,13 @@ def test_a_failed_write_leaves_no_version(tmp_path):
         with pytest.raises(LanceError):
             connection.sql("INSERT INTO t SELECT error('no') FROM range(10)")
         assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == files
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_texts_with_escapes_end_where_the_engine_ends_them(tmp_path: Path, engine: str) -> None:
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.sql("CREATE TABLE t AS SELECT 1 AS a")
+        text = r"SELECT E'\'; DROP TABLE t; --' AS x FROM t WHERE 'y' <> E'it\'s ''t'''"
+        assert session.sql(text).fetchall() == [("'; DROP TABLE t; --",)]
+        session.sql(r"UPDATE t SET a = length(E'\'; --') WHERE E'\\' <> 'a'")
+        assert session.sql("SELECT a FROM t").fetchall() == [(5,)]

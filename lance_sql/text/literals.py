@@ -1,0 +1,40 @@
+"""Literals that DuckDB and the parser of statements read differently, written so that both agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lance_sql.text.tokens import Token
+
+_TYPES: Final = frozenset(
+    {
+        "DATE", "DATETIME", "INTERVAL", "JSON", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_MS",
+        "TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMP_US", "UUID",
+    }
+)  # fmt: skip
+_WITH_ZONE: Final = (["TIME", "WITH", "TIME", "ZONE"], ["TIMESTAMP", "WITH", "TIME", "ZONE"])
+
+
+def literal_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
+    """Replacements, by the positions of characters.
+
+    ``DATE '2026-01-31'::VARCHAR`` gets brackets around the date: the parser would cast the text first.
+    ``X'0A'`` becomes a cast.
+    """
+    words = [token.upper for token in tokens]
+    for place, token in enumerate(tokens):
+        if token.kind != "string" or place == 0:
+            continue
+        before = tokens[place - 1]
+        if words[place - 1] == "X" and before.end == token.start:
+            if re.fullmatch("([0-9A-Fa-f]{2})*", token.value):
+                escaped = "".join(f"\\x{token.value[at : at + 2]}" for at in range(0, len(token.value), 2))
+                yield before.start, token.end, f"('{escaped}'::BLOB)"
+        elif words[place + 1 : place + 3] == [":", ":"]:
+            long = words[max(place - 4, 0) : place] in _WITH_ZONE
+            if long or words[place - 1] in _TYPES:
+                first = tokens[place - 4] if long else before
+                yield first.start, first.start, "("
+                yield token.end, token.end, ")"
