@@ -68,6 +68,8 @@ void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted, bool
   uint8_t* bytes = out.extend(wanted);
   if (short_matches && declared != 0 && wanted == declared && expand_short_matches(input, bytes, declared))
     return;
+  // Of a match at distance 0 the library leaves what was in memory before, if it expands a part only.
+  if (wanted != declared) zero_bytes(bytes, wanted);
   auto* to = reinterpret_cast<char*>(bytes);
   int size = wanted == declared
                  ? LZ4_decompress_safe(from, to, static_cast<int>(input.size), static_cast<int>(declared))
