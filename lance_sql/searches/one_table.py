@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from lance_engine.errors import LanceError
 
+from lance_sql.text.literals import parameter_edits
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import Token, table_positions
@@ -83,10 +84,9 @@ def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
 def _numbered(statement: Statement) -> str:
     text = statement.original
     pieces, done = [], 0
-    unnamed = [token for token in statement.tokens if token.kind == "parameter"]
-    for number, token in enumerate(unnamed, 1):
-        pieces += [text[done : token.start], f"${number}"]
-        done = token.end
+    for start, end, replacement in parameter_edits(statement.tokens):
+        pieces += [text[done:start], replacement]
+        done = end
     return "".join([*pieces, text[done:]])
 
 

@@ -21,7 +21,7 @@ from lance_sql.statements.refusals import (
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Session
-from lance_sql.text.literals import literal_edits
+from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.searches import index_setting
 from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
@@ -218,11 +218,7 @@ def _numbered(statement: Statement) -> str:
     literals that it takes for something else are written in another way.
     """
     text = statement.original
-    edits = [
-        (token.start, token.end, f"${number}")
-        for number, token in enumerate((one for one in statement.tokens if one.kind == "parameter"), 1)
-    ]
-    edits += literal_edits(statement.tokens)
+    edits = [*parameter_edits(statement.tokens), *literal_edits(statement.tokens)]
     if any(token.upper == "MERGE" for token in statement.tokens):
         edits += [(place, end, "") for place, end in _by(statement, "NAME")]
     elif statement.tokens[0].upper in ("INSERT", "WITH"):

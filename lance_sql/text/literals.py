@@ -1,4 +1,4 @@
-"""Literals that DuckDB and the parser of statements read differently, written so that both agree."""
+"""Literals and parameters that the parser of statements misreads, written so that it agrees with DuckDB."""
 
 from __future__ import annotations
 
@@ -38,3 +38,17 @@ def literal_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
                 first = tokens[place - 4] if long else before
                 yield first.start, first.start, "("
                 yield token.end, token.end, ")"
+
+
+def parameter_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
+    """Replacements of ``?`` by ``$1``, ``$2`` ..., with a space behind these and ``$name``.
+
+    The parser takes ``$1,$`` for a quotation mark.
+    """
+    number = 0
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.kind == "parameter":
+            number += 1
+            yield token.start, token.end, f"${number} "
+        elif before is not None and before.text == "$" and before.end == token.start:
+            yield token.end, token.end, " "

@@ -227,3 +227,22 @@ def test_literals_have_the_values_of_queries(tmp_path: Path) -> None:
         assert session.sql("FROM t").fetchall() == found * 2
         equal = " AND ".join(f"c{place} = ({literal})" for place, literal in enumerate(LITERALS))
         assert session.sql(f"DELETE FROM t WHERE {equal}").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ("INSERT INTO t VALUES (?,?)", [1, "a"]),
+        ("INSERT INTO t VALUES ($1,$2)", [1, "a"]),
+        ("INSERT INTO t(n,s)VALUES($n,$s)", {"n": 1, "s": "a"}),
+        ("INSERT INTO t SELECT ?+?,concat(?,'')", [0, 1, "a"]),
+        ("MERGE INTO t USING (SELECT $1,$2) q(n,s) ON q.n=t.n WHEN NOT MATCHED THEN INSERT *", [1, "a"]),
+    ],
+)
+def test_parameters_need_no_spaces(rows: lance_sql.Connection, statement: str, values: object) -> None:
+    rows.sql("CREATE OR REPLACE TABLE t (n INT, s VARCHAR)")
+    assert rows.sql(statement, values).fetchall() == [(1,)]
+    assert rows.sql("SELECT * FROM t WHERE n=? AND s IN (?,?)", [1, "a", "b"]).fetchall() == [(1, "a")]
+    rows.sql("UPDATE t SET n=?+?,s=? WHERE n IN (?,?)", [2, 3, "c", 1, 7])
+    rows.sql("DELETE FROM t WHERE (n,s)=(?,?)", [9, "c"])
+    assert rows.sql("SELECT * FROM t").fetchall() == [(5, "c")]
