@@ -171,7 +171,8 @@ def test_scans_do_not_test_conditions_on_parts(place, monkeypatch):
     part = with_fields(dataset.snapshot.schema.field("m"), [("plan",)])
     assert part is not None
     connection = duckdb.connect()
-    connection.register("parts", source(dataset, "parts", parts=Parts("t", (part,))))
+    scanned = source(dataset, "parts", parts=Parts("t", (part,)), pushdown="all")
+    connection.register("parts", scanned)
     found = connection.execute("SELECT id FROM parts WHERE m.plan = 'b' AND id > 7 ORDER BY id").fetchall()
     with lance_sql.connect(place) as session:
         text = "SELECT id FROM t WHERE m['plan'] = 'b' AND id > 7 ORDER BY id"

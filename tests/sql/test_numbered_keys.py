@@ -320,6 +320,19 @@ def test_views_of_the_session(place: Path) -> None:
         assert rows(con.sql("SELECT flag, count(*) FROM few GROUP BY flag").arrow()) == expected
 
 
+def test_tables_that_macros_scan_as_well_keep_their_strings(place: Path) -> None:
+    text = "SELECT flag, state, max(above(id)) FROM t GROUP BY flag, state"
+    with lance_sql.connect(str(place)) as con:
+        con.sql("CREATE MACRO above(x) AS x + 0")
+        numbered = con.sql(text)
+        assert isinstance(query_of(numbered), numbered_keys.NumberedQuery)
+        assert numbered.arrow().num_rows
+        con.sql("CREATE OR REPLACE MACRO above(x) AS x + (SELECT count(DISTINCT name) FROM t)")
+        found = con.sql(text)
+        assert not isinstance(query_of(found), numbered_keys.NumberedQuery)
+        assert rows(found.arrow()) == [(f, s, n + 300) for f, s, n in rows(numbered.arrow())]
+
+
 COMPUTED = [
     "SELECT avg(length(flag)), max(strpos(name, '9')), count(*) FROM t",
     "SELECT state, sum(length(t.name)) FROM t WHERE flag <> 'A' GROUP BY state",

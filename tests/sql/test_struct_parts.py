@@ -284,3 +284,12 @@ def test_fields_that_a_text_uses(text, paths):
 )
 def test_texts_that_may_use_all(text):
     assert not used(text)
+
+
+def test_structs_that_macros_use_as_well_are_whole(directory, monkeypatch):
+    monkeypatch.setattr(struct_parts, "_LEAST_BYTES", 0)
+    with lance_sql.connect(directory) as session:
+        session.sql("CREATE MACRO above(x) AS x + (SELECT count(*) FROM t)")
+        rows, scans = read_of(session, "SELECT max(above(st.a)) AS m FROM t")
+        assert rows == [(49 + ROWS,)]
+        assert ["st"] in [scan["columns"] for scan in scans]
