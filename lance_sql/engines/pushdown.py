@@ -84,7 +84,7 @@ class Condition:
         snapshot = self.dataset.snapshot
         return (
             all(file.storage_version not in _WITHOUT_CHUNKS for file in snapshot.fragments[0].files)
-            and FilterSteps(self.tree, snapshot.schema).are_native
+            and FilterSteps(self.tree, snapshot.schema).drop_early
         )
 
     @property

@@ -8,7 +8,7 @@ about the rows that it drops.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +28,7 @@ from lance_sql.text.table_conditions import Filtered, table_conditions
 if TYPE_CHECKING:
     import pyarrow as pa
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Column
+    from lance_engine.expr.tree import Column, Node
 
     from lance_sql.engines.base import Engine, Parameters, Query, ScanReport
     from lance_sql.engines.statement_run import StatementRun
@@ -152,16 +152,18 @@ def _conditions(
     for tokens in filtered.conditions:
         #: the table of each column, by the name that qualifies it
         owners: dict[Column, str] = {}
+        #: those that are JSON
+        json: set[Column] = set()
         tree = predicate(
             with_constants(tokens, values),
-            partial(_column, schemas, owners),
+            partial(_column, schemas, owners, json),
             backslash_escapes=backslash_escapes,
         )
         for node in () if tree is None else conjuncts(tree):
             tested = {owners[part] for part in walk(node) if isinstance(part, Column)}
             is_offered = len(columns_of(node)) < 2 and not any(isinstance(part, Match) for part in walk(node))
             table = filtered.tables[next(iter(tested))] if len(tested) == 1 else None
-            if table in filtered.once and not is_offered:
+            if table in filtered.once and not is_offered and _only_matches_json(node, json):
                 condition = Condition(datasets[table], node)
                 decision = _decide(condition)
                 if not decision.pushed:
@@ -181,10 +183,24 @@ def _decide(condition: Condition) -> Decision:
     return decide(condition)
 
 
+def _only_matches_json(node: Node, json: Set[Column]) -> bool:
+    """Whether a condition compares columns of JSON, whose values are not texts, with nothing but patterns."""
+    from lance_engine.expr.tree import Column, Match, walk
+
+    uses = [child for part in walk(node) if not isinstance(part, Match) for child in part.children]
+    return json.isdisjoint(use for use in uses if isinstance(use, Column))
+
+
 def _column(
-    schemas: Mapping[str, pa.Schema], owners: dict[Column, str], parts: Sequence[Token]
+    schemas: Mapping[str, pa.Schema],
+    owners: dict[Column, str],
+    json: set[Column],
+    parts: Sequence[Token],
 ) -> Column | None:
-    """The column that a name refers to, if there is only one; its table is added to `owners`."""
+    """The column that a name refers to, if there is only one; its table is added to `owners`.
+
+    If it is JSON, it is also added to `json`.
+    """
     from lance_engine.expr import build
 
     *qualifier, wanted = [part.value.lower() for part in parts]
@@ -200,8 +216,11 @@ def _column(
     if len(found) != 1:
         return None
     place, schema, field = found[0]
-    if field.metadata and b"ARROW:extension:name" in field.metadata:
-        return None  # engines have types of their own for JSON and similar columns
+    extension = (field.metadata or {}).get(b"ARROW:extension:name")
+    if extension not in (None, b"arrow.json"):
+        return None  # engines have types of their own
     column = build.column(schema, [field.name])
+    if extension is not None:
+        json.add(column)
     # Columns of two tables may be equal: a condition on both is not understood.
     return column if owners.setdefault(column, place) == place else None

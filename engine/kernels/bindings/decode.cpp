@@ -208,6 +208,9 @@ void bind_tests(nb::module_& m) {
         return make_string_set(to_strings(values), negate);
       },
       "values"_a, "negate"_a);
+  m.def(
+      "stored_json_test", [](const nb::bytes& wanted) { return make_stored_json(to_string(wanted)); },
+      "wanted"_a);
 }
 
 void bind_columns(nb::module_& m) {

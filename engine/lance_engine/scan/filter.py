@@ -27,11 +27,13 @@ from lance_engine.expr.tree import (
     rebuilt,
     walk,
 )
-from lance_engine.scan.native_tests import native_tests
-from lance_engine.scan.paths import path_text
+from lance_engine.scan.json_tests import json_tests
+from lance_engine.scan.native_tests import NativeTests, native_tests
+from lance_engine.scan.paths import field_path, path_text
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
+from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Schema
@@ -53,13 +55,15 @@ _PASSING_OTHERWISE = 0.4
 class Step:
     """Conditions on the same columns, tested together, and the number of rows that passed so far."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[Node], *, of_json: bool = False) -> None:
         nodes = _without_implied(nodes)
         self.node = conjunction(nodes)
         self.names = tuple(sorted(columns_of(self.node)))
         self.can_fail = any(_can_fail(node) for node in nodes)
         #: the conditions in the form that kernels test while decoding, if possible
-        self.native = native_tests(tuple(nodes))
+        self.native = None if of_json else native_tests(tuple(nodes))
+        #: what is true wherever they are, and is tested first: of JSON columns, which kernels have no text of
+        self.before = json_tests(nodes) if of_json else None
         self.cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
@@ -89,16 +93,23 @@ class FilterSteps:
         self._fallible: list[Step] = []
         for node in conjuncts(filter):
             if _can_fail(node):
-                self._fallible.append(Step([node]))
+                self._fallible.append(Step([node], of_json=_is_of_json([node], schema)))
             else:
                 grouped.setdefault(frozenset(columns_of(node)), []).append(node)
-        self._steps = [Step(nodes) for nodes in grouped.values()]
+        self._steps = [Step(nodes, of_json=_is_of_json(nodes, schema)) for nodes in grouped.values()]
         self.names = tuple(sorted(columns_of(filter)))
 
     @property
     def are_native(self) -> bool:
         """Whether kernels can test everything, so that testing many rows at once takes no memory."""
         return all(step.native is not None for step in (*self._steps, *self._fallible))
+
+    @property
+    def drop_early(self) -> bool:
+        """Whether kernels drop rows that do not pass before any of their values become arrays."""
+        return all(
+            step.native is not None or step.before is not None for step in (*self._steps, *self._fallible)
+        )
 
     def ordered(self) -> list[Step]:
         """The steps, most selective per cost first."""
@@ -136,6 +147,10 @@ class Passing:
         Columns for which `coded` is true are read as dictionaries. For the last step, `keep` gives what reads
         a column for the result.
         """
+        tested = self.count
+        if step.before is not None and not self._pass_before(step.before):
+            step.count(tested, 0)
+            return
         if step.can_fail or self.count < self.selection.count * self._few_share(step, coded):
             self.compress()
         mask = None if keep is None else self._tested_and_kept(step, keep)
@@ -143,12 +158,21 @@ class Passing:
             mask = self._tested_natively(step)
         if mask is None:
             mask = self._evaluated(step, coded, wanted)
+        self._keep(mask)
+        step.count(tested, self.count)
+
+    def _keep(self, mask: pa.BooleanArray) -> None:
         if mask.null_count:
             mask = pc.fill_null(mask, False)
-        tested = self.count
         self._mask = mask if self._mask is None else pc.and_(self._mask, mask)
         self.count = int(self._mask.true_count)
-        step.count(tested, self.count)
+
+    def _pass_before(self, tests: NativeTests) -> bool:
+        """Keep the rows that pass some tests, if these are possible; whether any are left."""
+        projection = tests.projection(self.reader)
+        if projection is not None:
+            self._keep(evaluate(tests.node, projection.read(self.selection)))
+        return self.count > 0
 
     def _few_share(self, step: Step, coded: Callable[[str], bool]) -> float:
         """The share of passing rows below which `step` tests only these."""
@@ -232,6 +256,12 @@ class Passing:
         first = int(pc.index(self._mask, True).as_py())
         is_run = self._mask.slice(first, self.count).true_count == self.count
         return (first, first + self.count) if is_run else None
+
+
+def _is_of_json(nodes: Sequence[Node], schema: Schema) -> bool:
+    """Whether one of the columns of conditions is JSON."""
+    columns = {found.parts[0] for node in nodes for found in walk(node) if isinstance(found, Column)}
+    return any(field_path(schema, name)[-1].is_json for name in columns if name not in SYSTEM_FIELDS)
 
 
 def _with_paths(filter: Node, schema: Schema) -> Node:

@@ -37,7 +37,7 @@ from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 # With more tests, their columns would be read too often.
-_MOST_TESTS = 4
+MOST_TESTS = 4
 # The automaton of a test has a state for every byte of its text.
 _LONGEST_TEXT = 240
 _RANGES = ("=", "<", "<=", ">", ">=")
@@ -50,6 +50,8 @@ class NativeTests:
     node: Node
     tests: dict[str, tuple[str, kernels.ValueTest]]
     """By the name of such a column: the column that is tested, and how."""
+    of_stored_json: bool = False
+    """Whether the binary form of JSON is tested."""
 
     @property
     def single(self) -> tuple[str, kernels.ValueTest] | None:
@@ -60,14 +62,14 @@ class NativeTests:
 
     def projection(self, reader: RowsReader) -> Projection | None:
         """A reader for the truth values; None if the columns are missing or cannot be tested."""
-        return reader.tests(self, self.tests)
+        return reader.tests(self, self.tests, of_stored_json=self.of_stored_json)
 
 
 def native_tests(nodes: Sequence[Node]) -> NativeTests | None:
     """All of some conditions as tests of the kernels, or None."""
     found = _Compiler()
     node = found.conjunction(nodes)
-    if node is None or not 0 < len(found.tests) <= _MOST_TESTS:
+    if node is None or not 0 < len(found.tests) <= MOST_TESTS:
         return None
     return NativeTests(node, found.tests)
 
@@ -278,7 +280,7 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
     if ignores_case and not has_only_ascii_cases(node.pattern):
         return None
     if node.kind in ("like", "ilike"):
-        pieces = _like_pieces(node.pattern)
+        pieces = like_pieces(node.pattern)
         if pieces is None:
             return None
         at_start, at_end = bool(pieces[0]), bool(pieces[-1])
@@ -295,11 +297,11 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
     return kernels.string_test(held, at_start, at_end, False, ignores_case)
 
 
-def _like_pieces(pattern: str) -> list[str] | None:
-    """The text between the ``%`` of a pattern; None if it has wildcards for single characters."""
+def like_pieces(pattern: str, wildcards: str = "%") -> list[str] | None:
+    """The text between the `wildcards` of a pattern; None if it has others."""
     pieces, characters = [""], iter(pattern)
     for character in characters:
-        if character == "%":
+        if character in wildcards:
             pieces.append("")
         elif character == "_":
             return None

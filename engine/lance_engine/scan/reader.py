@@ -155,24 +155,32 @@ class RowsReader(ABC):
             raise UnsupportedFeatureError("The column has no strings to map", column=column.entries.source)
         return built._replace(decoder=decoder)
 
-    def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
+    def tests(
+        self,
+        key: object,
+        tests: Mapping[str, tuple[str, kernels.ValueTest]],
+        *,
+        of_stored_json: bool = False,
+    ) -> Projection | None:
         """Readers, by name, for the result of a test on each value of a column; None if one is impossible.
 
         Cached for `key`, as long as it exists.
         """
         if key not in self._tests:
             with self.placed():
-                self._tests[key] = self._tested(tests)
+                self._tests[key] = self._tested(tests, of_stored_json)
         found = self._tests[key]
         return None if found is None else Projection(self, found)
 
-    def _tested(self, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Decoders | None:
+    def _tested(
+        self, tests: Mapping[str, tuple[str, kernels.ValueTest]], of_stored_json: bool
+    ) -> Decoders | None:
         fields = []
         for column, test in tests.values():
             path = field_path(self._snapshot.schema, column)
             field = narrowed(path)
-            # The kernels would test binary JSON instead of its text.
-            if self._layout.stored(field) != field or path[-1].is_json:
+            # Other tests would test binary JSON instead of its text.
+            if self._layout.stored(field) != field or path[-1].is_json != of_stored_json:
                 return None
             built = self.built(field)
             decoder = built.decoder.tested(test)
