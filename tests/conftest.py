@@ -40,7 +40,9 @@ def spark() -> Iterator[SparkSession]:
     problem = lance_sql.spark.java_problem()
     if problem is not None:
         pytest.skip(problem)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        # The JVM's second compiler takes half of its processor time in runs as short as these.
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         # Starting the JVM forks, of which the official implementation warns; Spark warns of pandas 3.
         warnings.simplefilter("ignore")
         session = lance_sql.spark.local_session(memory="2g")
