@@ -15,6 +15,13 @@ from lance_sql.errors import SqlError, TableNotFoundError
 #: Class names that engines put in front of their messages.
 _PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error during planning): ")
 
+#: The steps in which DataFusion found an error, before the error itself.
+_STEPS = re.compile(
+    r"^DataFusion error: (?:(?:Optimizer rule '\w+' failed|\w+)\ncaused by\n)+(?:Arrow error: )?"
+)
+#: What Python says where DataFusion combines a NULL with a condition for a dataset.
+_NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
+
 _COLUMN = re.compile(
     r"Referenced (?:table )?column .+? (?:was )?not found|No field named |does not have a column named"
 )
@@ -43,7 +50,14 @@ def translated(
         return error
     if failure is not None:
         return failure
-    head, *pointer = _POINTER.split(_PREFIX.sub("", str(error).strip()), maxsplit=1)
+    text = _STEPS.sub("", str(error).strip())
+    if _NULL_OPERAND.search(text):
+        return SqlError(
+            "A comparison with NULL is never true, and the engine cannot combine it with other conditions",
+            remedy="Leave out the comparison, or write IS NULL",
+            engine=engine.name,
+        )
+    head, *pointer = _POINTER.split(_PREFIX.sub("", text), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).partition(_CANDIDATES)[0].rstrip().split("\n"))
     if _COLUMN.search(message):
         remedy = _near_column(message, tables) or engine.unknown_column_remedy

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from datafusion import SessionConfig, SessionContext
+from lance_engine.errors import LanceError
 from lance_engine.expr import from_arrow as conversion
 from lance_engine.scan.pool import num_threads
 
@@ -133,3 +136,19 @@ def test_scans_of_joins_are_helped_by_other_threads(numbers, text, helps, stream
         assert sum(batch.num_rows for batch in result) if streams else result.arrow().num_rows
         threads = {scan.scanner.threads for scan in result._last_run.scans}
         assert (0 in threads) is not helps  # 0 where the thread that takes a batch decodes it
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * FROM t WHERE id = 'x'", r"^Cast error: Cannot cast string 'x'"),
+        ("SELECT * FROM t LIMIT -1", r"^LIMIT must be >= 0"),
+        ("SELECT * FROM t LIMIT 'a'", r"^Expected LIMIT to be an integer"),
+        ("SELECT * FROM t WHERE name LIKE NULL AND id = 1", r"^A comparison with NULL .* write IS NULL$"),
+    ],
+)
+def test_errors_leave_out_the_steps_of_the_planner(tmp_path: Path, text: str, message: str) -> None:
+    lance_sql.write(pa.table({"id": [1, 2], "name": ["a", None]}), tmp_path / "t.lance")
+    session = lance_sql.connect(tmp_path, engine="datafusion")
+    with session, pytest.raises(LanceError, match=message):
+        session.sql(text).fetchall()
