@@ -280,9 +280,12 @@ StreamTask BatchStream::cut() {
   // The host makes batches of what it reads; only their bytes matter.
   uint64_t most = task.columns ? options_.batch_rows : UINT64_MAX;
   uint64_t rows = std::max<uint64_t>(1, std::min(most, bytes / std::max<uint64_t>(row_bytes, 1)));
-  // The first rows tell how large others are; that matters little for narrow ones.
-  if (seen_rows_ == 0)
-    rows = std::min(rows, std::max(kFirstRows, kFirstBytes / std::max<uint64_t>(options_.row_bytes, 1)));
+  // The first rows tell how large others are. That matters little for narrow ones, and calls of the host
+  // take time.
+  if (seen_rows_ == 0) {
+    uint64_t narrow = task.columns ? 0 : kFirstBytes / std::max<uint64_t>(options_.row_bytes, 1);
+    rows = std::min(rows, std::max(kFirstRows, narrow));
+  }
   uint64_t end = std::min(task.end, task.begin + rows);
   uint64_t aligned = end / kAlignment * kAlignment;
   if (end < task.end && aligned > task.begin) end = aligned;
