@@ -16,7 +16,7 @@ from lance_engine.scan.stored_entries import entries_of, stored_entries
 from lance_engine.scan.string_numbers import MOST_BYTES, StringNumbers
 
 from lance_sql.engines.parts import Parts
-from lance_sql.text.entry_calls import FUNCTIONS, STRING, longest
+from lance_sql.text.entry_calls import FUNCTIONS, STRING
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def numbered_keys(
                 if pa.types.is_integer(function.kind) or pa.types.is_boolean(function.kind)
                 else None
             )
-        return "compared" if longest(stored.entries, stored.bytes) <= MOST_BYTES else None
+        return "compared" if call.longest(stored.entries, stored.bytes) <= MOST_BYTES else None
 
     others = {
         name: [column.lower() for column in other.storage_schema.names]

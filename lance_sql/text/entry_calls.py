@@ -25,6 +25,8 @@ _OF_STRINGS: Final = {
     "substr": (1, 2), "substring": (1, 2), "trim": (0,), "ucase": (0,), "upper": (0,),
 }  # fmt: skip
 FUNCTIONS: Final = _OF_NUMBERS | _OF_STRINGS
+#: Those of which a character may have up to three times the bytes.
+_CASES: Final = frozenset({"lcase", "lower", "ucase", "upper"})
 #: What the text that replaces others may have: characters, and references to parts of the string.
 _MOST_CHARACTERS, _MOST_REFERENCES = 64, 8
 
@@ -35,6 +37,13 @@ class Call(Token):
 
     column: str
     written: str
+    #: how many times the bytes of a string, and how many more bytes, the value has at most
+    most_times: int
+    most_more: int
+
+    def longest(self, strings: int, size: int) -> int:
+        """How many bytes the call returns at most for so many strings of so many bytes."""
+        return strings * self.most_more + size * self.most_times
 
     @property
     def value(self) -> str:
@@ -63,11 +72,6 @@ def with_calls(
     return found
 
 
-def longest(strings: int, size: int) -> int:
-    """How many bytes functions return at most for so many strings of so many bytes."""
-    return strings * _MOST_CHARACTERS + size * (_MOST_REFERENCES + 3)  # upper and lower add up to two bytes
-
-
 def _call(
     tokens: list[Token], position: int, qualifiers: Collection[str], columns: Collection[str]
 ) -> tuple[Call, int] | None:
@@ -93,7 +97,14 @@ def _call(
     start = tokens[position].start
     # Only its length counts: comments and spaces may be in it.
     covered = "_" * (tokens[end].end - start)
-    return Call("quoted", covered, start, first[0].value.lower(), written), end - position + 1
+    times, more = _growth(name, constants)
+    return Call("quoted", covered, start, first[0].value.lower(), written, times, more), end - position + 1
+
+
+def _growth(name: str, constants: list[str]) -> tuple[int, int]:
+    if name == "regexp_replace":  # only what is found first
+        return 1 + _references(constants[-1]), len(constants[-1].encode())
+    return (3 if name in _CASES else 1), 0
 
 
 def _is_constant(tokens: list[Token]) -> bool:
@@ -103,4 +114,8 @@ def _is_constant(tokens: list[Token]) -> bool:
 
 
 def _is_short(constant: str) -> bool:
-    return len(constant) <= _MOST_CHARACTERS and constant.count("\\") <= _MOST_REFERENCES
+    return len(constant) <= _MOST_CHARACTERS and _references(constant) <= _MOST_REFERENCES
+
+
+def _references(constant: str) -> int:
+    return constant.count("\\") + constant.count("$")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
+from lance_sql.text.entry_calls import Call
+from lance_sql.text.entry_calls import with_calls as with_entry_calls
 from lance_sql.text.grouped_keys import GroupedKeys, grouped_keys
 from lance_sql.text.tokens import tokenize
 
@@ -280,3 +283,29 @@ def test_strings_of_functions(text: str, expected: str | None) -> None:
 )
 def test_other_calls_stay(text: str) -> None:
     assert with_calls(text, "regexp_replace")[1] == []
+
+
+#: Their other cases have as many bytes, or one less or more.
+LETTERS = "a\u0130\u0131\u017f\u0250\u2c6f\u212a\u1e9e"
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [
+        ("upper(a)", 3),
+        ("lower(a)", 3),
+        ("left(a, 5)", 1),
+        ("reverse(a)", 1),
+        ("regexp_extract(a, '(.*)', 1)", 1),
+        ("regexp_replace(a, '.', '\u00e4\u00e4')", 1),
+        ("regexp_replace(a, '(.*)', '\\1x\\0\\1')", 4),
+    ],
+)
+def test_the_bytes_that_functions_return_are_bounded(call: str, most: int) -> None:
+    calls: list[Call] = []
+    with_entry_calls(tokenize(f"SELECT {call}"), [], ["a"], lambda found: not calls.append(found))
+    texts = ["", *LETTERS, LETTERS * 5]
+    rows = duckdb.execute(f"SELECT {call} FROM (SELECT unnest($1) AS a)", [texts]).fetchall()
+    found, size = (sum(len(text.encode()) for text in all) for all in ([text for (text,) in rows], texts))
+    assert found <= calls[0].longest(len(texts), size)
+    assert calls[0].longest(0, size) == most * size
