@@ -26,7 +26,7 @@ class IndexSegment:
     `kind` is the name of the message in `details`, without package and without ``IndexDetails`` (empty if
     absent). `fragment_ids` is None if the segment does not record its coverage: then it must not be used.
     `files` contains (name, size in bytes), `created_at` milliseconds since 1970. With `is_behind`, it may
-    hold addresses that rows had before they were moved; it does not cover their fragments here.
+    hold addresses that rows had before they were moved, and covers nothing here.
     """
 
     uuid: uuid.UUID
@@ -47,22 +47,18 @@ def parse_index_section(data: bytes) -> tuple[IndexSegment, ...]:
     """The segments of a serialised IndexSection; CorruptFileError if it is invalid.
 
     After a compaction with deferred updates of indices, a fragment reuse index has the new addresses of the
-    rows, and other writers let older segments cover the new fragments. We do not translate their addresses:
-    such segments cover none of these fragments.
+    rows, and other writers let older segments cover the new fragments. We do not translate their addresses,
+    and pylance 14 loses some when it compacts these fragments again: such segments cover nothing.
     """
     segments = [_segment(index) for index in _parse(data).indices]
-    for reuse in [segment for segment in segments if segment.kind == _REUSE]:
-        segments = [_without_moved(segment, reuse) for segment in segments]
-    return tuple(segments)
+    moved = max((segment.dataset_version for segment in segments if segment.kind == _REUSE), default=-1)
+    return tuple(_unless_behind(segment, moved) for segment in segments)
 
 
-def _without_moved(segment: IndexSegment, reuse: IndexSegment) -> IndexSegment:
-    covered = segment.fragment_ids
-    if segment.kind == _REUSE or covered is None or segment.dataset_version > reuse.dataset_version:
-        return segment  # the last was built from the new fragments
-    # Without a list of the new fragments, each may be one.
-    left = BitMap() if reuse.fragment_ids is None else covered - reuse.fragment_ids
-    return segment if left == covered else replace(segment, fragment_ids=left, is_behind=True)
+def _unless_behind(segment: IndexSegment, moved: int) -> IndexSegment:
+    if segment.kind == _REUSE or not segment.fragment_ids or segment.dataset_version > moved:
+        return segment
+    return replace(segment, fragment_ids=BitMap(), is_behind=True)
 
 
 def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:
