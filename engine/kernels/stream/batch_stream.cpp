@@ -280,7 +280,7 @@ StreamTask BatchStream::cut() {
   // The host makes batches of what it reads; only their bytes matter.
   uint64_t most = task.columns ? options_.batch_rows : UINT64_MAX;
   uint64_t rows = std::max<uint64_t>(1, std::min(most, bytes / std::max<uint64_t>(row_bytes, 1)));
-  // The first rows tell how large others are. That matters little for narrow ones, and calls of the host
+  // The first rows show how large others are. That matters little for narrow ones, and calls of the host
   // take time.
   if (seen_rows_ == 0) {
     uint64_t narrow = task.columns ? 0 : kFirstBytes / std::max<uint64_t>(options_.row_bytes, 1);
