@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from used_parts import read_by, with_all, write_in_halves
 
 import lance_sql
 from lance_sql.session import struct_parts
@@ -97,24 +98,9 @@ def answers(session: lance_sql.Connection, text: str) -> list[object]:
     return session.sql(text).fetchall()
 
 
-def columns(session: lance_sql.Connection, text: str) -> list[str]:
-    result = session.sql(text)
-    result.fetchall()
-    assert result.metrics is not None
-    return sorted({column for scan in result.metrics["scans"] for column in scan["columns"]} - {"id"})
-
-
 def fill(place, texts: list[str | None]) -> None:
-    """Documents in several fragments, some rows deleted, and in the first fragments added later."""
-    path = place / "t.lance"
-    half = len(texts) // 2
     table = pa.table({"id": pa.array(range(len(texts))), "doc": pa.array(texts, pa.json_())})
-    lance_sql.write(table.slice(0, half), path, mode="overwrite", max_rows_per_file=max(1, half // 2))
-    with lance_sql.connect(place) as session:
-        session.sql("ALTER TABLE t ADD COLUMN later JSON")
-    more = table.slice(half).append_column("later", table["doc"].slice(half))
-    lance_sql.write(more, path, mode="append")
-    lance_sql.open(path).delete("id % 7 = 3")
+    write_in_halves(place, table, "doc", "JSON")
 
 
 @pytest.fixture(autouse=True)
@@ -140,13 +126,6 @@ def place(tmp_path_factory):
     return place
 
 
-def with_all(place, monkeypatch, text: str) -> tuple[list[object], list[object], list[str]]:
-    with lance_sql.connect(place) as session:
-        found, read = answers(session, text), columns(session, text)
-        monkeypatch.setattr(struct_parts, "_LEAST_BYTES", 1 << 60)
-        return found, answers(session, text), read
-
-
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 @pytest.mark.parametrize("column", ["doc", "later"])
 def test_only_used_members_become_text(place, expression, column, monkeypatch):
@@ -154,7 +133,7 @@ def test_only_used_members_become_text(place, expression, column, monkeypatch):
     text = f"SELECT id, {used} AS v, {used} FROM t WHERE id > 2 ORDER BY ({used}), id"
     found, plain, read = with_all(place, monkeypatch, text)
     assert found == plain
-    assert any(row[1] is not None for row in found)
+    assert any(row[1] is not None for row in found[0])
     assert read == [f"{column}.{EXPRESSIONS[expression]}"]
 
 
@@ -195,20 +174,20 @@ def test_members_of_several_expressions(place, monkeypatch):
 def test_queries_answer_as_over_whole_documents(place, text, monkeypatch):
     found, plain, _ = with_all(place, monkeypatch, text)
     assert found == plain
-    assert found
+    assert found[0]
 
 
 def test_macros_with_names_of_functions_get_whole_documents(place):
     text = "SELECT json_extract_string(doc, '$.b') FROM t ORDER BY id"
     with lance_sql.connect(place) as session:
         session.sql("SET threads = 1")
-        assert columns(session, text) == ["doc.b"]
+        assert read_by(session, text)[1] == ["doc.b"]
         session.sql("CREATE MACRO json_extract_string(d, p) AS length(d::VARCHAR)")
-        assert columns(session, text) == ["doc"]
+        assert read_by(session, text)[1] == ["doc"]
         lengths = answers(session, "SELECT length(doc::VARCHAR) FROM t ORDER BY id")
         assert answers(session, text) == lengths
     with lance_sql.connect(duckdb=duckdb.connect()) as session:  # anybody may create macros there
-        assert columns(session, f"SELECT json_extract(doc, '$.b') FROM '{place / 't.lance'}'") == ["doc"]
+        assert read_by(session, f"SELECT json_extract(doc, '$.b') FROM '{place / 't.lance'}'")[1] == ["doc"]
 
 
 @given(
@@ -224,7 +203,7 @@ def test_any_documents(tmp_path_factory, texts, expressions):
     with pytest.MonkeyPatch.context() as patch, lance_sql.connect(place) as session:
         patch.setattr(struct_parts, "_LEAST_BYTES", 0)
         found = answers(session, text)
-        assert columns(session, text) == sorted({f"doc.{EXPRESSIONS[used]}" for used in expressions})
+        assert read_by(session, text)[1] == sorted({f"doc.{EXPRESSIONS[used]}" for used in expressions})
         patch.setattr(struct_parts, "_LEAST_BYTES", 1 << 60)
         assert found == answers(session, text)
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine.map_parts import parts_of, parts_type
 from lance_engine.scan.paths import with_fields
+from used_parts import read_by, with_all, write_in_halves
 
 import lance_sql
 from lance_sql.engines import pushdown
@@ -35,9 +36,6 @@ def as_column(found, kind=KIND):
 
 
 def fill(place, found) -> None:
-    """Maps in several fragments, some rows deleted, and in the first fragments added later."""
-    path = place / "t.lance"
-    half = len(found) // 2
     inner = [
         None if entries is None else {key: {"x": value} for key, value in entries.items()}
         for entries in found
@@ -50,17 +48,7 @@ def fill(place, found) -> None:
             "n": as_column([{1: 2}] * len(found), pa.map_(pa.int32(), pa.int32())),
         }
     )
-    lance_sql.write(
-        table.slice(0, half),
-        path,
-        mode="overwrite",
-        max_rows_per_file=max(1, half // 2),
-        data_storage_version="2.2",
-    )
-    with lance_sql.connect(place) as session:
-        session.sql("ALTER TABLE t ADD COLUMN later MAP(VARCHAR, VARCHAR)")
-    lance_sql.write(table.slice(half).append_column("later", table["m"].slice(half)), path, mode="append")
-    lance_sql.open(path).delete("id % 7 = 3")
+    write_in_halves(place, table, "m", "MAP(VARCHAR, VARCHAR)", data_storage_version="2.2")
 
 
 @pytest.fixture(autouse=True)
@@ -80,22 +68,6 @@ def place(tmp_path_factory):
         )
     fill(place, found)
     return place
-
-
-def read_by(session, text):
-    result = session.sql(text)
-    rows, names = result.fetchall(), result.arrow().column_names
-    assert result.metrics is not None
-    read = {column for scan in result.metrics["scans"] for column in scan["columns"]}
-    return (rows, names), sorted(read - {"id"})
-
-
-def with_all(place, monkeypatch, text):
-    with lance_sql.connect(place) as session:
-        found, read = read_by(session, text)
-        monkeypatch.setattr(struct_parts, "_LEAST_BYTES", 1 << 60)
-        plain, _ = read_by(session, text)
-    return found, plain, read
 
 
 #: Statements, and the parts of maps that they read.
