@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING, Final
+
 import pyarrow as pa
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.interrupts import load
 
 from lance_sql.text.searches import SearchCall
 
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+#: The end of a time with an offset from UTC.
+_OFFSET: Final = re.compile(r":\d\d(\.\d+)?\s*([+-]\d\d(:?\d\d)?|Z|UTC)$")
 _REMEDY = "Pass the condition as an argument: filter := 'price < 5'"
 
 
@@ -19,6 +27,8 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
     load("sqlglot")
     import sqlglot
     from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr.tree import walk
+    from lance_engine.expr.value_types import has_zone
     from sqlglot import exp
 
     marked = f"{text[: call.start]}__search__{text[call.end :]}"
@@ -48,9 +58,22 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
         column.set("table", None)
     found: str = condition.sql(dialect="duckdb")
     try:
-        parse_sql(found, schema)
+        parsed = parse_sql(found, schema)
     except LanceError as error:
         raise UnsupportedFeatureError(
             f"prefilter cannot evaluate {found!r} before the search: {error}", remedy=_REMEDY
         ) from error
+    # The search would take times without an offset as UTC, the query those of the session's time zone.
+    if any(has_zone(node.type) for node in walk(parsed)) and not _has_offsets(condition):
+        raise UnsupportedFeatureError(
+            f"prefilter cannot evaluate {found!r} before the search: it depends on the session's time zone",
+            remedy="Write each time with an offset, such as '2026-01-31 18:00:00+00'",
+        )
     return found
+
+
+def _has_offsets(condition: exp.Expression) -> bool:
+    """Whether each text in a condition ends with an offset from UTC."""
+    from sqlglot import exp
+
+    return all(_OFFSET.search(text.name) for text in condition.find_all(exp.Literal) if text.is_string)

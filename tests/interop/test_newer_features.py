@@ -112,13 +112,19 @@ def test_the_unstable_version_is_refused(tmp_path: Path) -> None:
         lance_sql.write(pa.table({"id": [1], "g": [1]}), uri, mode="append")
 
 
-def test_rows_moved_by_a_fragment_reuse_index(tmp_path: Path) -> None:
+def deferred_compaction(tmp_path: Path, rows: int) -> str:
+    """A table with indices that pylance compacts to fragments of `rows`, without moving their entries."""
     uri = written(tmp_path)
     theirs: Any = lance.dataset(uri)
     theirs.create_scalar_index("id", "BTREE")
     theirs.create_scalar_index("g", "BITMAP")
     theirs.delete("id = 3 OR id = 11")
-    theirs.optimize.compact_files(target_rows_per_fragment=10, defer_index_remap=True)
+    theirs.optimize.compact_files(target_rows_per_fragment=rows, defer_index_remap=True)
+    return uri
+
+
+def test_rows_moved_by_a_fragment_reuse_index(tmp_path: Path) -> None:
+    uri = deferred_compaction(tmp_path, 10)
     section = lance_sql.open(uri).snapshot.index_section or b""
     assert "__lance_frag_reuse" in {
         index.name for index in table_pb2.IndexSection.FromString(section).indices
@@ -129,12 +135,7 @@ def test_rows_moved_by_a_fragment_reuse_index(tmp_path: Path) -> None:
 
 def commits_after_a_deferred_compaction(tmp_path: Path) -> str:
     """Indices that claim fragment 4, but hold the addresses that its rows had in fragments 0 to 3."""
-    uri = written(tmp_path)
-    theirs: Any = lance.dataset(uri)
-    theirs.create_scalar_index("id", "BTREE")
-    theirs.create_scalar_index("g", "BITMAP")
-    theirs.delete("id = 3 OR id = 11")
-    theirs.optimize.compact_files(target_rows_per_fragment=ROWS, defer_index_remap=True)
+    uri = deferred_compaction(tmp_path, ROWS)
     lance.write_dataset(pa.table({"id": [100], "g": [2]}), uri, mode="append")
     section = table_pb2.IndexSection.FromString(lance_sql.open(uri).snapshot.index_section or b"")
     claimed = {

@@ -162,6 +162,24 @@ def test_prefilter_refuses_what_it_cannot_test(session: lance_sql.Connection, pa
             session.sql(text + rest)
 
 
+def test_prefilter_refuses_times_that_depend_on_the_time_zone(tmp_path: Path) -> None:
+    hours = pa.array([3_600_000_000 * hour for hour in range(24)], pa.int64())
+    values = pa.array([[float(hour), 0.0] for hour in range(24)], pa.list_(pa.float32(), 2))
+    table = pa.table({"moment": hours.cast(pa.timestamp("us", "UTC")), "v": values})
+    lance_sql.write(table, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("SET TimeZone = 'America/New_York'")
+        search = (
+            "SELECT v FROM lance_vector_search(t, 'v', [0.0, 0.0], k := 1, prefilter := true) WHERE moment "
+        )
+        for condition in (">= '1970-01-01'", "BETWEEN '1970-01-01 03:00:00+00' AND '1970-01-02'"):
+            with pytest.raises(UnsupportedFeatureError, match="depends on the session's time zone"):
+                session.sql(search + condition)
+        found = session.sql(search + ">= '1970-01-01 00:00:00-05'").fetchall()
+        assert found == session.sql("SELECT v FROM t WHERE moment >= '1970-01-01' LIMIT 1").fetchall()
+        assert found == [([5.0, 0.0],)]
+
+
 def test_no_such_dataset(session: lance_sql.Connection) -> None:
     with pytest.raises(DatasetNotFoundError):
         session.sql("SELECT * FROM lance_vector_search('missing.lance', 'v', [1.0])")
